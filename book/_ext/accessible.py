@@ -36,8 +36,6 @@ EMPTY_HEAD = re.compile(r"<th(?: (?:scope|class)=\"\w+\")*>\s*(?:<p>\s*</p>\s*)?
 def repair(page: str) -> str:
     """Return an HTML page with the theme's omissions mended.
 
-    Examples
-    --------
     >>> repair('<i class="theme-switch fa-solid fa-sun" data-mode="light"  title="Light"></i>')
     '<i class="theme-switch fa-solid fa-sun" data-mode="light"></i>'
     >>> repair("<thead><tr><th></th><th>a</th></tr></thead>")

@@ -69,8 +69,6 @@ def form(answer: Answer) -> dict[str, Any] | None:
 def flat(value: Any) -> list[Any]:
     """The words or numbers of an answer in one list.
 
-    Examples
-    --------
     >>> flat([[1, 2.5], [3, 4]]), flat(("park", "home"))
     ([1.0, 2.5, 3.0, 4.0], ['park', 'home'])
     """
@@ -83,8 +81,6 @@ def flat(value: Any) -> list[Any]:
 def rounding(digits: list[int]) -> str:
     """How many decimals are asked for, in words; nothing where no number is.
 
-    Examples
-    --------
     >>> rounding([0]), rounding([0, 0]), rounding([0, 1]), rounding([])
     ('A whole number.', 'Whole numbers.', 'One decimal is enough.', '')
     """
@@ -102,8 +98,6 @@ def markup(number: str, about: dict[str, Any]) -> str:
     The answer is in base64, so that a look at the source does not give it away. That is a courtesy
     to the reader and no secret: the solution is on the same page.
 
-    Examples
-    --------
     >>> markup("4.1", {})
     '<div class="pgt-answer" data-exercise="4.1" data-answer="e30=" hidden></div>'
     """

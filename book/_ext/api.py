@@ -35,8 +35,6 @@ class Module:
 def first_sentence(docstring: str) -> str:
     """Return the first sentence, without the marks of reStructuredText.
 
-    Examples
-    --------
     >>> first_sentence("Reads ``a.csv``, e.g. yours. Then more.")
     'Reads a.csv, e.g. yours.'
     """

@@ -95,40 +95,18 @@ print(json.dumps([pgt.__file__, torch.__file__, sys.path, sum(os.times()[:4])]))
 
 @dataclass
 class Report:
-    """How a chapter ran, as the cache keeps it beside the outputs.
+    """How a chapter ran, as the cache keeps it beside the outputs."""
 
-    Attributes
-    ----------
-    execution_seconds
-        All code cells together; under this name MyST-NB knows it, too.
-    processor_seconds
-        What the chapter and the programs that it started used of a processor, start included.
-    cells
-        Seconds of each code cell.
-    strays
-        What was written outside the folder for temporary files.
-    left
-        Files that the chapter left in its own folder or in the home folder.
-    loud
-        What its cells wrote to stderr, with their code.
-    package, torch
-        Whence the two came: ``"wheel"``, ``"libraries"``, or a path.
-    repository
-        Whether the repository was on the module search path.
-    numbers
-        What stands in the place of each placeholder of the text.
-    """
-
-    execution_seconds: float
+    execution_seconds: float  # all code cells together; under this name MyST-NB knows it, too
     processor_seconds: float
-    cells: list[float]
-    strays: list[str]
-    left: list[str]
-    loud: list[str]
-    package: str
-    torch: str
-    repository: bool
-    numbers: dict[str, str]
+    cells: list[float]  # seconds of each code cell
+    strays: list[str]  # what was written outside the folder for temporary files
+    left: list[str]  # files that the chapter left in its own folder or in the home folder
+    loud: list[str]  # what its cells wrote to stderr, with their code
+    package: str  # whence the two came: ``"wheel"``, ``"libraries"``, or a path
+    torch: str  # whence the two came: ``"wheel"``, ``"libraries"``, or a path
+    repository: bool  # whether the repository was on the module search path
+    numbers: dict[str, str]  # what stands in the place of each placeholder of the text
 
 
 def build_wheel(folder: Path) -> Path:
@@ -180,20 +158,7 @@ def seconds(notebook: Any) -> list[float]:
 
 
 class Colab:
-    """An environment as Colab has it, after the first cell of a chapter.
-
-    Parameters
-    ----------
-    top : pathlib.Path
-        An empty folder to make it in.
-    chapter : pathlib.Path
-        The notebook whose first cell installs the package.
-
-    Raises
-    ------
-    RuntimeError
-        When that cell fails, or would install more than the package.
-    """
+    """An environment as Colab has it, after the first cell of a chapter."""
 
     def __init__(self, top: Path, chapter: Path) -> None:
         self.top = top.resolve()

@@ -31,29 +31,15 @@ OPENING = re.compile(
 
 @dataclass(frozen=True)
 class Opening:
-    """What a chapter says at its beginning.
+    """What a chapter says at its beginning."""
 
-    Attributes
-    ----------
-    title, goal : str
-        As plain text.
-    minutes : int
-        How long it takes to read.
-    """
-
-    title: str
-    goal: str
-    minutes: int
+    title: str  # as plain text
+    goal: str  # as plain text
+    minutes: int  # how long it takes to read
 
 
 def opening(chapter: Path) -> Opening:
-    """Read the opening lines of a chapter, a notebook.
-
-    Raises
-    ------
-    ValueError
-        When they do not say what they should.
-    """
+    """Read the opening lines of a chapter, a notebook."""
     text = "".join(json.loads(chapter.read_text(encoding="utf-8"))["cells"][0]["source"])
     title, _, rest = text.removeprefix("# ").partition("\n")
     found = OPENING.search(" ".join(rest.split()))
@@ -68,15 +54,7 @@ def opening(chapter: Path) -> Opening:
 
 
 def contents(root: Path, built: set[str]) -> str:
-    """The parts and their chapters, as HTML.
-
-    Parameters
-    ----------
-    root : Path
-        The repository.
-    built : set of str
-        Names of the pages that can be linked.
-    """
+    """The parts and their chapters, as HTML."""
     took = {name: report.execution_seconds for name, report in execute.reports().items()}
     blocks, minutes, names = [], 0, []
     for caption, pages in toc.parts(root).items():

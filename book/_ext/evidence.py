@@ -39,19 +39,11 @@ EVERY = "every"  # the section of numbers.toml that is for all pages
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says, and the code that it runs.
+    """What a page says, and the code that it runs."""
 
-    Attributes
-    ----------
-    name : str
-        Without ending, as in ``03_windows``.
-    markdown, code : list of str
-        By cell; a page without code has one cell.
-    """
-
-    name: str
-    markdown: list[str]
-    code: list[str]
+    name: str  # without ending, as in ``03_windows``
+    markdown: list[str]  # by cell; a page without code has one cell
+    code: list[str]  # by cell; a page without code has one cell
 
     @property
     def prose(self) -> list[str]:
@@ -133,8 +125,6 @@ def names_read(code: str, there: set[str]) -> list[str]:
     A name may be computed, as in a loop over names. So where one is not written out, every string
     of the cell that is a file's name or the end of one counts.
 
-    Examples
-    --------
     >>> names_read('a = read_results("city")', set())
     ['city']
     >>> names_read('[read_results(f"real_{n}") for n in ("a", "b")]', {"real_a", "c"})

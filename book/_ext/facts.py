@@ -187,25 +187,13 @@ FACTS |= {
 
 
 def fact(name: str, folder: Path | None = None) -> str:
-    """The number of a fact, as it is printed.
-
-    Raises
-    ------
-    KeyError
-        There is no such fact.
-    """
+    """The number of a fact, as it is printed."""
     file, read = FACTS[name]
     return read(read_results(file, folder))
 
 
 class Number(SphinxRole):
-    """A role that becomes a number.
-
-    Parameters
-    ----------
-    find : callable
-        What the number is, from its name and the root of the repository.
-    """
+    """A role that becomes a number."""
 
     def __init__(self, find: Callable[[str, Path], str]) -> None:
         self.find = find

@@ -27,48 +27,26 @@ SHIPPED = 42  # the seed of the predictor that comes with the package
 
 @dataclass(frozen=True)
 class Bar:
-    """One row of the chart.
-
-    Attributes
-    ----------
-    name : str
-    sees : {"week", "past"}
-        Seven days, or more of the person's past.
-    value, low, high : float
-        Acc@1 in percent, and its 95 % interval.
-    windows : int
-        How many test windows were asked.
-    """
+    """One row of the chart."""
 
     name: str
-    sees: str
-    value: float
-    low: float
-    high: float
-    windows: int
+    sees: str  # seven days, or more of the person's past
+    value: float  # acc@1 in percent, and its 95 % interval
+    low: float  # acc@1 in percent, and its 95 % interval
+    high: float  # acc@1 in percent, and its 95 % interval
+    windows: int  # how many test windows were asked
 
 
 @dataclass(frozen=True)
 class City:
-    """One panel: where, on what terms, and from which files its rows come.
-
-    Attributes
-    ----------
-    title, protocol : str
-    data, key : str
-        Its names in the files of results: of the data, and of the protocol.
-    files : dict
-        The file of each row, by the row's name in `ROWS`.
-    names : dict
-        Rows that have another name here.
-    """
+    """One panel: where, on what terms, and from which files its rows come."""
 
     title: str
     protocol: str
-    data: str
-    key: str
-    files: dict[str, str]
-    names: dict[str, str]
+    data: str  # its names in the files of results: of the data, and of the protocol
+    key: str  # its names in the files of results: of the data, and of the protocol
+    files: dict[str, str]  # the file of each row, by the row's name in `ROWS`
+    names: dict[str, str]  # rows that have another name here
 
 
 # What a row is called, what its model sees, and which rows of a file are its own.
@@ -100,14 +78,7 @@ CITIES = (
 
 
 def own_rows(results: Results, **where: Any) -> pd.DataFrame:
-    """A model's test rows, one a seed; of the predictor those of the network that is shipped.
-
-    Parameters
-    ----------
-    results : Results
-    where
-        ``data``, ``protocol``, ``model``, …
-    """
+    """A model's test rows, one a seed; of the predictor those of the network that is shipped."""
     rows = results.select(target_time="unknown", **where)
     if "table" in rows:  # nobody.json
         rows = rows[(rows.table == "zero-shot") & (rows.seed == SHIPPED)]
@@ -115,13 +86,7 @@ def own_rows(results: Results, **where: Any) -> pd.DataFrame:
 
 
 def bars(city: City, folder: Path | None = None) -> list[Bar]:
-    """The rows of a panel: all models that were measured there.
-
-    Raises
-    ------
-    ValueError
-        Windows do not go back from the last visit, so they hint at when the next one is.
-    """
+    """The rows of a panel: all models that were measured there."""
     found = []
     for name, (sees, which) in ROWS.items():
         results = read_results(city.files[name], folder)

@@ -35,34 +35,14 @@ Answer = Callable[[int, Places], int]
 
 @dataclass(frozen=True)
 class Question:
-    """One week, and where the person went then.
+    """One week, and where the person went then."""
 
-    Attributes
-    ----------
-    window : int
-        Which test window it is.
-    role : str
-        What the person is, such as "student".
-    visits : DataFrame
-        The visits of the week, oldest first; ``place`` is a number into ``places``.
-    places : DataFrame
-        The week's places in the order of their first visit: ``location_id``, ``name``, ``kind``,
-        ``lon``, ``lat``.
-    now : Timestamp
-        When the last visit ended.
-    truth : int
-        Number of the place where the person went.
-    guesses : dict
-        Number of the place that each model holds for likeliest, among all but where the person is;
-        by the model's name.
-    """
-
-    window: int
-    role: str
+    window: int  # which test window it is
+    role: str  # what the person is, such as "student"
     visits: pd.DataFrame
     places: pd.DataFrame
-    now: pd.Timestamp
-    truth: int
+    now: pd.Timestamp  # when the last visit ended
+    truth: int  # number of the place where the person went
     guesses: dict[str, int]
 
     @property
@@ -78,8 +58,6 @@ def chosen(windows: Windows, n: int = QUESTIONS) -> list[int]:
     most visits (so that it is not enough to say "home"), and goes to another one of them. The
     people are those with such windows, evenly spread over their numbers.
 
-    Examples
-    --------
     >>> test = prepare(towns.load().visits, protocol="exact").test
     >>> len({test.users[i] for i in chosen(test)})
     12

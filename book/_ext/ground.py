@@ -21,8 +21,6 @@ CLOSEST = 0.012  # degrees of latitude that a picture shows at least, about 1.3 
 class Frame:
     """From degrees to the units of a picture, so that some places fill it.
 
-    Examples
-    --------
     >>> frame = Frame([[0.0, 0.0], [0.02, 0.02]])  # latitude, longitude
     >>> frame([0.01, 0.01])
     (300.0, 170.0)
@@ -50,15 +48,7 @@ class Frame:
 
 
 class Ground:
-    """The whole town, drawn once.
-
-    Parameters
-    ----------
-    features : list of dict
-        As in `wherenext.city.City.base`.
-    bounds : tuple of float
-        West, south, east and north edge in degrees, as of `wherenext.city.City.bounds`.
-    """
+    """The whole town, drawn once."""
 
     def __init__(
         self, features: Sequence[dict[str, Any]], bounds: tuple[float, float, float, float]
@@ -83,8 +73,6 @@ class Ground:
 def apart(spots: Sequence[tuple[float, float]], least: float) -> list[tuple[float, float]]:
     """Push spots from each other until their marks do not touch; inside the picture they stay.
 
-    Examples
-    --------
     >>> one, other = apart([(300, 170), (300, 170)], 30)
     >>> round(abs(one[0] - other[0]))
     30

@@ -62,21 +62,12 @@ MARKUP = {"Markdown", "HTML"}  # functions whose first argument is
 
 @dataclass(frozen=True)
 class Hit:
-    """A number that looks measured.
-
-    Attributes
-    ----------
-    number, unit : str
-    start : int
-        Where it is in ``passage``.
-    passage : str
-        The paragraph, list item or table row that it stands in.
-    """
+    """A number that looks measured."""
 
     number: str
     unit: str
-    start: int
-    passage: str
+    start: int  # where it is in ``passage``
+    passage: str  # the paragraph, list item or table row that it stands in
 
     @property
     def text(self) -> str:
@@ -101,8 +92,6 @@ class Hit:
 def is_source(address: str, known: frozenset[str]) -> bool:
     """Whether a link leads to a work of the bibliography or to the errata.
 
-    Examples
-    --------
     >>> is_source("https://doi.org/10.1/A", frozenset({"https://doi.org/10.1/a"}))
     True
     >>> is_source("03_windows.ipynb", frozenset())
@@ -116,8 +105,6 @@ def is_source(address: str, known: frozenset[str]) -> bool:
 def paragraphs(markdown: str, known: frozenset[str] = frozenset()) -> Iterator[list[str]]:
     """Paragraphs without code, maths and headings; each split into its items or table rows.
 
-    Examples
-    --------
     >>> list(paragraphs("# Title 3\\n\\nOne `2`\\nthree.\\n\\n| a | b |\\n| 1 | 2 |"))
     [['One three.'], ['| a | b |', '| 1 | 2 |']]
     """
@@ -137,14 +124,6 @@ def paragraphs(markdown: str, known: frozenset[str] = frozenset()) -> Iterator[l
 def suspicious(markdown: str, known: frozenset[str] = frozenset()) -> list[Hit]:
     """The numbers in Markdown that look measured and have no source beside them.
 
-    Parameters
-    ----------
-    markdown : str
-    known : frozenset of str
-        Addresses of the works of the bibliography.
-
-    Examples
-    --------
     >>> [hit.text for hit in suspicious("It is right 41.3 % of the time, in 1,200 windows.")]
     ['41.3 %', '1,200 windows']
     >>> suspicious("See chapter 7. The design documents say 41.3 %.")
@@ -184,8 +163,6 @@ def _in_passage(passage: str) -> Iterator[Hit]:
 def spoken(code: str) -> list[str]:
     """What a code cell shows as prose: Markdown, captions and alternative texts.
 
-    Examples
-    --------
     >>> spoken('show(fig, alt="A map.", caption=f"It is {x} %, not 41 %.")')
     ['A map.', 'It is … %, not 41 %.']
     """
@@ -225,8 +202,6 @@ def plain(code: str) -> str:
 def settings(code: str) -> set[str]:
     """The numbers that code is written with; neither comments nor strings count.
 
-    Examples
-    --------
     >>> sorted(settings("n = 2_000  # of 7\\nname = '12'; p = .5"))
     ['.5', '0.5', '2000']
     """
@@ -245,8 +220,6 @@ def is_setting(hit: Hit, numbers: set[str]) -> bool:
 
     A small number with a unit of what is measured, such as 20 %, is in some cell by chance.
 
-    Examples
-    --------
     >>> is_setting(suspicious("It sees 150 visits, or 20 %.")[0], {"150", "20"})
     True
     >>> is_setting(suspicious("It sees 150 visits, or 20 %.")[1], {"150", "20"})

@@ -51,13 +51,7 @@ ELSEWHERE = "<p><em>This figure is interactive: run the cell to see it, or open 
 
 
 def cells(script: str) -> Any:
-    """The notebook of a chapter's script, its placeholders as they are and without outputs.
-
-    Raises
-    ------
-    ValueError
-        When a cell carries metadata that neither the book nor Colab reads.
-    """
+    """The notebook of a chapter's script, its placeholders as they are and without outputs."""
     notebook = jupytext.reads(script, fmt="py:percent")
     notebook.metadata = dict(KERNEL)
     for number, cell in enumerate(notebook.cells):
@@ -76,8 +70,6 @@ def cells(script: str) -> Any:
 def placeholders(script: str) -> list[tuple[str, str]]:
     """The names and formats of a script's numbers, each once.
 
-    Examples
-    --------
     >>> placeholders("# %% [markdown]\\n# Of {{ n }} visits {{ share[0]:.1f }} % return.\\n")
     [('n', ''), ('share[0]', '.1f')]
     """
@@ -93,18 +85,6 @@ def placeholders(script: str) -> list[tuple[str, str]]:
 def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any = None) -> str:
     """The notebook (JSON text) of a chapter's script.
 
-    Parameters
-    ----------
-    script : str
-        Text of a percent-format script: ``# %%`` starts a code cell, ``# %% [markdown]`` a
-        Markdown cell, and ``# %% tags=["hide-cell"]`` gives a cell its metadata.
-    numbers : mapping, optional
-        What stands in the place of each placeholder, by ``"name:format"``; without, they stay.
-    outputs : list, optional
-        For each code cell its outputs, as `stored` leaves them.
-
-    Examples
-    --------
     >>> '"1 + 1"' in render("# %%\\n1 + 1\\n")
     True
     >>> "78 % return" in render("# %% [markdown]\\n# {{ x:.0f }} % return", {"x:.0f": "78"})
@@ -203,13 +183,7 @@ def committed(script: Path) -> tuple[dict[str, str], list[Any]] | None:
 
 
 def whole(script: Path, numbers: Mapping[str, str], outputs: list[Any]) -> bytes:
-    """The bytes of a chapter's notebook.
-
-    Raises
-    ------
-    ValueError
-        When they are too many.
-    """
+    """The bytes of a chapter's notebook."""
     notebook = nbformat.reads(render(script.read_text("utf-8"), numbers, outputs), as_version=4)
     if script.stem in GPU:
         notebook.metadata |= {"accelerator": "GPU", "colab": {"gpuType": "T4"}}

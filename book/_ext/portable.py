@@ -63,8 +63,6 @@ def addresses(bibliography: Path) -> dict[str, str]:
 def enrich(text: str, keys: dict[str, str]) -> str:
     """Return Markdown with links to known papers as citations, and equations as references.
 
-    Examples
-    --------
     >>> enrich("[A (2015)](https://doi.org/10.1/A)", {"https://doi.org/10.1/a": "a2015"})
     '{cite:t}`a2015`'
     >>> enrich("Equations (7.1) and (8.2), not `equation (7.1)`.", {})

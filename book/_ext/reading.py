@@ -70,8 +70,6 @@ def name_folded(app: Sphinx, doctree: nodes.document) -> None:
 def is_number(text: str) -> bool:
     """Whether a cell of a table is a number, an interval, or a number with its unit.
 
-    Examples
-    --------
     >>> [is_number(text) for text in ("12", "+0.8 [−0.1, 1.7]", "45 %", "1,024 ± 3", "45.1 (3)")]
     [True, True, True, True, True]
     >>> [is_number(text) for text in ("Monday", "3 of the week", "chapter 7", "")]
@@ -130,8 +128,6 @@ def name_code(rows: list[dict[int, Tag]], heads: int) -> bool:
 def align(markup: str) -> str:
     """Return a table whose columns of numbers, with their heads, have the class ``number``.
 
-    Examples
-    --------
     >>> align("<table><thead><tr><th>a</th><th>b</th></tr></thead>"
     ...       "<tr><td>x</td><td>1.5</td></tr></table>")
     '<table><thead><tr><th>a</th><th class="number">b</th></tr></thead><tr><td>x</td><td class="number">1.5</td></tr></table>'

@@ -21,15 +21,7 @@ COLUMNS = {
 
 
 def experiments(root: Path, built: Collection[str]) -> str:
-    """The table of experiments, as HTML.
-
-    Parameters
-    ----------
-    root : Path
-        The repository.
-    built : collection of str
-        Names of the pages that can be linked.
-    """
+    """The table of experiments, as HTML."""
     readers = read_by(root)
     rows = []
     for path in sorted((root / "book" / "results").glob("*.json")):
@@ -82,8 +74,6 @@ def _link(page: str, pages: Collection[str]) -> str:
 def duration(seconds: float) -> str:
     r"""In words of a size that is read at a glance.
 
-    Examples
-    --------
     >>> duration(41.7), duration(478.9), duration(9000)
     ('42\xa0s', '8\xa0min', '2.5\xa0h')
     """
@@ -95,8 +85,6 @@ def duration(seconds: float) -> str:
 def main_figures(rows: list[dict[str, Any]], best: int = 3) -> list[str]:
     r"""One line a data set: its best models by mean test Acc@1 (or NDCG@10); else what it tells of.
 
-    Examples
-    --------
     >>> row = {"split": "test", "group": "all", "data": "city", "protocol": "exact",
     ...        "model": "kernel", "variant": "full", "target_time": "unknown", "acc@1": 41.24}
     >>> main_figures([row, row | {"model": "last", "acc@1": 12.0}])

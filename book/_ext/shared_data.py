@@ -33,15 +33,7 @@ def named(data: bytes, ending: str) -> str:
 
 
 def take_out(page: str, above: str) -> tuple[str, dict[str, bytes]]:
-    """A page without its large data, and the files that hold them, by name.
-
-    Parameters
-    ----------
-    page : str
-        HTML.
-    above : str
-        What leads from the page to the folder of the files, with a slash at the end.
-    """
+    """A page without its large data, and the files that hold them, by name."""
     files: dict[str, bytes] = {}
 
     def data(found: re.Match[str]) -> str:

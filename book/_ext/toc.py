@@ -24,8 +24,6 @@ def parts(root: Path = ROOT) -> dict[str, list[str]]:
 def chapter(page: str) -> int | None:
     """The number of a chapter, which its file has in its name, or None.
 
-    Examples
-    --------
     >>> chapter("book/07_pointer")
     7
     >>> chapter("book/glossary")

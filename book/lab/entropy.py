@@ -42,8 +42,6 @@ def match_lengths(sequence: ArrayLike) -> np.ndarray:
     "Before" ends at the position itself: the earlier occurrence lies wholly in the past. Where all
     that is left of the sequence has occurred, the stretch is one longer than what is left.
 
-    Examples
-    --------
     >>> match_lengths(list("abcabd")).tolist()
     [1, 1, 1, 3, 2, 1]
     """
@@ -63,19 +61,6 @@ def match_lengths(sequence: ArrayLike) -> np.ndarray:
 def entropy_rate(sequence: ArrayLike) -> float:
     """Lempel-Ziv estimate of the entropy rate, in bits a symbol.
 
-    Parameters
-    ----------
-    sequence : array-like
-        (n,) symbols in their order, n at least 2.
-
-    Returns
-    -------
-    float
-        n · log2(n) / sum of `match_lengths`. Consistent for a stationary process, but slowly: at
-        a few hundred symbols it can be off by half a bit.
-
-    Examples
-    --------
     >>> always = [0] * 1000
     >>> entropy_rate(always) < 0.05
     True
@@ -93,8 +78,6 @@ def entropy_rate(sequence: ArrayLike) -> float:
 def shannon_entropy(sequence: ArrayLike) -> float:
     """Entropy of how often each symbol occurs, whatever the order, in bits.
 
-    Examples
-    --------
     >>> shannon_entropy(list("aabb"))
     1.0
     """
@@ -104,8 +87,6 @@ def shannon_entropy(sequence: ArrayLike) -> float:
 def entropy_of(weights: ArrayLike) -> float:
     """Entropy of a distribution given by weights that need not add up to one, in bits.
 
-    Examples
-    --------
     >>> entropy_of([2, 1, 1])
     1.5
     """
@@ -118,20 +99,6 @@ def max_predictability(entropy: float, n_states: int) -> float:
     The root of entropy = H(x) + (1 - x) · log2(n_states - 1): the most surprise that is compatible
     with being right in a share x of the cases is that of errors spread evenly.
 
-    Parameters
-    ----------
-    entropy : float
-        In *bits*; in nats the bound comes out far too high.
-    n_states : int
-        How many different symbols there can be; the more, the higher the bound.
-
-    Returns
-    -------
-    float
-        Between 1 / n_states (entropy at or above its maximum) and 1 (no entropy).
-
-    Examples
-    --------
     >>> round(max_predictability(0.7219, 2), 3)  # a coin that shows heads four times in five
     0.8
     >>> max_predictability(0.0, 10), max_predictability(9.0, 4)
@@ -153,8 +120,6 @@ def max_predictability(entropy: float, n_states: int) -> float:
 def stationary(transitions: np.ndarray) -> np.ndarray:
     """(N,) the share of time that a chain with (N, N) ``transitions`` spends in each state.
 
-    Examples
-    --------
     >>> stationary(np.array([[0.5, 0.5], [1.0, 0.0]])).round(3).tolist()
     [0.667, 0.333]
     """
@@ -166,8 +131,6 @@ def stationary(transitions: np.ndarray) -> np.ndarray:
 def chain_truth(transitions: np.ndarray) -> tuple[float, float]:
     """Of a Markov chain: its true entropy rate in bits, and the accuracy of the best predictor.
 
-    Examples
-    --------
     >>> chain_truth(np.array([[0.5, 0.5], [0.5, 0.5]]))
     (1.0, 0.5)
     """
@@ -179,8 +142,6 @@ def chain_truth(transitions: np.ndarray) -> tuple[float, float]:
 def sample_chain(transitions: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
     """(n,) states of a Markov chain, the first one drawn from `stationary`.
 
-    Examples
-    --------
     >>> sample_chain(np.array([[0.0, 1.0], [1.0, 0.0]]), 4).tolist() in ([0, 1, 0, 1], [1, 0, 1, 0])
     True
     """
@@ -198,15 +159,6 @@ def sample_chain(transitions: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
 def accuracy_between(agreement: float) -> tuple[float, float]:
     """The least and the greatest accuracy that the best guess can have, given an agreement.
 
-    Parameters
-    ----------
-    agreement : float
-        From 0 to 1: how often two cases of one situation lead to the same outcome. A mean over
-        situations may be passed: the upper end holds for it as well, because the square root of
-        a mean is not less than the mean of square roots.
-
-    Examples
-    --------
     >>> accuracy_between(0.25)
     (0.25, 0.5)
     """
@@ -218,16 +170,6 @@ def accuracy_between(agreement: float) -> tuple[float, float]:
 def hits_at(ranks: pd.DataFrame, k: ArrayLike) -> np.ndarray:
     """(W,) how much of a hit each window is when a model may name its ``k`` best places.
 
-    Parameters
-    ----------
-    ranks : DataFrame
-        With ``better`` and ``tied``, as of `pgt.metrics.evaluate`; ties count as in
-        `pgt.metrics.gains`.
-    k : int or array-like
-        The number of guesses, or (W,) one number for each window.
-
-    Examples
-    --------
     >>> ranks = pd.DataFrame({"better": [0, 1, 0], "tied": [1, 1, 2]})
     >>> hits_at(ranks, 1).tolist(), hits_at(ranks, [1, 2, 2]).tolist()
     ([1.0, 0.0, 0.5], [1.0, 1.0, 1.0])
@@ -243,8 +185,6 @@ def oracle(tables: Sequence[pd.DataFrame]) -> np.ndarray:
     Somebody who always knew which model to trust would do so well; nobody knows. Where models tie,
     the largest share of a hit counts, so that no luck is added.
 
-    Examples
-    --------
     >>> one = pd.DataFrame({"better": [0, 1], "tied": [1, 1]})
     >>> other = pd.DataFrame({"better": [3, 0], "tied": [1, 2]})
     >>> oracle([one, other]).tolist()

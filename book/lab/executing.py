@@ -40,11 +40,6 @@ def keep_held(name: str, folder: Path) -> list[str]:
     """Keep the runs that a results file holds: of these windows, by this code, on such a machine.
 
     Tuned runs are left out, since the file does not say which settings they had.
-
-    Returns
-    -------
-    list of str
-        The keys of those that were not kept before.
     """
     path = folder / f"{name}.json"
     if not path.is_file():

@@ -31,18 +31,10 @@ LONG_TEST_SEEDS = MORE_SEEDS[:7]
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run on which data.
+    """What is run on which data."""
 
-    Attributes
-    ----------
-    runs : dict of str to tuple of Run
-        By entry of `lab.data_sets.DATA`.
-    question : str
-        What it is for, in one line.
-    """
-
-    question: str
-    runs: dict[str, tuple[Run, ...]]
+    question: str  # what it is for, in one line
+    runs: dict[str, tuple[Run, ...]]  # by entry of `lab.data_sets.DATA`
 
     @property
     def jobs(self) -> list[tuple[str, Run]]:

@@ -197,8 +197,6 @@ class NeuralBaseline(PlaceModel):
 class LSTMBaseline(NeuralBaseline):
     """Embeddings, LSTM, head.
 
-    Examples
-    --------
     >>> import wherenext.city, pgt.windows
     >>> data = pgt.windows.prepare(wherenext.city.load().visits)
     >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
@@ -214,8 +212,6 @@ class LSTMBaseline(NeuralBaseline):
 class MHSABaseline(NeuralBaseline):
     """Embeddings, causal self-attention, head; all matrices start as Xavier's.
 
-    Examples
-    --------
     >>> import wherenext.city, pgt.windows
     >>> data = pgt.windows.prepare(wherenext.city.load().visits)
     >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}

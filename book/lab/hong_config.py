@@ -12,27 +12,6 @@ KINDS = ("lstm", "mhsa")
 class NeuralConfig:
     """Everything that shapes a neural baseline.
 
-    Parameters
-    ----------
-    kind : {"lstm", "mhsa"}
-    n_locations, n_users : int
-        Vocabulary sizes with their special ids (`Vocabulary.n_locations`, ``n_users``).
-    d_model : int
-        Width of the embeddings; of the encoder too, if it is self-attention.
-    n_heads : int
-        Of self-attention.
-    n_layers : int
-        Of the encoder.
-    d_feedforward : int
-        Width inside each layer: of the feed-forward part of self-attention, or the hidden size of
-        the LSTM.
-    dropout, head_dropout : float
-        In embeddings and encoder; inside the residual part of the head.
-    max_len : int
-        The most visits the model looks at; of longer windows it keeps the most recent ones.
-
-    Examples
-    --------
     >>> NeuralConfig("mhsa", n_locations=100, n_users=10, **PUBLISHED["mhsa"]).d_model
     32
     """

@@ -25,19 +25,7 @@ from pgt.summarizer import AdditiveAttention, Decoder, Encoder, ReduceState, mix
 
 @dataclass(frozen=True)
 class OriginalConfig:
-    """What shapes an `Original`.
-
-    Parameters
-    ----------
-    n_locations : int
-        V, its words.
-    embedding, hidden : int
-        E and H.
-    decoder : bool
-        Whether an LSTM step stands between the encoder and the answer.
-    max_len : int
-        The most visits it reads; of longer windows the most recent ones.
-    """
+    """What shapes an `Original`."""
 
     n_locations: int
     embedding: int = 64
@@ -60,8 +48,6 @@ class Original(PlaceModel):
 
     It sees places in order and nothing else: no person, no time, no duration.
 
-    Examples
-    --------
     >>> import wherenext.city, pgt.windows
     >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
     >>> model = Original(OriginalConfig(data.vocabulary.n_locations))
@@ -112,8 +98,6 @@ class WithDecoder(PointerGeneratorTransformer):
     The encoded last visit starts an LSTM, whose input is a learned "begin"; it attends to all
     visits and makes the vector that asks the pointer, the generator and the gate.
 
-    Examples
-    --------
     >>> config = ModelConfig(n_locations=100, n_users=10)
     >>> WithDecoder(config).n_parameters() > PointerGeneratorTransformer(config).n_parameters()
     True

@@ -31,17 +31,6 @@ RANKS = (1, 2, 3, 5, 8, 13, 20, 32, 50, 80, 130, 200, 320, 500, 800, 1000, 1300)
 def counts(train: Windows) -> dict[str, np.ndarray]:
     """How often each known location occurs in training, by what is counted.
 
-    Parameters
-    ----------
-    train : Windows
-
-    Returns
-    -------
-    dict of str to ndarray
-        Of each way to count (`COUNTED`), (n_known,) numbers in the order of the vocabulary.
-
-    Examples
-    --------
     >>> import wherenext.city, pgt.windows
     >>> train = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact").train
     >>> bool(counts(train)["targets"].sum() == len(train))

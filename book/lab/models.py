@@ -62,14 +62,7 @@ def untrained(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
 
 
 def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
-    """Make and train a run's model.
-
-    Returns
-    -------
-    predictor
-    notes : dict
-        What the results file keeps of the training.
-    """
+    """Make and train a run's model."""
     return MAKERS[run.model](key, run)
 
 

@@ -30,8 +30,6 @@ CHUNK = 1024  # windows that are looked at together
 def fingerprint(data: Dataset) -> str:
     """A short hash of what a model sees of every window, and of a sample with a memory.
 
-    Examples
-    --------
     >>> import wherenext.city, pgt.windows
     >>> len(fingerprint(pgt.windows.prepare(wherenext.city.load().visits)))
     12
@@ -58,8 +56,6 @@ def _seen(windows: Windows, index: np.ndarray) -> Iterator[bytes]:
 def imported() -> dict[str, str]:
     """The files of our packages that are imported now, each with a short hash.
 
-    Examples
-    --------
     >>> "lab/provenance.py" in imported()
     True
     """

@@ -52,28 +52,13 @@ REPORTS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Report:
-    """A results file whose rows one module measures by itself.
+    """A results file whose rows one module measures by itself."""
 
-    Attributes
-    ----------
-    question : str
-        What it is for, in one line.
-    rows : callable
-        Makes the rows: flat, and no person, place or moment can be recognized in them.
-    data : tuple of str, or callable
-        Entries of `lab.data_sets.DATA` that are used; of other data, what there is to say of them,
-        made from the rows.
-    results : tuple of str
-        Other results files from which it takes something.
-    more : dict
-        Further entries of the header.
-    """
-
-    question: str
+    question: str  # what it is for, in one line
     rows: Callable[[], Iterable[Row]]
     data: tuple[str, ...] | Callable[[list[Row]], list[Row]]
-    results: tuple[str, ...] = ()
-    more: Row = field(default_factory=dict)
+    results: tuple[str, ...] = ()  # other results files from which it takes something
+    more: Row = field(default_factory=dict)  # further entries of the header
 
 
 def report(name: str) -> Report:
@@ -154,8 +139,6 @@ def _taken(name: str, folder: Path) -> Row:
 def run_fingerprints(results: Results) -> dict[str, str]:
     """A short hash of what was measured of each model and variant, whichever code measured it.
 
-    Examples
-    --------
     >>> list(run_fingerprints(read_results("city")))[0]
     'kernel-full-unknown'
     """

@@ -24,15 +24,7 @@ MODELS = (*KINDS, "pgt")
 
 @dataclass(frozen=True)
 class Settings:
-    """One candidate.
-
-    Attributes
-    ----------
-    shape : dict
-        Fields of the model's configuration: `lab.hong_config.NeuralConfig`, or
-        `pgt.model.ModelConfig`.
-    training : TrainConfig
-    """
+    """One candidate."""
 
     shape: dict[str, Any] = field(default_factory=dict)
     training: TrainConfig = field(default_factory=TrainConfig)
@@ -81,8 +73,6 @@ CORNERS: tuple[dict[str, Any], ...] = tuple(
 def candidates(model: str) -> dict[str, Settings]:
     """The ten candidates of a model, by name.
 
-    Examples
-    --------
     >>> list(candidates("lstm"))[:3]
     ['documented', 'documented_acc', 'corner_1']
     """
@@ -129,8 +119,6 @@ def build(
 
     It knows nothing of the target's time.
 
-    Examples
-    --------
     >>> import wherenext.city, pgt.windows
     >>> vocabulary = pgt.windows.prepare(wherenext.city.load().visits).vocabulary
     >>> model, training = build("mhsa", DOCUMENTED["mhsa"], vocabulary, seed=1)
@@ -160,8 +148,6 @@ def build_pgt(
 def tuned(model: str) -> Settings:
     """The best of a model's candidates.
 
-    Examples
-    --------
     >>> tuned("lstm") == candidates("lstm")[TUNED["lstm"]]
     True
     """

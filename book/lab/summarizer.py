@@ -43,8 +43,6 @@ ADAGRAD = replace(TRAINING, optimizer="adagrad", learning_rate=0.15)
 def fingerprint(diaries: Diaries) -> str:
     """A short hash of every word of the diaries.
 
-    Examples
-    --------
     >>> fingerprint(Diaries([], [], []))
     '4f53cda18c2b'
     """

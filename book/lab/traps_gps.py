@@ -78,19 +78,6 @@ def refitted(
     Places are clustered from what people did in their training days. Later staypoints come one
     after the other, in order of time: each belongs to the place of the nearest staypoint within
     ``eps``; if that one has no place yet, the two found a new one. Nothing else looks ahead.
-
-    Parameters
-    ----------
-    journey : GpsResult
-        Made with swapped coordinates, as published: only one thing may differ.
-    growing : bool
-        Whether later staypoints let a place grow, as DBSCAN would; otherwise a place stays what
-        it was in training, and only new places are founded.
-
-    Returns
-    -------
-    DataFrame
-        Visits with the ``split`` of the journey's.
     """
     visits = journey.visits
     train_ends = visits[visits.split == "train"].groupby("user_id").started_at.max()

@@ -39,26 +39,7 @@ def choose(
     after: Callable[[dict[str, Any]], None] | None = None,
     done: Iterable[dict[str, Any]] = (),
 ) -> tuple[str, pd.DataFrame]:
-    """Train every candidate of a model with one seed and keep the most accurate.
-
-    Parameters
-    ----------
-    model : {"lstm", "mhsa", "pgt"}
-    train, valid : Windows
-    among : dict of str to Settings
-        Instead of `lab.search_space.candidates`.
-    after : callable, optional
-        Gets every new row.
-    done : rows
-        Of candidates that were trained before.
-
-    Returns
-    -------
-    name : str
-        The candidate with the best validation Acc@1; of equals the first.
-    table : DataFrame
-        One row a candidate: its settings, parameters, best epoch, seconds, metrics in percent.
-    """
+    """Train every candidate of a model with one seed and keep the most accurate."""
     rows = {row["variant"]: row for row in done}
     among = among or candidates(model)
     for name, settings in among.items():

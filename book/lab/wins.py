@@ -53,29 +53,14 @@ Row = dict[str, Any]
 
 @dataclass
 class Opened:
-    """Test windows with what every model did on them.
-
-    Attributes
-    ----------
-    windows : Windows
-    kernel : ndarray
-        (W,) hits, 0 to 1.
-    pgt : list of ndarray
-        (W,) hits of each seed.
-    gate : ndarray
-        (W,) mean over seeds.
-    visits : list of DataFrame
-        `wherenext.disagreement.visit_weights`, by seed.
-    predicted : dict
-        (W,) each model's first guess; of PGT one a seed.
-    """
+    """Test windows with what every model did on them."""
 
     windows: Windows
-    kernel: np.ndarray
-    pgt: list[np.ndarray]
-    gate: np.ndarray
-    visits: list[pd.DataFrame]
-    predicted: dict[str, list[np.ndarray]]
+    kernel: np.ndarray  # (W,) hits, 0 to 1
+    pgt: list[np.ndarray]  # (W,) hits of each seed
+    gate: np.ndarray  # (W,) mean over seeds
+    visits: list[pd.DataFrame]  # `wherenext.disagreement.visit_weights`, by seed
+    predicted: dict[str, list[np.ndarray]]  # (W,) each model's first guess; of PGT one a seed
 
 
 @dataclass(frozen=True)
