@@ -16,8 +16,7 @@ Chapters use plain Markdown instead, and the book build recognises some habits:
   what a cell printed are turned here. A figure's links name pages of the built book, which a
   notebook can open anywhere; they, too, lead to the page beside it.
 
-Code cells stay as they are: there, a citation's braces would be those of an f-string, and other
-code would not be found among the executed chapters.
+Code cells stay as they are: other code would not be found among the executed chapters.
 """
 
 from __future__ import annotations
@@ -61,16 +60,7 @@ def addresses(bibliography: Path) -> dict[str, str]:
 
 
 def enrich(text: str, keys: dict[str, str]) -> str:
-    """Return Markdown with links to known papers as citations, and equations as references.
-
-    >>> enrich("[A (2015)](https://doi.org/10.1/A)", {"https://doi.org/10.1/a": "a2015"})
-    '{cite:t}`a2015`'
-    >>> enrich("Equations (7.1) and (8.2), not `equation (7.1)`.", {})
-    'Equations {eq}`7.1` and {eq}`8.2`, not `equation (7.1)`.'
-    >>> enrich("[Errata](https://where-next-book.github.io/where-next/book/errata.html)", {})
-    '[Errata](errata.md)'
-    """
-    text = OWN_PAGE.sub(r"](\1.md)", text)
+    """Return Markdown with links to known papers as citations, and equations as references."""
 
     def cite(match: re.Match[str]) -> str:
         url = match[1]
@@ -80,14 +70,13 @@ def enrich(text: str, keys: dict[str, str]) -> str:
     def refer(match: re.Match[str]) -> str:
         return match[0] if match["code"] else NUMBER.sub(r"{eq}`\1`", match[0])
 
-    return EQUATIONS.sub(refer, LINK.sub(cite, text))
+    return EQUATIONS.sub(refer, LINK.sub(cite, OWN_PAGE.sub(r"](\1.md)", text)))
 
 
 def enrich_source(app: Sphinx, docname: str, source: list[str]) -> None:
     """Enrich a page, or the Markdown cells of a notebook, before it is parsed."""
-    keys: dict[str, str] = {}
-    for name in app.config.bibtex_bibfiles:
-        keys |= addresses(Path(app.srcdir) / name)
+    (bibliography,) = app.config.bibtex_bibfiles
+    keys = addresses(Path(app.srcdir) / bibliography)
     if not str(app.env.doc2path(docname)).endswith(".ipynb"):
         source[0] = enrich(source[0], keys)
         return

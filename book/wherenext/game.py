@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from wherenext import city as towns
-from wherenext.city import City
-from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
@@ -24,6 +21,8 @@ from pgt.contextual import MEMORY
 from pgt.history import with_history
 from pgt.predictor import NextLocation
 from pgt.windows import Dataset, Windows, prepare
+from wherenext import city as towns
+from wherenext.results import read_results
 
 QUESTIONS = 12
 FEWEST, MOST = 4, 6  # different places in the week: enough to go wrong, few enough for a phone
@@ -39,11 +38,11 @@ class Question:
 
     window: int  # which test window it is
     role: str  # what the person is, such as "student"
-    visits: pd.DataFrame
-    places: pd.DataFrame
+    visits: pd.DataFrame  # of the week, oldest first; ``place`` is a number into ``places``
+    places: pd.DataFrame  # by first visit: location_id, name, kind, lon, lat
     now: pd.Timestamp  # when the last visit ended
     truth: int  # number of the place where the person went
-    guesses: dict[str, int]
+    guesses: dict[str, int]  # what each model holds for likeliest, but for where the person is
 
     @property
     def here(self) -> int:
@@ -57,10 +56,6 @@ def chosen(windows: Windows, n: int = QUESTIONS) -> list[int]:
     A window qualifies when its week has 4 to 6 different places, the person leaves the one of the
     most visits (so that it is not enough to say "home"), and goes to another one of them. The
     people are those with such windows, evenly spread over their numbers.
-
-    >>> test = prepare(towns.load().visits, protocol="exact").test
-    >>> len({test.users[i] for i in chosen(test)})
-    12
     """
     fit = np.array([i for i in np.flatnonzero(windows.in_window) if _qualifies(windows, int(i))])
     people = np.unique(windows.users[fit])
@@ -75,75 +70,59 @@ def _qualifies(windows: Windows, i: int) -> bool:
     return bool(leaves and FEWEST <= len(visits) <= MOST)
 
 
-def rule(data: Dataset) -> Answer:
-    """The context kernel, over the person's last hundred visits."""
+def players(data: Dataset, visits: pd.DataFrame) -> dict[str, Answer]:
+    """Who plays against the reader, by the names on the page."""
     run = read_results("beyond").header["runs"][KERNEL]
     numbers = {name: run[name] for name in ("decay", "base", "same", "clock", "width")}
     kernel = ContextKernel(**numbers).fit(data.train)
-    test = with_history(data, memory=MEMORY).test
-    return lambda i, places: _best(kernel.scores(test.batch([i]))[0], test, places)
+    past = with_history(data, memory=MEMORY).test
+    network, _ = load_model(shipped("city"))
+    predictor = NextLocation.pretrained()
 
+    def best(scores: torch.Tensor, places: Places) -> int:
+        ids = data.test.vocabulary.encode_locations(pd.Series(places))
+        return int(scores[torch.as_tensor(np.asarray(ids))].argmax())
 
-def transformer(data: Dataset) -> Answer:
-    """The Pointer-Generator Transformer that is shipped, trained on the town."""
-    model, _ = load_model(shipped("city"))
+    def rule(i: int, places: Places) -> int:
+        """The context kernel, over the person's last hundred visits."""
+        return best(kernel.scores(past.batch([i]))[0], places)
 
     @torch.no_grad()
-    def answer(i: int, places: Places) -> int:
-        out = model.eval()(data.test.batch([i], model.config.max_len))
-        return _best(out.log_probs[0], data.test, places)
+    def transformer(i: int, places: Places) -> int:
+        """The Pointer-Generator Transformer that is shipped, trained on the town."""
+        batch = data.test.batch([i], network.config.max_len)
+        return best(network.eval()(batch).log_probs[0], places)
 
-    return answer
-
-
-def pointer(data: Dataset, visits: pd.DataFrame) -> Answer:
-    """The contextual pointer that is shipped, which has not seen the town; it reads one diary."""
-    model = NextLocation.pretrained()
-
-    def answer(i: int, places: Places) -> int:
+    def pointer(i: int, places: Places) -> int:
+        """The predictor that is shipped, which has not seen the town."""
         target = data.test.target_of(i)
         own = visits[(visits.user_id == target.user_id) & (visits.started_at < target.started_at)]
-        told = model.predict(own, top=len(own)).location_id
+        told = predictor.predict(own, top=len(own)).location_id
         return places.index(next(place for place in told if place in places))
 
-    return answer
+    return {"Rule": rule, "PGT": transformer, "Pointer": pointer}
 
 
-def _best(scores: torch.Tensor, windows: Windows, places: Places) -> int:
-    ids = windows.vocabulary.encode_locations(pd.Series(places))
-    return int(scores[torch.as_tensor(np.asarray(ids))].argmax())
-
-
-def players(town: City, data: Dataset) -> dict[str, Answer]:
-    """Who plays against the reader, by the names on the page."""
-    return {
-        "Rule": rule(data),
-        "PGT": transformer(data),
-        "Pointer": pointer(data, town.visits),
-    }
-
-
-def questions(town: City | None = None) -> list[Question]:
+def questions() -> list[Question]:
     """All questions, with everybody's answers."""
-    town = towns.load() if town is None else town
+    town = towns.load()
     data = prepare(town.visits, protocol="exact")
-    answers = players(town, data)
-    return [asked(town, data.test, i, answers) for i in chosen(data.test)]
-
-
-def asked(town: City, windows: Windows, i: int, answers: dict[str, Answer]) -> Question:
-    """One question, with everybody's answers."""
-    visits, target = windows.visits_of(i), windows.target_of(i)
-    ids = visits.location_id.unique().tolist()
-    others = [place for place in ids if place != visits.location_id.iloc[-1]]
-    about = town.places.set_index("location_id").loc[ids]
-    role = town.people.set_index("user_id").role[target.user_id]
-    return Question(
-        window=i,
-        role=str(role),
-        visits=visits.assign(place=visits.location_id.map(ids.index)),
-        places=about[["name", "kind", "lon", "lat"]].reset_index(),
-        now=visits.finished_at.iloc[-1],
-        truth=ids.index(target.location_id),
-        guesses={name: ids.index(others[answer(i, others)]) for name, answer in answers.items()},
-    )
+    answers = players(data, town.visits)
+    about, roles = town.places.set_index("location_id"), town.people.set_index("user_id").role
+    found = []
+    for i in chosen(data.test):
+        visits, target = data.test.visits_of(i), data.test.target_of(i)
+        ids = visits.location_id.unique().tolist()
+        others = [place for place in ids if place != visits.location_id.iloc[-1]]
+        found.append(
+            Question(
+                window=i,
+                role=str(roles[target.user_id]),
+                visits=visits.assign(place=visits.location_id.map(ids.index)),
+                places=about.loc[ids][["name", "kind", "lon", "lat"]].reset_index(),
+                now=visits.finished_at.iloc[-1],
+                truth=ids.index(target.location_id),
+                guesses={name: ids.index(others[ask(i, others)]) for name, ask in answers.items()},
+            )
+        )
+    return found
