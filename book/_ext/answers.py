@@ -30,6 +30,7 @@ ROUNDING = (
 )  # fmt: skip
 CODE = "It takes code: run the chapter on Colab or at home."
 PLACE = '<div class="pgt-answer"'
+SCRIPT = "answers.js"
 
 
 def form(answer: Answer) -> dict[str, Any] | None:
@@ -67,21 +68,25 @@ def flat(value: Any) -> list[Any]:
     return numbers
 
 
-def add_forms(_app: Sphinx, doctree: nodes.document) -> None:
-    """Put the place of a form, which the script fills, above each cell that asks for an answer.
+def markup(number: str, about: dict[str, Any]) -> str:
+    """The place of a form, empty and hidden until the script fills it.
 
     The answer is in base64, so that a look at the source does not give it away. That is a courtesy
     to the reader and no secret: the solution is on the same page.
     """
+    packed = base64.b64encode(json.dumps(about).encode("ascii")).decode("ascii")
+    return f'{PLACE} data-exercise="{html.escape(number)}" data-answer="{packed}" hidden></div>'
+
+
+def add_forms(_app: Sphinx, doctree: nodes.document) -> None:
+    """Put a form above each cell that asks for an answer with fields."""
     for cell in list(code_cells(doctree)):
         asked = ASKED.search(cell[0].astext()) if "tag_try" in cell["classes"] else None
         if asked and asked[1] not in ANSWERS:
             logger.warning("There is no answer to exercise %s.", asked[1], location=cell)
         elif asked and (about := form(ANSWERS[asked[1]]())):
-            packed = base64.b64encode(json.dumps(about).encode("ascii")).decode("ascii")
-            number = html.escape(asked[1])
-            place = f'{PLACE} data-exercise="{number}" data-answer="{packed}" hidden></div>'
-            cell.parent.insert(cell.parent.index(cell), nodes.raw("", place, format="html"))
+            place = nodes.raw("", markup(asked[1], about), format="html")
+            cell.parent.insert(cell.parent.index(cell), place)
 
 
 def add_script(
@@ -90,7 +95,7 @@ def add_script(
     """Pages with a form load its script, after the one of all pages."""
     raws = doctree.findall(nodes.raw) if doctree is not None else ()
     if any(raw.astext().startswith(PLACE) for raw in raws):
-        app.add_js_file("answers.js", loading_method="defer", priority=900)
+        app.add_js_file(SCRIPT, loading_method="defer", priority=900)
 
 
 def setup(app: Sphinx) -> None:

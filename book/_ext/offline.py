@@ -44,11 +44,8 @@ def external(page: str) -> list[str]:
     return own + [url for urls in inner for url in urls]
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Bring the libraries, and prove that the written pages need no network."""
-    if exception is not None or app.builder.format != "html":
-        return
-    output = Path(app.outdir)
+def copy_vendor(output: Path) -> None:
+    """Copy the libraries from node_modules into ``_static/vendor`` under `output`."""
     for folder, names in VENDOR.items():
         target = output / "_static" / "vendor" / folder
         target.mkdir(parents=True, exist_ok=True)
@@ -60,6 +57,14 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
                 shutil.copytree(source, target, dirs_exist_ok=True)
             else:
                 shutil.copy(source, target)
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Bring the libraries, and prove that the written pages need no network."""
+    if exception is not None or app.builder.format != "html":
+        return
+    output = Path(app.outdir)
+    copy_vendor(output)
     problems = [
         f"{path.relative_to(output).as_posix()} fetches {url}"
         for path in sorted(output.rglob("*"))

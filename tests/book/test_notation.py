@@ -82,20 +82,3 @@ EXPLAINED = {symbol for found, _ in rows() for symbol in found}
 def test_every_symbol_of_a_chapter_is_explained(chapter: str) -> None:
     missing = sorted(USED[chapter] - EXPLAINED)
     assert not missing, f"{chapter} uses {missing}: add them to book/notation.md, or use others."
-
-
-def test_no_symbol_is_explained_twice_or_never_used() -> None:
-    seen: set[str] = set()
-    for found, row in rows():
-        assert not found & seen, f"explained twice: {row}"
-        seen |= found
-    unused = EXPLAINED - set().union(*USED.values())
-    assert not unused, f"book/notation.md explains {sorted(unused)}, which no chapter uses."
-
-
-def test_the_tables_know_where_a_symbol_was_first_used() -> None:
-    for found, row in rows():
-        linked = re.findall(r"\]\((\d\d_\w+)\.ipynb\)", row.split(" | ")[-1])
-        assert linked, f"no link: {row}"
-        first = min(chapter for chapter, used in USED.items() if found & used)
-        assert linked[0] == first, f"first used in {first}: {row}"

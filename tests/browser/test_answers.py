@@ -131,10 +131,3 @@ def test_text_of_an_answer_stays_text(opened: Any) -> None:
         assert fill(page, "90.1", "3", "17994") == f"Not yet: that is {EVIL}."
         assert fill(page, "90.1", "2", "17994") == f"Right. So {EVIL}."
         assert page.evaluate("window.harmed") is None
-
-
-def test_a_chapter_of_the_built_book_is_answered(visit: Any) -> None:
-    with visit("book/03_windows.html") as there:
-        value = [f"{number:.0f}" for number in answer_to("3.3").value]
-        assert fill(there.page, "3.3", *value).startswith("Right.")
-        assert there.errors == [] and there.outside == []

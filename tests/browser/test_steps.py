@@ -87,13 +87,3 @@ def test_without_a_script_all_steps_are_seen(steps: Any) -> None:
             assert page.locator(".steps-bar:visible, .choice:visible").count() == 0
             right = [box.bounding_box() for box in page.locator(".step").all()]
             assert max(box["x"] + box["width"] for box in right) <= width
-
-
-def test_in_the_book_it_steps_beside_its_chapter(visit: Any) -> None:
-    with visit("book/09_model.html") as opened:
-        page = opened.page
-        figure = page.locator(".pgt-steps")
-        figure.get_by_role("button", name="Next").click()
-        assert now(page) == 2
-        assert figure.bounding_box()["height"] < 720
-        assert opened.outside == [] and opened.errors == []

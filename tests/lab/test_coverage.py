@@ -56,14 +56,3 @@ def people(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     users = np.repeat(np.arange(40), 400)
     return rng.normal(size=len(users)) + 0.1 * users, users
-
-
-def test_one_threshold_covers_people_unequally_and_own_thresholds_repair_it() -> None:
-    (before, users), (after, _) = people(5), people(6)
-    alike = after <= calibration.threshold(before, 0.1)
-    own = after <= coverage.thresholds_by_group(before, users, users, 0.1)
-    assert alike.mean() == pytest.approx(0.9, abs=0.02)
-    assert own.mean() == pytest.approx(0.9, abs=0.02)
-    one, each = coverage.by_person(alike, users), coverage.by_person(own, users)
-    assert one["q10"] < 0.75 and one["sd_true"] > 0.1
-    assert each["q10"] > 0.85 and each["sd_true"] < 0.03

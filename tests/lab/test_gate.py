@@ -34,19 +34,6 @@ def rows() -> pd.DataFrame:
     return pd.DataFrame(gate_report.rows_of(tables, {"data": "made"}))
 
 
-@pytest.mark.slow
-def test_groups_of_windows_add_up(rows: pd.DataFrame) -> None:
-    for _, own in rows.dropna(subset="seed").groupby("seed"):
-        by = own.set_index("group")
-        whole = by.loc["all"]
-        tenths = by.loc[[f"tenth {k}" for k in range(1, 11)]]
-        assert tenths.n.sum() == by.loc[["in_window", "not_in_window"], "n"].sum() == N
-        assert np.average(tenths.gate, weights=tenths.n) == pytest.approx(whole.gate)
-        assert np.average(tenths["acc@1"], weights=tenths.n) == pytest.approx(whole["acc@1"])
-        assert tenths.gate.is_monotonic_increasing
-        assert (by.loc["in_window", "in_window"], by.loc["not_in_window", "in_window"]) == (1, 0)
-
-
 def test_scores_are_those_of_each_outcome(rows: pd.DataFrame) -> None:
     first, whole = table(42), rows[(rows.seed == 42) & (rows.group == "all")].iloc[0]
     for outcome in ("in_window", "returned"):

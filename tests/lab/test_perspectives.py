@@ -28,25 +28,6 @@ def test_a_place_is_explored_once_and_by_each_person_alone() -> None:
     assert new.tolist() == expected
 
 
-def test_people_count_alike_whatever_the_number_of_their_windows() -> None:
-    users = np.repeat([7, 9], [90, 10])
-    right = np.repeat([1.0, 0.0], [90, 10])
-    values = np.tile(right[None, :, None], (2, 1, len(perspectives.MEASURES)))
-    new = np.zeros(100, bool)
-    new[:45] = True
-    known = np.arange(100) % 3 == 0
-    rows = pd.DataFrame(perspectives.scored(values, users, new, known)).set_index(
-        ["scoring", "measure"]
-    )
-    assert rows.value["windows", "acc@1"] == pytest.approx(90)
-    assert rows.value["people", "acc@1"] == pytest.approx(50)
-    assert rows.value["explore", "acc@5"] == pytest.approx(100)
-    assert rows.value["return", "acc@10"] == pytest.approx(100 * 45 / 55)
-    assert rows.n["explore", "acc@1"] == 45
-    assert rows.n["explore_known", "acc@1"] == 15
-    assert (rows.low <= rows.value).all() and (rows.value <= rows.high).all()
-
-
 def test_a_guess_is_as_far_away_as_its_place() -> None:
     visits = routine_visits()
     codes = pd.factorize(visits.location_id)[0]

@@ -12,7 +12,6 @@ from lab.position_bias import (
     best_loss,
     true_curve,
 )
-from wherenext.people import Behaviour
 from wherenext.results import read_results
 
 from pgt.windows import Dataset, prepare
@@ -25,14 +24,6 @@ def small() -> Dataset:
     return replace(
         data, train=position_bias.copied(data.train), test=position_bias.copied(data.test)
     )
-
-
-def test_true_curves_are_the_simulators() -> None:
-    np.testing.assert_allclose(np.exp(true_curve("fading kernel")), recency_world.fading())
-    assert np.ptp(true_curve("flat kernel")) == np.ptp(true_curve("no recency")) == 0
-    town, short = true_curve("city"), true_curve("short memory")
-    assert town[0] == pytest.approx(np.log(1 + Behaviour().always))
-    assert (np.diff(town) < 0).all() and short[10] < town[10] < town[0]
 
 
 def test_nobody_does_better_than_who_knows_the_kernel(small: Dataset) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from lab import gate, position_bias, position_bias_towns
-from lab.newcomers import SEEDS as NEWCOMERS
 from lab.reports import REPORTS
 from wherenext.results import read_results
 
@@ -29,24 +27,6 @@ def test_a_report_is_whole_and_tells_of_nobody(name: str) -> None:
     if {"low", "high", "value"} <= set(rows.columns):
         ends = rows.dropna(subset=["low", "high", "value"])
         assert (ends.low <= ends.high).all()
-
-
-@pytest.mark.parametrize("report", [position_bias, position_bias_towns])
-def test_every_curve_that_was_planned_is_there(report: object) -> None:
-    rows = read_results(report.__name__.removeprefix("lab.")).rows  # type: ignore[attr-defined]
-    made = set(zip(rows.what, rows.variant, rows.seed, strict=True))
-    assert made == {(job.what, job.variant, job.seed) for job in report.jobs()}  # type: ignore[attr-defined]
-    assert "b0" not in rows and "c0" not in rows  # padding
-
-
-def test_every_seed_that_was_planned_is_there() -> None:
-    for where in ("city", "geolife"):
-        runs = read_results("gate").select(data=where, model="pgt", variant="full")
-        assert sorted(runs.seed) == sorted(gate.SEEDS)
-    for _, part in read_results("newcomers").rows.groupby("data"):
-        for model, seeds in NEWCOMERS.items():
-            own = part[(part.model == model) & (part.variant == "new") & (part.group == "all")]
-            assert own.seed.notna().sum() == sum(seed is not None for seed in seeds)
 
 
 def test_reports_agree_with_one_another() -> None:

@@ -52,11 +52,3 @@ def test_a_stay_joins_two_places_of_the_past_from_the_next_night_on() -> None:
     begun = data.test.visits.started_at.iloc[data.test.target].array
     in_order = evaluate(ContextKernel().fit(data.train), data.test)
     assert not in_order.in_window[begun == at].any(), "places that come in order join nothing"
-
-
-def test_days_to_come_change_nothing() -> None:
-    test = [*AWAY, HOME, OFFICE, HOME, HOME, OFFICE, ALSO_HOME]
-    before, after = every_night(test), every_night([*test, DOOR, DOOR, OFFICE])
-    compared = ["user_id", "started_at", "better", "tied", "in_window"]
-    assert len(after) > len(before) > 3
-    pd.testing.assert_frame_equal(after[compared].head(len(before)), before[compared])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 from lab import whom
 
 USERS = np.repeat(np.arange(18), 20)
@@ -28,17 +27,6 @@ def test_new_places_are_counted_after_the_first_visits() -> None:
     assert whom.habits(visits)["to new places"].tolist() == [50.0]
     few = pd.DataFrame({"user_id": 1, "location_id": ["home", "work"]})
     assert np.isnan(whom.habits(few)["to new places"].iloc[0])
-
-
-def test_a_third_is_scored_by_its_own_windows() -> None:
-    third = np.repeat([0, 1, 2], 6)
-    ours, theirs = ranks(third[USERS] == 2), ranks(third[USERS] == 0)
-    rows = list(whom.rows_of(ours, theirs, people(np.arange(18.0))))
-    visits = [row for row in rows if row["habit"] == "visits"]
-    assert [row["acc@1"] for row in visits] == [0, 0, 100]
-    assert [row["minus"] for row in visits] == [-100, 0, 100]
-    (last,) = [row for row in rows if row["habit"] == "person by person"]
-    assert last["better"] == last["worse"] == pytest.approx(100 / 3)
 
 
 def test_a_third_that_is_one_person_is_not_shown() -> None:

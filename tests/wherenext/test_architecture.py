@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from bs4 import BeautifulSoup
 from wherenext.architecture import ARROWS, PARTS, WIDTH, architecture, drawing
@@ -16,10 +14,6 @@ def page(*lit: str, **options: object) -> BeautifulSoup:
     return BeautifulSoup(shown._repr_mimebundle_()["text/html"], "html.parser")
 
 
-def lit_in(found: BeautifulSoup) -> set[str]:
-    return {str(tag["data-part"]) for tag in found.select("a.lit")}
-
-
 def test_all_parts_are_there_with_a_title_and_a_chapter() -> None:
     found = page()
     links = found.select("svg a")
@@ -29,14 +23,6 @@ def test_all_parts_are_there_with_a_title_and_a_chapter() -> None:
         assert part.says in link.select_one("title").get_text()  # type: ignore[union-attr]
         name = str(link["href"]).removeprefix("https://where-next-book.github.io/where-next/book/")
         assert (ROOT / "book" / name.replace(".html", ".py")).is_file()
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_the_named_part_is_lit_and_no_other(name: str) -> None:
-    found = page(name)
-    assert lit_in(found) == {name}
-    assert found.svg["aria-label"].endswith(f"Lit: {name}.")  # type: ignore[index, union-attr]
-    assert [tag.get_text() for tag in found.select("li b")] == [name]
 
 
 @pytest.mark.parametrize("small", [False, True])
@@ -57,17 +43,3 @@ def test_no_boxes_overlap_and_arrows_meet_boxes(small: bool) -> None:
     for one, other, x, to_x in ARROWS:
         for name, end in ((one, x), (other, to_x)):
             assert boxes[name]["x"] < end < boxes[name]["x"] + boxes[name]["width"], (one, other)
-
-
-def test_words_are_escaped_and_colours_follow_the_theme() -> None:
-    shown = architecture("gate", caption="<b>{{ 7 }}")._repr_mimebundle_()["text/html"]
-    assert "<figcaption>&lt;b&gt;&#123;&#123; 7 }}</figcaption>" in shown
-    colours = re.findall(r"#[0-9a-f]{6}", shown)
-    assert colours and len(colours) == len(re.findall(r"var\(--pgt-\w+, #[0-9a-f]{6}\)", shown))
-
-
-def test_an_unknown_part_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'dial'.*generator"):
-        architecture("dial", caption="x")
-    with pytest.raises(ValueError, match="'dial'"):
-        architecture(shapes={"dial": "B"}, caption="x")

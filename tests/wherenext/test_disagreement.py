@@ -53,17 +53,3 @@ def test_every_visit_of_every_window_once_with_its_weight(
             0.1 + own.same_before.to_numpy() + 3 * np.exp(-own["apart"].to_numpy() / 100)
         )
         assert np.allclose(own.kernel, vote / vote.sum(), atol=1e-6)
-
-
-def test_factors_are_found_again(seen: pd.DataFrame) -> None:
-    planted = {"same_before": 4.0, "same_hour": 0.5, "log2_age": 0.8, "log2_count": 1.5}
-    weight = (
-        4.0**seen.same_before
-        * 0.5 ** (seen["apart"] <= disagreement.CLOSE)
-        * 0.8 ** np.log2(seen.age)
-        * 1.5 ** np.log2(seen["count"])
-    )
-    # A constant of its own for every window changes nothing.
-    made = seen.assign(made=weight * (1 + seen.window))
-    found = disagreement.factors(made, "made")
-    assert found == pytest.approx(planted | {"explained": 1.0})

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from wherenext import city
-from wherenext.ground import STYLES, districts, ground, located
+from wherenext.ground import STYLES, districts, ground
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +31,3 @@ def test_the_geojson_has_every_shape_once_from_the_ground_up(town: city.City) ->
     assert count == len(town.base["features"])
     points = [one["properties"]["name"] for one in features if one not in shapes]
     assert points == districts(town.base).location_id.tolist()
-
-
-def test_a_table_gets_the_spots_of_its_places(town: city.City) -> None:
-    place = town.places.iloc[3]
-    table = pd.DataFrame({"location_id": [place.location_id, -7], "lon": 0.0}, index=[5, 6])
-    found = located(table, town)
-    assert found.index.tolist() == [5]
-    assert found.loc[5, ["name", "lon", "lat"]].tolist() == [place["name"], place.lon, place.lat]
-    one = located(town.visits.iloc[0], town)
-    assert len(one) == 1 and one.lon.iloc[0] == town.visits.lon.iloc[0]
-    assert table.lon.tolist() == [0.0, 0.0]
