@@ -18,16 +18,7 @@ from pgt.errors import DataError
 
 
 def choice_probabilities(city: City) -> pd.DataFrame:
-    """The chances that the simulator gave each visit's place before it was chosen.
-
-    >>> import dataclasses, wherenext.city
-    >>> town = wherenext.city.load()
-    >>> visits = town.visits.query("user_id <= 3")
-    >>> few = dataclasses.replace(town, people=town.people[:3], visits=visits)
-    >>> table = choice_probabilities(few)
-    >>> bool((table.agreement <= table.best + 1e-9).all()), len(table) == len(visits)
-    (True, True)
-    """
+    """The chances that the simulator gave each visit's place before it was chosen."""
     names = Behaviour.__dataclass_fields__
     behaviour = Behaviour(**{name: city.truth[name] for name in names})
     town = Town(city.places)

@@ -30,15 +30,7 @@ class ContextMatch:
 
 
 def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame:
-    """Of every window, how past situations like its own went on.
-
-    >>> import wherenext.city, pgt.windows, pgt.history
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> windows = pgt.history.with_history(data, memory=1).test
-    >>> table = repeat_rate(windows, ContextMatch(place=True, minutes=60))
-    >>> bool(table.pairs.mean() > repeat_rate(windows, ContextMatch()).pairs.mean())
-    True
-    """
+    """Of every window, how past situations like its own went on."""
     features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
     place, minute = features["location"], features["end_minute"]
     weekend = features["weekday"] > 5

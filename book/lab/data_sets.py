@@ -169,9 +169,5 @@ def data_fingerprint(key: str) -> str:
 
 
 def anchored(key: str, anchor: Anchor) -> str:
-    """The entry of `DATA` with the visits of another one, and windows that go back from ``anchor``.
-
-    >>> anchored("city", "target_day"), anchored("new_york", "target_day")
-    ('city_target_day', 'new_york')
-    """
+    """The entry with the visits of another one, and windows that go back from ``anchor``."""
     return key if DATA[key].config.goes_back_from == anchor else f"{key}_{anchor}"

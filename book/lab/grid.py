@@ -21,11 +21,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
-    """(N, 2) the column and row of each position in a grid of squares.
-
-    >>> cells(pd.Series([0.0, 0.05]), pd.Series([0.0, 0.0]), 2.0).tolist()
-    [[0, 0], [2, 0]]
-    """
+    """(N, 2) the column and row of each position in a grid of squares."""
     if lat.empty:
         raise DataError("There are no positions to put on a grid; give visits with lon and lat.")
     # One width for all rows of the grid: a city is small beside the Earth.
@@ -36,13 +32,7 @@ def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
 
 
 def enough_people(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
-    """Whether a mean over these rows tells of nobody.
-
-    >>> enough_people([1, 2, 3, 4, 5] * 4)
-    True
-    >>> enough_people([1, 2, 3, 4, 5] * 3), enough_people([1, 2, 3, 4] + [5] * 16)
-    (False, False)
-    """
+    """Whether a mean over these rows tells of nobody."""
     own = pd.Series(np.asarray(users)).value_counts()
     n = int(own.sum())
     return len(own) >= PEOPLE and n >= WINDOWS and int(own.max()) <= LARGEST * n
@@ -60,22 +50,12 @@ def means_of_people(values: np.ndarray, users: np.ndarray) -> pd.DataFrame:
 
 
 def quantiles(means: pd.Series) -> dict[str, float]:
-    """Quantiles over people, as ``q10``, ``q25`` … ``q90``.
-
-    >>> quantiles(pd.Series(range(101)))["q25"]
-    25.0
-    """
+    """Quantiles over people, as ``q10``, ``q25`` … ``q90``."""
     return {f"q{round(100 * q)}": float(means.quantile(q)) for q in QUANTILES}
 
 
 def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:
-    """The cells that may be shown, those with `enough_people` behind them.
-
-    >>> where = pd.Series(["busy"] * 20 + ["home"] * 20)
-    >>> who = [k % 5 for k in range(20)] + [1, 2, 3, 4] + [0] * 16
-    >>> safe(where, who)
-    {'busy'}
-    """
+    """The cells that may be shown, those with `enough_people` behind them."""
     table = pd.DataFrame({"cell": cell.to_numpy(), "user": np.asarray(users)})
     return {name for name, part in table.groupby("cell").user if enough_people(part)}
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lab.hong import Prediction
+from lab.lstm_mhsa import Prediction
 from pgt.batch import Batch
 from pgt.config import ModelConfig
 from pgt.mixture import PlaceModel
@@ -47,13 +47,6 @@ class Original(PlaceModel):
     """Reads places as a text, and writes the next place as a summary of one word.
 
     It sees places in order and nothing else: no person, no time, no duration.
-
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> model = Original(OriginalConfig(data.vocabulary.n_locations))
-    >>> total = model(data.test.batch([0, 1])).log_probs.exp().sum(1)
-    >>> bool(torch.allclose(total, torch.ones(2), atol=1e-5))
-    True
     """
 
     def __init__(self, config: OriginalConfig) -> None:
@@ -97,10 +90,6 @@ class WithDecoder(PointerGeneratorTransformer):
 
     The encoded last visit starts an LSTM, whose input is a learned "begin"; it attends to all
     visits and makes the vector that asks the pointer, the generator and the gate.
-
-    >>> config = ModelConfig(n_locations=100, n_users=10)
-    >>> WithDecoder(config).n_parameters() > PointerGeneratorTransformer(config).n_parameters()
-    True
     """
 
     def __init__(self, config: ModelConfig) -> None:

@@ -29,13 +29,7 @@ RANKS = (1, 2, 3, 5, 8, 13, 20, 32, 50, 80, 130, 200, 320, 500, 800, 1000, 1300)
 
 
 def counts(train: Windows) -> dict[str, np.ndarray]:
-    """How often each known location occurs in training, by what is counted.
-
-    >>> import wherenext.city, pgt.windows
-    >>> train = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact").train
-    >>> bool(counts(train)["targets"].sum() == len(train))
-    True
-    """
+    """How often each known location occurs in training, by what is counted."""
     known = slice(2, 2 + train.vocabulary.n_known)
     size = train.vocabulary.n_locations
     visited = np.bincount(train.features[0].numpy()[1:], minlength=size)

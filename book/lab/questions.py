@@ -14,29 +14,6 @@ from pgt.metrics import ends, resampled_means
 from pgt.windows import Windows
 
 
-def ratios(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """Mean weight of the visits that show a feature over that of the others in the same windows.
-
-    ``same_before`` and ``same_hour`` as in `factors`, ``recent`` (the last fifth of the visits) and
-    ``top_place`` (the place most visited); windows where all or none of the visits show it do not
-    count. Nothing is held: features that come together share the credit.
-    """
-    length = visits.groupby("window").age.transform("max")
-    most = visits.groupby("window")["count"].transform("max")
-    shown = {
-        "same_before": visits.same_before,
-        "same_hour": visits["apart"] <= CLOSE,
-        "recent": visits.age <= np.ceil(length / 5),
-        "top_place": visits["count"] == most,
-    }
-    found = {}
-    for name, has in shown.items():
-        means = visits.groupby([visits.window, has.to_numpy()])[weight].mean().unstack()
-        both = means.reindex(columns=[True, False]).dropna().sum()
-        found[name] = float(both[True] / both[False]) if both[False] else float("nan")
-    return found
-
-
 def window_groups(windows: Windows, visits: pd.DataFrame, zone: str | None = None) -> pd.DataFrame:
     """What kind of question each window is; every column is a way to group the windows."""
     places = windows.features[0].numpy()[1:]

@@ -45,8 +45,9 @@ REPORTS: dict[str, str] = {
     "summarizer": "lab.summarizer",
     "temporal_sets": "lab.temporal_sets",
     "traps": "lab.traps_report",
-    "whom": "lab.whom",
-    "wins": "lab.wins",
+    "tuning": "lab.tuning",
+    "whom": "lab.scores_by_habit",
+    "wins": "lab.kernel_against_pgt",
 }
 
 
@@ -59,6 +60,7 @@ class Report:
     data: tuple[str, ...] | Callable[[list[Row]], list[Row]]
     results: tuple[str, ...] = ()  # other results files from which it takes something
     more: Row = field(default_factory=dict)  # further entries of the header
+    decimals: int = 3  # of the numbers
 
 
 def report(name: str) -> Report:
@@ -120,7 +122,7 @@ def write_report(name: str, folder: Path) -> Path:
         "seconds": round(time.perf_counter() - began, 1),
         **report(name).more,
     }
-    return write_results(folder / f"{name}.json", header, rows)
+    return write_results(folder / f"{name}.json", header, rows, report(name).decimals)
 
 
 def _sources(name: str, rows: list[Row]) -> Any:
@@ -137,11 +139,7 @@ def _taken(name: str, folder: Path) -> Row:
 
 
 def run_fingerprints(results: Results) -> dict[str, str]:
-    """A short hash of what was measured of each model and variant, whichever code measured it.
-
-    >>> list(run_fingerprints(read_results("city")))[0]
-    'kernel-full-unknown'
-    """
+    """A short hash of what was measured of each model and variant, whichever code measured it."""
     marks = {}
     for about, part in results.rows.groupby(["model", "variant", "target_time"]):
         # A column that other models have does not count.

@@ -8,12 +8,12 @@ validation windows of GeoLife (`lab.tuning`) is written down here as `TUNED`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import torch
 
-from lab.hong import neural
-from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
+from lab.lstm_mhsa import KINDS, PUBLISHED, NeuralConfig, neural
 from pgt.config import PRESETS, ModelConfig, TrainConfig
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
@@ -59,23 +59,15 @@ LEVELS: dict[str, tuple[Any, Any]] = {
 # (the orthogonal array L8: three settings vary freely, the others are parities of them).
 CORNERS: tuple[dict[str, Any], ...] = tuple(
     {
-        name: levels[level]
-        for (name, levels), level in zip(
-            LEVELS.items(), (a, b, c, a ^ b ^ c, a ^ b, a ^ c), strict=True
-        )
+        name: LEVELS[name][i]
+        for name, i in zip(LEVELS, (a, b, c, a ^ b ^ c, a ^ b, a ^ c), strict=True)
     }
-    for a in (0, 1)
-    for b in (0, 1)
-    for c in (0, 1)
+    for a, b, c in product((0, 1), repeat=3)
 )
 
 
 def candidates(model: str) -> dict[str, Settings]:
-    """The ten candidates of a model, by name.
-
-    >>> list(candidates("lstm"))[:3]
-    ['documented', 'documented_acc', 'corner_1']
-    """
+    """The ten candidates of a model, by name."""
     documented = DOCUMENTED[model]
     on_accuracy = replace(documented.training, monitor="acc@1")
     corners = {f"corner_{i}": corner(model, **at) for i, at in enumerate(CORNERS, 1)}
@@ -118,12 +110,6 @@ def build(
     """A model with its first weights, and how to train it.
 
     It knows nothing of the target's time.
-
-    >>> import wherenext.city, pgt.windows
-    >>> vocabulary = pgt.windows.prepare(wherenext.city.load().visits).vocabulary
-    >>> model, training = build("mhsa", DOCUMENTED["mhsa"], vocabulary, seed=1)
-    >>> type(model).__name__, training.seed
-    ('MHSABaseline', 1)
     """
     if model == "pgt":
         return build_pgt(settings, vocabulary, seed)
@@ -146,9 +132,5 @@ def build_pgt(
 
 
 def tuned(model: str) -> Settings:
-    """The best of a model's candidates.
-
-    >>> tuned("lstm") == candidates("lstm")[TUNED["lstm"]]
-    True
-    """
+    """The best of a model's candidates."""
     return candidates(model)[TUNED[model]]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench_fresh import ROOT, Watch, in_fresh_process
 from bench_rows import Row, Settings, clock, row
-from lab import hong_gps
+from lab import gps_protocol
 
 from pgt import gps
 from pgt.datasets import read_fixes
@@ -30,7 +30,7 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
     if not settings.quick:
         with Watch() as seen:
             fixes = read_fixes(folder)
-            hong_gps.fixes_to_visits(fixes, haversine_order="swapped")
+            gps_protocol.fixes_to_visits(fixes, haversine_order="swapped")
         yield row(
             f"geolife: read {len(fixes):,} fixes and make visits (reference: the budget)",
             seen.seconds, GPS_BUDGET, "s", peak=seen.peak,
@@ -45,7 +45,7 @@ def bench_gps(settings: Settings) -> Iterator[Row]:
     counts: dict[str, int] = {}
 
     def visits() -> None:
-        tracks = hong_gps.staypoints_and_triplegs(fixes)
+        tracks = gps_protocol.staypoints_and_triplegs(fixes)
         found, places = gps.generate_locations(tracks.staypoints, haversine_order="swapped")
         merged = gps.merge_staypoints(found, places)
         counts.update(staypoints=len(found), triplegs=len(tracks.triplegs),

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from lab.hong import (
+from lab.lstm_mhsa import (
     NeuralBaseline,
     neural,
 )
-from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
+from lab.lstm_mhsa import KINDS, PUBLISHED, NeuralConfig
 from torch import Tensor
 
 from pgt.batch import Batch

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from lab.hong_gps import (
+from lab.gps_protocol import (
     GpsResult,
     fixes_to_visits,
     generate_triplegs,
