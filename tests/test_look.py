@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from wherenext.position_bias import bias_of
@@ -97,40 +96,6 @@ def test_candidates_are_the_best_and_name_the_target(
         assert few.visits.position_from_end.tolist() == list(range(len(visits), 0, -1))
         assert few.visits.attention.sum() == pytest.approx(1, abs=1e-5)
     assert not model.training
-
-
-# From the start a place with a letter each, up to the visit that is asked for.
-@pytest.mark.parametrize(
-    ("visits", "fits"),
-    [
-        ("abcdabcda" + "b", True),
-        ("abcdabcd" + "b", False),  # 8 visits
-        ("abcdabcdabcd" + "a", True),
-        ("abcdabcdabcda" + "b", False),  # 13 visits
-        ("abcabcabc" + "b", False),  # 3 places
-        ("abcdefabcdef" + "b", True),
-        ("abcdefgabcdef" + "b", False),  # 7 places
-        ("abcdefgabcd" + "b", False),
-        ("aaaaabcdbc" + "b", True),  # a is half of them
-        ("aaaaaabcdbc" + "b", False),  # a is more than half
-        ("abcdabcda" + "a", False),  # the person is there
-        ("abacadaeab" + "c", False),  # c occurs once
-        ("abacadacab" + "c", True),
-        ("abcdabcda" + "e", False),  # e does not occur
-    ],
-)
-def test_the_story_is_found_by_its_rule(visits: str, fits: bool) -> None:
-    start = pd.date_range("2024-04-10 08:00", periods=len(visits), freq="h", tz="UTC")
-    early = start[:1] - pd.Timedelta(days=8)  # tracked for long enough
-    table = pd.DataFrame({"user_id": 1, "location_id": ["z", *visits]})
-    table["started_at"] = table["finished_at"] = early.append(start)
-    windows = prepare(table.assign(split="train"), min_visits=len(visits) - 1).train
-    assert windows.lengths.tolist() == [len(visits) - 1]
-    if fits:
-        assert looking.story(windows) == 0
-    else:
-        with pytest.raises(ValueError, match="No window"):
-            looking.story(windows)
 
 
 def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> None:

@@ -79,12 +79,6 @@ def test_places_are_discs_whose_area_is_their_visits_with_longitude_first() -> N
     assert features(shown["last visit"])[0]["geometry"]["coordinates"] == [16.2, 48.4]
 
 
-def test_the_view_holds_places_and_truth_with_latitude_first() -> None:
-    chart = maps.places_map(VISITS, truth=TRUTH)
-    (fit,) = (one for one in chart._children.values() if isinstance(one, folium.FitBounds))
-    assert fit.bounds == [[48.0, 16.1], [48.4, 16.5]]
-
-
 def test_attention_adds_up_by_place_and_every_head_is_a_choice() -> None:
     shown = layers(maps.attention_map(VISITS, heads=HEADS))
     choice = [name for name, layer in shown.items() if not layer.overlay]
@@ -139,17 +133,6 @@ def test_the_table_below_says_the_same() -> None:
         *("home", "2", "0.25"), *("moon", "", "0.16"), *("work", "1", ""), *("gym", "1", ""),
     ]  # fmt: skip
     assert 'data-alt="My &#60;week&#62;"' in page
-
-
-def test_a_person_at_the_date_line_is_in_one_piece() -> None:
-    east = VISITS.assign(lon=[179.9, -179.9, 179.9, 179.8])
-    (fit,) = (
-        one for one in maps.places_map(east)._children.values() if isinstance(one, folium.FitBounds)
-    )
-    assert fit.bounds[1][1] - fit.bounds[0][1] == pytest.approx(0.3)
-    guess = GUESSES[:1].assign(lon=-179.95, lat=48.0)
-    (mark,) = features(layers(maps.places_map(east, guess))["guesses"])
-    assert mark["geometry"]["coordinates"] == [180.05, 48.0]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import torch
 from lab.lstm_mhsa import (
+    KINDS,
+    PUBLISHED,
     NeuralBaseline,
+    NeuralConfig,
     neural,
 )
-from lab.lstm_mhsa import KINDS, PUBLISHED, NeuralConfig
 from torch import Tensor
 
 from pgt.batch import Batch

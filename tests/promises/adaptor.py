@@ -17,6 +17,7 @@ from pgt.__main__ import main
 from pgt.baselines import Last as Last
 from pgt.checkpoint import shipped
 
+BOOK = Path(__file__).resolve().parents[2] / "book"
 city = cache(wherenext.city.load)
 
 
@@ -48,3 +49,12 @@ def command(words: list[str]) -> tuple[int, str]:
             return main(words), printed.getvalue()
         except SystemExit as stop:
             return int(stop.code or 0), printed.getvalue()
+
+
+def executed(name: str) -> Any:
+    """A chapter with its outputs, or None if it has not run since it or the package changed."""
+    import execute  # of the book, which no other tape needs
+
+    path = BOOK / f"{name}.ipynb"
+    there = execute.is_fresh() and execute.record(path) is not None
+    return execute.executed(path) if there else None
