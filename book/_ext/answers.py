@@ -30,7 +30,6 @@ ROUNDING = (
 )  # fmt: skip
 CODE = "It takes code: run the chapter on Colab or at home."
 PLACE = '<div class="pgt-answer"'
-SCRIPT = "answers.js"
 
 
 def form(answer: Answer) -> dict[str, Any] | None:
@@ -89,16 +88,6 @@ def add_forms(_app: Sphinx, doctree: nodes.document) -> None:
             cell.parent.insert(cell.parent.index(cell), place)
 
 
-def add_script(
-    app: Sphinx, _pagename: str, _template: str, _context: dict[str, Any], doctree: Any
-) -> None:
-    """Pages with a form load its script, after the one of all pages."""
-    raws = doctree.findall(nodes.raw) if doctree is not None else ()
-    if any(raw.astext().startswith(PLACE) for raw in raws):
-        app.add_js_file(SCRIPT, loading_method="defer", priority=900)
-
-
 def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("doctree-read", add_forms)
-    app.connect("html-page-context", add_script)

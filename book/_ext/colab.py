@@ -2,9 +2,8 @@
 
 Chapters are executed here and nowhere else (see execute.py), so that the outputs in the book are
 what a reader of Colab gets. The environment sees the libraries that are installed beside this
-script, as Colab has its own. The package comes from a freshly built wheel, through the very cell
-with which each chapter begins, without a network: whatever else that cell would install is an
-error.
+script. The package comes from a freshly built wheel, through the very cell with which each chapter
+begins, without a network: whatever else that cell would install is an error.
 """
 
 from __future__ import annotations
@@ -26,11 +25,9 @@ from toc import ROOT
 
 # What the first cell of a chapter installs.
 ADDRESS = "https://github.com/where-next-book/where-next/archive/main.zip"
-# Seconds after which a cell hangs, surely: the slowest takes about forty on a quiet machine, and
-# several minutes on a busy one. The same limit stands in _config.yml.
+# Seconds after which a cell hangs, surely; the same limit stands in _config.yml.
 TIMEOUT = 1800
-# A kernel computes with one thread, unless the variable is set: with several chapters side by side,
-# threads wait for each other without sleeping, and a chapter takes several times as long.
+# A kernel computes with one thread, unless the variable is set: several chapters run side by side.
 THREADS = "OMP_NUM_THREADS"
 
 # The last two cells of each chapter as it runs here: the numbers of its text, and whence it came.

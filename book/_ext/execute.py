@@ -10,8 +10,6 @@ not know the package: after a change in ``pgt`` the old outputs would be shown. 
    ``notebooks.py`` what it stores, with a report on how it ran, which tests/colab reads and the
    page of execution times,
 4. and fails when a number in a chapter's text is not what its run gave.
-
-``pytest --nbmake book`` remains a complete test of its own; it just leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -100,10 +98,7 @@ def record(chapter: Path) -> Any:
 
 
 def reports(chapters: list[Path] | None = None) -> dict[str, Report]:
-    """How each chapter ran whose outputs the cache holds, by the name of its file without suffix.
-
-    A chapter that nothing but a build of the book has executed is not among them.
-    """
+    """How each chapter ran whose outputs the cache holds, by the name of its file without suffix."""
     found, names = {}, Report.__annotations__
     for path in (chapters or CHAPTERS) if CACHE.exists() else []:
         if (it := record(path)) is not None and names.keys() <= (it.data or {}).keys():

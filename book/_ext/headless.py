@@ -11,13 +11,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from toc import ROOT
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+         "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")  # fmt: skip
 # Sizes in CSS pixels: networks that show links want 1200 x 630; the README is as wide as a page.
 PICTURES = {"social": (1200, 630), "screenshot": (1200, 590)}
 ALONE = """
@@ -29,7 +28,7 @@ ALONE = """
 
 def find_chromium() -> str | None:
     """Return the path of Chromium or Chrome on this machine, or nothing."""
-    return next(filter(None, map(shutil.which, NAMES)), str(MAC) if MAC.exists() else None)
+    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -89,20 +88,8 @@ def unpack_all(app: Sphinx, doctree: nodes.document, _name: str) -> None:
         text = node.astext()
         if (result := unpack(text, seen)) != text:
             node.replace_self(nodes.raw("", result, format="html"))
-            doctree["has_maps"] = "yes"
 
 
-def add_files(
-    app: Sphinx, _page: str, _template: str, _context: dict[str, Any], doctree: Any
-) -> None:
-    """Only a page with a map loads what draws maps."""
-    if doctree is not None and doctree.get("has_maps"):
-        app.add_css_file("maps.css", priority=900)
-        app.add_js_file("maps.js", loading_method="defer")
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("doctree-resolved", unpack_all, priority=900)
-    app.connect("html-page-context", add_files)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

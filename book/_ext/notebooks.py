@@ -88,11 +88,7 @@ def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any =
 
 
 def stored(outputs: list[Any]) -> list[Any]:
-    """Outputs as a committed notebook keeps them: small, and the same after every run.
-
-    Of a picture the PNG alone, with few colours; of a map no name drawn by lot; of a figure that
-    is a small program a hint where to see it.
-    """
+    """Outputs as a committed notebook keeps them: small, and the same after every run."""
     kept = []
     for output in outputs:
         output = nbformat.from_dict(output)
@@ -188,9 +184,6 @@ def outdated(book: Path = BOOK) -> list[str]:
             found.append(f"{notebook.name} is missing.")
         elif (kept := committed(script)) is None or notebook.read_bytes() != whole(script, *kept):
             found.append(f"{notebook.name} differs from what {script.name} renders to.")
-    for notebook in sorted(book.glob("*.ipynb")):
-        if not notebook.with_suffix(".py").exists():
-            found.append(f"{notebook.name} has no script beside it.")
     return found
 
 

@@ -1,7 +1,6 @@
 r"""Sphinx extension: plain Markdown that reads well in Colab, where MyST shows as raw text.
 
-Directives and roles such as ``{note}``, ``{cite}`` and ``{eq}`` mean nothing to Colab and GitHub.
-Chapters use plain Markdown instead, and the book build recognises some habits:
+Chapters use plain Markdown, and the book build recognises some habits:
 
 * A block quote that starts with a bold word and a full stop (``> **Pitfall.** …``) becomes a box
   with the classes ``callout`` and ``callout-pitfall``.
@@ -13,8 +12,7 @@ Chapters use plain Markdown instead, and the book build recognises some habits:
 * A link to a page of the built book that is no notebook (``…/where-next/book/errata.html``), which
   is how Colab finds it, leads to the page beside it.
 * Links between chapters name notebooks. MyST turns those in the text into links to pages; those in
-  what a cell printed are turned here. A figure's links name pages of the built book, which a
-  notebook can open anywhere; they, too, lead to the page beside it.
+  what a cell printed, and a figure's links to the built book, are turned here.
 
 Code cells stay as they are: other code would not be found among the executed chapters.
 """

@@ -40,9 +40,9 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         "Command": f"<code>{escape(raw['command'])}</code>",
     }
     head = f'<th scope="row" id="results-{name}"><code>{escape(name)}</code></th>'
-    return f"<tr>{head}" + "".join(
-        f'<td style="min-width: {width}rem">{cells[column]}</td>' for column, width in COLUMNS.items()
-    ) + "</tr>"  # fmt: skip
+    widths = COLUMNS.items()
+    row = (f'<td style="min-width: {width}rem">{cells[column]}</td>' for column, width in widths)
+    return f"<tr>{head}{''.join(row)}</tr>"
 
 
 def _data(source: dict[str, Any]) -> str:

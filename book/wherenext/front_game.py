@@ -183,6 +183,7 @@ def fragment() -> str:
     went = safe_html(first.places.name.iloc[first.truth])
     weeks = "".join(week(q, i, len(asked), corner) for i, q in enumerate(asked, start=1))
     return (
+        '<link rel="stylesheet" href="../_static/front.css">'
         '<figure class="front-game screen-only" id="front-game">'
         '<svg class="game-ground" width="0" height="0" aria-hidden="true"><defs>'
         f'<g id="game-ground" class="game-town">{ground}</g></defs></svg>{weeks}'

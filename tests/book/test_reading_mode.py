@@ -56,7 +56,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
     # MyST-NB brings MyST's parser with it.
     more = 'extensions.remove("myst_parser")\nnb_execution_mode = "off"\n'
     more += 'source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}'
-    return build(folder, {"other": "# Other\n"}, "myst_nb", "reading", "page_files", more=more)
+    return build(folder, {"other": "# Other\n"}, "myst_nb", "reading", more=more)
 
 
 def test_a_folded_cell_says_what_is_in_it(book: Built) -> None:

@@ -44,7 +44,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         about = answers.form(answer_of(number))
         assert about is not None
         forms += f"<p>Exercise {number}.</p>{answers.markup(number, about)}"
-    head = "".join(f'<script defer src="{name}"></script>' for name in ("book.js", answers.SCRIPT))
+    head = "".join(f'<script defer src="{name}"></script>' for name in ("book.js", "answers.js"))
     (folder / "index.html").write_text(
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>x</title>'
         f'<meta name="viewport" content="width=device-width">{head}<style>'
@@ -53,7 +53,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         f'<main class="bd-article">{forms}</main>',
         encoding="utf-8",
     )
-    for name in ("book.js", answers.SCRIPT, "book.css"):
+    for name in ("book.js", "answers.js", "book.css"):
         (folder / name).write_bytes((ROOT / "book" / "_static" / name).read_bytes())
     handler = functools.partial(Quiet, directory=str(folder))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

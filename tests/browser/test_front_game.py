@@ -31,7 +31,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '<meta name="viewport" content="width=device-width"><style>* { box-sizing: border-box }'
         ".visually-hidden { position: absolute; clip-path: inset(50%) }</style>"
         '<link rel="stylesheet" href="../_static/book.css">'
-        '<link rel="stylesheet" href="../_static/front.css">'
         f'<main class="bd-article">{fragment()}</main>',
         encoding="utf-8",
     )
