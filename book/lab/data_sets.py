@@ -94,26 +94,10 @@ def sampled(visits: pd.DataFrame, people: int, share: float = 0.7, seed: int = 0
 
 @dataclass(frozen=True)
 class Data:
-    """A data set that experiments run on.
+    """A data set that experiments run on."""
 
-    Attributes
-    ----------
-    name : str
-        For the rows.
-    load : callable
-        Gives the visits.
-    protocol : {"published", "exact"}
-    needs : str
-        Environment variable that points to the data, if they are not part of the package.
-    preset : str
-        Shape and training of every PGT on it, of `pgt.config.PRESETS`; on
-        GeoLife those that the design documents name.
-    anchor : {"target_day", "last_visit"}, optional
-        The day that a window's history goes back from, if it is not the protocol's own.
-    """
-
-    name: str
-    load: Callable[[], pd.DataFrame]
+    name: str  # for the rows
+    load: Callable[[], pd.DataFrame]  # gives the visits
     protocol: Protocol
     needs: str = ""
     preset: str = "default"
@@ -185,11 +169,5 @@ def data_fingerprint(key: str) -> str:
 
 
 def anchored(key: str, anchor: Anchor) -> str:
-    """The entry of `DATA` with the visits of another one, and windows that go back from ``anchor``.
-
-    Examples
-    --------
-    >>> anchored("city", "target_day"), anchored("new_york", "target_day")
-    ('city_target_day', 'new_york')
-    """
+    """The entry with the visits of another one, and windows that go back from ``anchor``."""
     return key if DATA[key].config.goes_back_from == anchor else f"{key}_{anchor}"

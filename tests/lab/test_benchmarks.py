@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
-import bench  # noqa: E402
 from reference import DocumentedModel, collate, prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
@@ -79,32 +77,3 @@ def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
 
     loss = torch.nn.CrossEntropyLoss(label_smoothing=0.03)(theirs, target)
     torch.testing.assert_close(cross_entropy(ours, target, 0.03).mean(), loss, rtol=0, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_quick_bench_writes_a_valid_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("PGT_GEOLIFE_WINDOWS", raising=False)
-    out = tmp_path / "bench.json"
-    bench.main(["--quick", "--only", "windows", "training", "--out", str(out)])
-    assert "ratio" in capsys.readouterr().out
-
-    result = json.loads(out.read_text(encoding="utf-8"))
-    assert result["data"]["name"] == "city"
-    assert result["command"].startswith("python book/lab/bench/bench.py --quick")
-    assert {"experiment", "versions", "device", "threads", "seconds"} <= result.keys()
-    assert str(ROOT) not in out.read_text(encoding="utf-8")
-    assert len(result["rows"]) == 2
-    for one in result["rows"]:
-        assert_well_formed(one)
-
-
-def assert_well_formed(one: dict[str, object]) -> None:
-    """Every row has what the page and the chapters read."""
-    always = {"name", "ours", "reference", "ratio", "unit", "device"}
-    assert always <= one.keys() <= always | {"section", "peak"}
-    assert one["unit"] in {"s", "MiB", "%"}
-    assert one["ours"] > 0 or one["unit"] == "MiB"
-    assert one["ratio"] is None or (one["ratio"] > 0 and one["unit"] in {"s", "MiB"})
-    assert one.get("peak", 0) >= 0

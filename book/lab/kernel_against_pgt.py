@@ -6,14 +6,12 @@ writes ``book/results/wins.json``. Its rows belong to several tables, told apart
 
 - ``windows``: test windows by a property (``by``, ``group``): who is right, in percent;
 - ``people``: quantiles over people of the kernel's lead, in points;
-- ``ratio`` and ``factor``: how each model's weights over visits rise with a feature
+- ``factor``: how each model's weights over visits rise with a feature
 (`wherenext.disagreement`), those of tuned PGT (``pgt_tuned``) too;
 - ``clock``: mean weight, times the visits in the window, by hours of the day from now;
 - ``without``: the kernel without a part, its other numbers chosen anew on the validation windows;
   on all test windows (with ``low`` and ``high`` of what it loses, people resampled), and on those
   whose target is the last place; ``together``: both mixed;
-- ``agree``: how often two models guess the same place; ``guesses``: how often each guesses the
-  place where the person is;
 - ``cells``: means over the cells of a grid with many people in each (`lab.grid`).
 
 PGT's values are means over seeds. Groups and cells with too few people behind them are left out
@@ -53,29 +51,13 @@ Row = dict[str, Any]
 
 @dataclass
 class Opened:
-    """Test windows with what every model did on them.
-
-    Attributes
-    ----------
-    windows : Windows
-    kernel : ndarray
-        (W,) hits, 0 to 1.
-    pgt : list of ndarray
-        (W,) hits of each seed.
-    gate : ndarray
-        (W,) mean over seeds.
-    visits : list of DataFrame
-        `wherenext.disagreement.visit_weights`, by seed.
-    predicted : dict
-        (W,) each model's first guess; of PGT one a seed.
-    """
+    """Test windows with what every model did on them."""
 
     windows: Windows
-    kernel: np.ndarray
-    pgt: list[np.ndarray]
-    gate: np.ndarray
-    visits: list[pd.DataFrame]
-    predicted: dict[str, list[np.ndarray]]
+    kernel: np.ndarray  # (W,) hits, 0 to 1
+    pgt: list[np.ndarray]  # (W,) hits of each seed
+    gate: np.ndarray  # (W,) mean over seeds
+    visits: list[pd.DataFrame]  # `wherenext.disagreement.visit_weights`, by seed
 
 
 @dataclass(frozen=True)
@@ -109,21 +91,11 @@ def opponents(data: Dataset) -> Iterator[Any]:
 
 def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data: Dataset) -> Opened:
     """Score the test windows once and keep what happened inside."""
-    rivals_of: dict[str, list[metrics.Predictor]] = {
-        "kernel": [kernel],
-        "pgt": [*nets],
-        "most_frequent": [models.trained(KEY, Run("most_frequent"))[0]],
-    }
-    scored = {
-        name: [metrics.evaluate(one, data.test) for one in some] for name, some in rivals_of.items()
-    }
-    found = {name: [metrics.gains(r)["acc@1"].to_numpy() for r in some]
-             for name, some in scored.items()}  # fmt: skip
+    right = [hits(one, data.test) for one in (kernel, *nets)]
     inside = [disagreement.visit_weights(net, kernel, data.test) for net in nets]
     gate = np.mean([gate for gate, _ in inside], axis=0)
-    predicted = {name: [r.predicted.to_numpy() for r in some] for name, some in scored.items()}
     visits = [visits for _, visits in inside]
-    return Opened(data.test, found["kernel"][0], found["pgt"], gate, visits, predicted)
+    return Opened(data.test, right[0], right[1:], gate, visits)
 
 
 def windows(seen: Opened, train: Windows) -> Iterator[Row]:
@@ -156,12 +128,11 @@ def weights(seen: Opened, tuned: list[pd.DataFrame]) -> Iterator[Row]:
     """How attention and votes rise with each feature; ``tuned`` are the visits of tuned PGT."""
     some_of = (("kernel", "kernel", seen.visits[:1]), ("pgt", "pgt", seen.visits),
                ("pgt_tuned", "pgt", tuned))  # fmt: skip
-    for name, measure in (("ratio", questions.ratios), ("factor", disagreement.factors)):
-        for model, column, some in some_of:
-            found = pd.DataFrame([measure(visits, column) for visits in some])
-            for feature, value in found.items():
-                yield {"table": name, "model": model, "group": feature, "value": value.mean(),
-                       "low": value.min(), "high": value.max()}  # fmt: skip
+    for model, column, some in some_of:
+        found = pd.DataFrame([disagreement.factors(visits, column) for visits in some])
+        for feature, value in found.items():
+            yield {"table": "factor", "model": model, "group": feature, "value": value.mean(),
+                   "low": value.min(), "high": value.max()}  # fmt: skip
     for model, column, some in some_of:
         curves = []
         for visits in some:
@@ -207,25 +178,6 @@ def together(
                "value": 100 * float(hits(best, data.test).mean())}  # fmt: skip
 
 
-def agree(seen: Opened) -> Iterator[Row]:
-    """How often two models guess the same place."""
-    names = list(seen.predicted)
-    for k, one in enumerate(names):
-        for other in names[k + 1 :]:
-            same = [(a == b).mean() for a in seen.predicted[one] for b in seen.predicted[other]]
-            yield {"table": "agree", "model": one, "group": other,
-                   "value": 100 * float(np.mean(same))}  # fmt: skip
-
-
-def guesses(seen: Opened) -> Iterator[Row]:
-    """How often the first guess is the place where the person is, and how often the next is."""
-    last = seen.windows.features[0].numpy()[seen.windows.target]
-    guessed = seen.predicted | {"truth": [seen.windows.targets]}
-    for model, some in guessed.items():
-        share = 100 * float(np.mean([guess == last for guess in some]))
-        yield {"table": "guesses", "model": model, "group": "last place", "value": share}
-
-
 def cells(seen: Opened) -> Iterator[Row]:
     """Means by where the person is now, and by where the visits are that get the attention."""
     now = seen.windows.visits.iloc[seen.windows.target - 1].reset_index(drop=True)
@@ -259,7 +211,7 @@ def _rows() -> Iterator[Row]:
     kinds = questions.window_groups(data.test, seen.visits[0]).target.to_numpy()
     yield from (
         *windows(seen, data.train), *weights(seen, looked), *without(data, kinds),
-        *together(kernel, nets, data), *agree(seen), *guesses(seen), *cells(seen),
+        *together(kernel, nets, data), *cells(seen),
     )  # fmt: skip
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from lab.hong import (
+from lab.lstm_mhsa import (
+    KINDS,
+    PUBLISHED,
     NeuralBaseline,
+    NeuralConfig,
     neural,
 )
-from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
 from torch import Tensor
 
 from pgt.batch import Batch
-from pgt.config import TrainConfig
-from pgt.metrics import evaluate, gains
-from pgt.model import Dropout
-from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
-from ..helpers import changed, pad_to, random_visits, routine_visits
+from ..helpers import changed, random_visits
 
 both = pytest.mark.parametrize("kind", KINDS)
 VISIT = ("location", "time", "weekday", "duration")  # what they read of a visit
@@ -64,23 +61,6 @@ def other(batch: Batch, name: str, at: Tensor) -> Batch:
 
 
 @both
-def test_padding_batch_mates_and_batch_size_change_nothing(
-    data: Dataset, batch: Batch, kind: str
-) -> None:
-    model = model_of(kind, data)
-    with torch.no_grad():
-        whole = model(batch).log_probs
-        wide = model(pad_to(batch, batch.location.shape[1] + 7)).log_probs
-        torch.testing.assert_close(wide, whole, atol=1e-12, rtol=0)
-        numbers = batch.index.numpy()
-        for i in (0, 1, 3):
-            alone = model(data.train.batch(numbers[[i]])).log_probs
-            torch.testing.assert_close(alone, whole[[i]], atol=1e-12, rtol=0)
-        backwards = model(data.train.batch(numbers[::-1].copy())).log_probs
-        torch.testing.assert_close(backwards, whole.flip(0), atol=1e-12, rtol=0)
-
-
-@both
 def test_nothing_of_the_target_and_nothing_else_is_read(
     data: Dataset, batch: Batch, kind: str
 ) -> None:
@@ -114,20 +94,6 @@ def test_encoders_look_back_only(data: Dataset, batch: Batch, kind: str) -> None
 # --- what comes out
 
 
-@both
-def test_the_head_is_the_published_one(data: Dataset, batch: Batch, kind: str) -> None:
-    model = model_of(kind, data, dropout=0.1, head_dropout=0.2)
-    head, norm = model.head, model.head.norm
-    context = torch.randn(len(batch), norm.num_features, dtype=torch.float64)
-    x = context + head.user.weight[batch.user]
-    first, second = (part for part in head.residual if isinstance(part, torch.nn.Linear))
-    x = x + second(first(x).relu())
-    assert norm.running_mean is not None and norm.running_var is not None
-    x = (x - norm.running_mean) / (norm.running_var + norm.eps).sqrt() * norm.weight + norm.bias
-    torch.testing.assert_close(head(context, batch.user), head.out(x))
-    assert [part.p for part in head.modules() if isinstance(part, Dropout)] == [0.1, 0.2, 0.2]
-
-
 def linear(n: int, m: int) -> int:
     return n * m + m
 
@@ -148,26 +114,6 @@ def test_parameters_of_the_published_size_are_these(kind: str) -> None:
 
 
 # --- training
-
-
-@both
-def test_a_clockwork_life_is_learned_and_the_seed_decides(kind: str) -> None:
-    data = prepare(routine_visits(users=2))
-    config = TrainConfig(learning_rate=1e-2, batch_size=32, label_smoothing=0.0, warmup_epochs=1,
-                         patience=15, monitor="acc@1")  # fmt: skip
-
-    def trained(seed: int, epochs: int) -> NeuralBaseline:
-        torch.manual_seed(seed)
-        model = neural(config_of(kind, data, n_layers=1))
-        settings = replace(config, seed=seed, max_epochs=epochs)
-        fit(model, data.train, data.valid, settings, progress=False, device="cpu")
-        return model
-
-    assert gains(evaluate(trained(0, 15), data.test))["acc@1"].mean() > 0.95
-    one, two, third = trained(0, 2), trained(0, 2), trained(1, 2)
-    for name, value in one.state_dict().items():
-        assert torch.equal(value, two.state_dict()[name]), name
-    assert not torch.equal(one.head.out.weight, third.head.out.weight)
 
 
 # --- configuration

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from lab.hong_gps import (
+from lab.gps_protocol import (
     GpsResult,
     fixes_to_visits,
     generate_triplegs,
@@ -17,11 +17,10 @@ from lab.hong_gps import (
 )
 
 from pgt.datasets import read_fixes
-from pgt.errors import DataError
 from pgt.gps import FIXES, clean_fixes, generate_staypoints
 from pgt.visits import check
 
-from ..gps_helpers import METRE, commuter, fixes_at, wander
+from ..gps_helpers import METRE, commuter, wander
 
 # --- triplegs and quality
 
@@ -80,48 +79,6 @@ def records(seed: int, days: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table[::2].reset_index(drop=True), table[1::2].reset_index(drop=True)
 
 
-def slow_quality(table: pd.DataFrame, weeks: int) -> tuple[int, int]:
-    """Whole days tracked, and the windows that hold a record, piece by piece by day."""
-    begin, end = table.started_at.min(), table.finished_at.max()
-    days = (end - begin).days
-    pieces = []
-    for row in table.itertuples():
-        low = row.started_at
-        while low < row.finished_at:
-            high = min(row.finished_at, low.normalize() + pd.Timedelta(days=1))
-            pieces.append((low, high))
-            low = high
-    windows = 0
-    for i in range(days // 7 - weeks + 1):
-        low = begin.normalize() + pd.Timedelta(weeks=i)
-        high = low + pd.Timedelta(weeks=weeks)
-        windows += any(a >= low and b < high for a, b in pieces)
-    return days, windows
-
-
-@pytest.mark.parametrize("weeks", [2, 10])
-def test_quality_equals_a_slow_loop(weeks: int) -> None:
-    for seed in range(10):
-        stays, legs = records(seed)
-        table = tracking_quality(stays, legs, weeks=weeks)
-        assert table.user_id.tolist() == [1, 3]
-        for row in table.itertuples():
-            both = pd.concat([stays, legs])
-            assert (row.days, row.windows) == slow_quality(both[both.user_id == row.user_id], weeks)
-
-
-def test_a_window_asks_for_seventy_days() -> None:
-    # More than 50 days are not enough: ten whole weeks must fit in between.
-    for days, windows in ((69, 0), (70, 1), (77, 2)):
-        at = pd.Timestamp("2024-01-01 09:00", tz="UTC")
-        table = pd.DataFrame(
-            {"user_id": 1, "started_at": at + pd.to_timedelta([0, 30, days - 1], unit="D"),
-             "finished_at": at + pd.to_timedelta([1, 31, days], unit="D")}
-        )  # fmt: skip
-        found = tracking_quality(table, table[:0])
-        assert (found.days[0], found.windows[0]) == (days, windows)
-
-
 def test_nobody_tracked() -> None:
     stays, legs = records(0)
     assert len(tracking_quality(stays[:0], legs[:0])) == 0
@@ -164,17 +121,6 @@ def test_commuters_visits_are_known(journey: GpsResult) -> None:
     pd.testing.assert_frame_equal(check(journey.visits), journey.visits)
 
 
-def test_everybody_has_one_fate(frames: pd.DataFrame, journey: GpsResult) -> None:
-    left = journey.people.set_index("user_id")["left"].to_dict()
-    assert left == {
-        "ann": "", "bob": "", "nomad": "no location", "cy": "tracked for 50 days or less",
-        "dot": "no staypoint", "hub": "no staypoint", "broken": "no fix that can be used",
-        "six": "tracked for less than 10 weeks",
-    }  # fmt: skip
-    assert set(journey.visits.user_id) == {who for who, why in left.items() if why == ""}
-    assert len(journey.people) == frames.user_id.nunique()
-
-
 def test_every_fix_is_counted(frames: pd.DataFrame, journey: GpsResult) -> None:
     read_in = n_of(journey, "fixes read")
     dropped = journey.counts[journey.counts.step.str.startswith("dropped")]
@@ -185,60 +131,6 @@ def test_every_fix_is_counted(frames: pd.DataFrame, journey: GpsResult) -> None:
         "dropped: the same fix again": 100,
     }  # fmt: skip
     assert journey.people.n_fixes.sum() == n_of(journey, "fixes kept")
-
-
-def test_time_zone_moves_days_not_moments(frames: pd.DataFrame) -> None:
-    tracks = staypoints_and_triplegs(frames)
-    utc = tracks_to_visits(tracks, everybody=True).visits
-    beijing = tracks_to_visits(tracks, everybody=True, timezone="Asia/Shanghai").visits
-    assert str(beijing.started_at.dt.tz) == str(beijing.finished_at.dt.tz) == "Asia/Shanghai"
-    assert (beijing.started_at.to_numpy() == utc.started_at.to_numpy()).all()
-    with pytest.raises(DataError, match="'Mars' is no known time zone"):
-        tracks_to_visits(tracks, timezone="Mars")
-
-
-def test_everybody_keeps_whoever_has_a_visit(frames: pd.DataFrame) -> None:
-    journey = fixes_to_visits(frames, everybody=True)
-    assert set(journey.visits.user_id) == {"ann", "bob", "cy", "six"}
-    assert journey.all_visits.split.notna().all()
-
-
-def test_the_last_filter_keeps_an_empty_split(frames: pd.DataFrame) -> None:
-    # A month of visits, then none until the last day: windows in train, none in the others.
-    rare = commuter("rare", days=100).iloc[[*range(144 * 30), *range(14_200, 14_400)]]
-    journey = fixes_to_visits(pd.concat([frames, rare]))
-    fate = journey.people.set_index("user_id").loc["rare"]
-    assert fate["left"] == "no window in some split" and fate.n_visits > 0
-    assert "rare" not in set(journey.visits.user_id)
-    theirs = journey.all_visits[journey.all_visits.user_id == "rare"]
-    assert len(theirs) == fate.n_visits and theirs.split.isna().all()
-
-
-@pytest.mark.parametrize(
-    ("fixes", "says"),
-    [
-        (commuter(1)[:0], "There are no position fixes"),
-        (commuter(1).assign(lat=400.0), r"None .* \(latitude beyond ±90: 17280\)"),
-        (pd.concat([commuter(1), commuter("1")]), "mixes text and numbers"),
-        (commuter(1, days=20), "longest tracking is 19 days.*everybody=True"),
-        (commuter(1)[:1], "none of 1 people has a staypoint.*give longer recordings"),
-        (fixes_at([0, 3600], 1.0, 2.0), "longest tracking is 0 days"),
-        (commuter(1).drop(columns="lat"), "no column 'lat'; pgt.read_fixes"),
-        (commuter(1).assign(tracked_at="now"), "no times with a zone; pgt.read_fixes"),
-        (commuter(1).assign(lon="16.4"), "'lon' holds text"),
-        ([1, 2], "no column 'user_id'"),
-    ],
-)
-def test_when_nothing_is_left_it_says_why(fixes: pd.DataFrame, says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        fixes_to_visits(fixes)
-
-
-def test_no_location_and_no_window_say_why() -> None:
-    with pytest.raises(DataError, match="None of 1 staypoints has 1 more within 20 m"):
-        fixes_to_visits(fixes_at([0, 3600], 1.0, 2.0), everybody=True)
-    with pytest.raises(DataError, match="None of 1 people with visits has a window"):
-        fixes_to_visits(commuter(1, days=100).iloc[[*range(200), *range(14_000, 14_200)]])
 
 
 # What the published pipeline gives on these fixes, step by step.

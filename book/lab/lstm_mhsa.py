@@ -14,15 +14,44 @@ Shapes: B windows, L visits, D = width of the embeddings, E = width of the encod
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.hong_config import NeuralConfig
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.model import Dropout, PlaceModel, sinusoids
+
+KINDS = ("lstm", "mhsa")
+# The sizes that the authors publish for GeoLife: of self-attention in the repository above
+# (config/geolife/transformer.yml), of the LSTM in that of their earlier study
+# (https://github.com/mie-lab/location-mode-prediction, config/geolife/lstm.yml).
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "mhsa": {"d_model": 32, "n_heads": 8, "n_layers": 2, "d_feedforward": 128},
+    "lstm": {"d_model": 32, "n_layers": 1, "d_feedforward": 128},
+}
+
+
+@dataclass(frozen=True)
+class NeuralConfig:
+    """Everything that shapes a neural baseline."""
+
+    kind: Literal["lstm", "mhsa"]
+    n_locations: int
+    n_users: int
+    d_model: int = 64
+    n_heads: int = 4
+    n_layers: int = 2
+    d_feedforward: int = 128
+    dropout: float = 0.1
+    head_dropout: float = 0.2
+    max_len: int = 150
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -192,37 +221,17 @@ class NeuralBaseline(PlaceModel):
 
 
 class LSTMBaseline(NeuralBaseline):
-    """Embeddings, LSTM, head.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
-    >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
-    >>> model = LSTMBaseline(NeuralConfig("lstm", **size))
-    >>> model.scores(data.test.batch([0, 1])).shape == (2, size["n_locations"])
-    True
-    """
+    """Embeddings, LSTM, head."""
 
     def __init__(self, config: NeuralConfig) -> None:
-        super().__init__(_of_kind(config, "lstm"), Recurrent(config), config.d_feedforward)
+        super().__init__(config, Recurrent(config), config.d_feedforward)
 
 
 class MHSABaseline(NeuralBaseline):
-    """Embeddings, causal self-attention, head; all matrices start as Xavier's.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits)
-    >>> size = {"n_locations": data.vocabulary.n_locations, "n_users": data.vocabulary.n_users}
-    >>> model = MHSABaseline(NeuralConfig("mhsa", **size))
-    >>> bool(torch.allclose(model.scores(data.test.batch([0])).exp().sum(), torch.tensor(1.0)))
-    True
-    """
+    """Embeddings, causal self-attention, head; all matrices start as Xavier's."""
 
     def __init__(self, config: NeuralConfig) -> None:
-        super().__init__(_of_kind(config, "mhsa"), CausalAttention(config), config.d_model)
+        super().__init__(config, CausalAttention(config), config.d_model)
         for values in self.parameters():
             if values.dim() > 1:
                 nn.init.xavier_uniform_(values)
@@ -235,9 +244,3 @@ class MHSABaseline(NeuralBaseline):
 def neural(config: NeuralConfig) -> NeuralBaseline:
     """The model that a configuration describes."""
     return LSTMBaseline(config) if config.kind == "lstm" else MHSABaseline(config)
-
-
-def _of_kind(config: NeuralConfig, kind: str) -> NeuralConfig:
-    if config.kind != kind:
-        raise ValueError(f"The configuration is of kind {config.kind!r}, the model is {kind!r}.")
-    return config

@@ -40,14 +40,7 @@ Row = dict[str, Any]
 
 
 def habits(visits: pd.DataFrame) -> pd.DataFrame:
-    """What people do in a table of visits: one row a person, one column a habit.
-
-    Examples
-    --------
-    >>> visits = pd.DataFrame({"user_id": "ann", "location_id": ["home", "work"] * 30 + ["bar"]})
-    >>> habits(visits).round(1).to_dict("records")
-    [{'visits': 61.0, 'at the favourite place': 49.2, 'to new places': 9.1}]
-    """
+    """What people do in a table of visits: one row a person, one column a habit."""
     of = visits.groupby("user_id", sort=False)
     favourite = of.location_id.agg(lambda place: place.value_counts(normalize=True).iloc[0])
     new = ~visits.duplicated(["user_id", "location_id"])
@@ -59,13 +52,7 @@ def habits(visits: pd.DataFrame) -> pd.DataFrame:
 
 
 def thirds(values: np.ndarray) -> np.ndarray:
-    """(U,) which third each person is in, 1 to 3, by rank; 0 where there is no value.
-
-    Examples
-    --------
-    >>> thirds(np.array([5.0, 1.0, np.nan, 9.0])).tolist()
-    [2, 1, 0, 3]
-    """
+    """(U,) which third each person is in, 1 to 3, by rank; 0 where there is no value."""
     known = ~np.isnan(values)
     rank = pd.Series(values[known]).rank(method="first").to_numpy() - 1
     found = np.zeros(len(values), dtype=int)
@@ -74,16 +61,7 @@ def thirds(values: np.ndarray) -> np.ndarray:
 
 
 def rows_of(ours: pd.DataFrame, theirs: pd.DataFrame, people: pd.DataFrame) -> Iterator[Row]:
-    """The rows of one data set.
-
-    Parameters
-    ----------
-    ours, theirs : DataFrame
-        Ranks of the predictor and the kernel on the same windows; ``user_id`` is a row of
-        ``people``.
-    people : DataFrame
-        Of `habits`.
-    """
+    """The rows of one data set."""
     user = ours.user_id.to_numpy()
     asked = people[np.isin(np.arange(len(people)), user)]
     for habit in HABITS:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
-from lab import whom
+from lab import scores_by_habit
 
 USERS = np.repeat(np.arange(18), 20)
 
@@ -19,31 +18,20 @@ def ranks(right: np.ndarray) -> pd.DataFrame:
 
 
 def people(values: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(dict.fromkeys(whom.HABITS, values))
+    return pd.DataFrame(dict.fromkeys(scores_by_habit.HABITS, values))
 
 
 def test_new_places_are_counted_after_the_first_visits() -> None:
-    early = [f"place {n}" for n in range(whom.EARLY)]
+    early = [f"place {n}" for n in range(scores_by_habit.EARLY)]
     visits = pd.DataFrame({"user_id": 1, "location_id": [*early, "place 0", "bar", "bar", "pub"]})
-    assert whom.habits(visits)["to new places"].tolist() == [50.0]
+    assert scores_by_habit.habits(visits)["to new places"].tolist() == [50.0]
     few = pd.DataFrame({"user_id": 1, "location_id": ["home", "work"]})
-    assert np.isnan(whom.habits(few)["to new places"].iloc[0])
-
-
-def test_a_third_is_scored_by_its_own_windows() -> None:
-    third = np.repeat([0, 1, 2], 6)
-    ours, theirs = ranks(third[USERS] == 2), ranks(third[USERS] == 0)
-    rows = list(whom.rows_of(ours, theirs, people(np.arange(18.0))))
-    visits = [row for row in rows if row["habit"] == "visits"]
-    assert [row["acc@1"] for row in visits] == [0, 0, 100]
-    assert [row["minus"] for row in visits] == [-100, 0, 100]
-    (last,) = [row for row in rows if row["habit"] == "person by person"]
-    assert last["better"] == last["worse"] == pytest.approx(100 / 3)
+    assert np.isnan(scores_by_habit.habits(few)["to new places"].iloc[0])
 
 
 def test_a_third_that_is_one_person_is_not_shown() -> None:
     values = np.full(18, np.nan)
     values[:3] = [1.0, 2.0, 3.0]
     right = np.ones(len(USERS), dtype=bool)
-    rows = list(whom.rows_of(ranks(right), ranks(right), people(values)))
+    rows = list(scores_by_habit.rows_of(ranks(right), ranks(right), people(values)))
     assert [row["habit"] for row in rows] == ["person by person"]
