@@ -14,6 +14,7 @@ from pgt.summarizer import (
     SMALL,
     START,
     STOP,
+    AdditiveAttention,
     PointerGenerator,
     SummarizerTraining,
     TextBatch,

@@ -143,26 +143,21 @@ def week(question: Question, number: int, of: int, corner: tuple[float, float]) 
         f'<div class="game-week"{" hidden" if number > 1 else ""}>'
         f'<p class="ask" tabindex="-1"><span class="count">{number} of {of}</span> '
         f"It is {now:%A, %H:%M}. A {safe_html(question.role)} leaves "
-        f"<b>{letter(question.here)}</b>, {leaves}. <b>Where next?</b> Click a place, on the map or in "
-        "the list.</p>"
+        f"<b>{letter(question.here)}</b>, {leaves}. <b>Where next?</b> Click a place, on the map or "
+        "in the list.</p>"
         f'<div class="board">{map_of(question, corner)}<div class="choices">'
         f'<div class="days" aria-hidden="true"><span class="days-of">{days}</span></div>'
         f'<ul class="places">{rows}</ul></div></div></div>'
     )
 
 
-def players(models: list[str]) -> str:
-    """Who plays, for those who ask."""
-    assert models == ["Rule", "PGT", "Pointer"], "the text below is about these"
-    return (
-        '<details class="front-more screen-only"><summary>The players</summary><p><b>Rule</b>: the '
-        '<a href="04_baselines.html">context kernel</a>, five numbers, over the last hundred '
-        'visits. <b>PGT</b>: the <a href="09_model.html">Transformer of this book</a>, trained in '
-        "this town; like you, it sees the week. <b>Pointer</b>: the predictor that comes with the "
-        'package, a small <a href="20_contextual_pointer.html">contextual pointer</a>; it sees the '
-        "person's whole past, but was never trained in this town. You alone know what kind of place "
-        "each is.</p></details>"
-    )
+PLAYERS = """
+<b>Rule</b>: the <a href="04_baselines.html">context kernel</a>, five numbers, over the last
+hundred visits. <b>PGT</b>: the <a href="09_model.html">Transformer of this book</a>, trained in
+this town; like you, it sees the week. <b>Pointer</b>: the predictor that comes with the package,
+a small <a href="20_contextual_pointer.html">contextual pointer</a>; it sees the person's whole
+past, but was never trained in this town. You alone know what kind of place each is.
+"""
 
 
 def fragment() -> str:
@@ -193,13 +188,14 @@ def fragment() -> str:
         f'<ul class="scores" aria-label="Right answers so far">{scores}</ul>'
         '<button type="button" class="next" hidden>Next question</button></div>'
         "<noscript><style>.front-game .foot{display:none!important}</style>"
-        f'<p class="ask">They went to {letter(first.truth)}, {went}. With JavaScript this is a game '
-        "of several such weeks, against three models.</p></noscript>"
+        f'<p class="ask">They went to {letter(first.truth)}, {went}. With JavaScript this is a '
+        "game of several such weeks, against three models.</p></noscript>"
         "<figcaption>The town and its people are simulated. In each of "
-        f"{len(asked)} weeks another person leaves the place of most visits and goes to another place "
-        "of that week. So few questions cannot say who is best; the chart below tests models on "
+        f"{len(asked)} weeks another person leaves the place of most visits and goes to another "
+        "place of that week. So few questions cannot say who is best; the chart below tests models on "
         "thousands of weeks of real people.</figcaption>"
         f'<script type="application/json">{safe_json(numbers)}</script></figure>'
-        f"{players(models)}"
+        '<details class="front-more screen-only"><summary>The players</summary>'
+        f"<p>{' '.join(PLAYERS.split())}</p></details>"
         '<script defer src="../_static/front-game.js"></script>'
     )

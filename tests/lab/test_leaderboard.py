@@ -1,4 +1,4 @@
-"""The questions of the leaderboard, on three invented people: who is asked, and what may be seen."""
+"""The leaderboard's questions, on three invented people: who is asked, what may be seen."""
 
 from __future__ import annotations
 
