@@ -143,8 +143,8 @@ def week(question: Question, number: int, of: int, corner: tuple[float, float]) 
         f'<div class="game-week"{" hidden" if number > 1 else ""}>'
         f'<p class="ask" tabindex="-1"><span class="count">{number} of {of}</span> '
         f"It is {now:%A, %H:%M}. A {safe_html(question.role)} leaves "
-        f"<b>{letter(question.here)}</b>, {leaves}. <b>Where next?</b> Click a place, on the map or "
-        "in the list.</p>"
+        f"<b>{letter(question.here)}</b>, {leaves}. <b>Where next?</b> Click a place, on the map "
+        "or in the list.</p>"
         f'<div class="board">{map_of(question, corner)}<div class="choices">'
         f'<div class="days" aria-hidden="true"><span class="days-of">{days}</span></div>'
         f'<ul class="places">{rows}</ul></div></div></div>'
@@ -192,8 +192,8 @@ def fragment() -> str:
         "game of several such weeks, against three models.</p></noscript>"
         "<figcaption>The town and its people are simulated. In each of "
         f"{len(asked)} weeks another person leaves the place of most visits and goes to another "
-        "place of that week. So few questions cannot say who is best; the chart below tests models on "
-        "thousands of weeks of real people.</figcaption>"
+        "place of that week. So few questions cannot say who is best; the chart below tests models "
+        "on thousands of weeks of real people.</figcaption>"
         f'<script type="application/json">{safe_json(numbers)}</script></figure>'
         '<details class="front-more screen-only"><summary>The players</summary>'
         f"<p>{' '.join(PLAYERS.split())}</p></details>"
