@@ -5,7 +5,7 @@
 #
 # *You will be able to* build the network from which PGT takes its name, watch it copy a name that it has never met, and say
 # which of its parts PGT kept, reversed or dropped. *You need* [The pointer](07_pointer.ipynb) and
-# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* half an hour to read and about a minute to run; a GPU
+# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* twenty minutes to read and about a minute to run; a GPU
 # makes no difference.
 #
 # > **In one sentence.** A network that may copy gets {{ names_right:.0f }} % of the unknown names right; one that may not gets

@@ -9,7 +9,7 @@
 # without a GPU.
 #
 # > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it; of the parts that
-# > we gave back to it, only the old encoder changes the first guess clearly, and none is clearly better.
+# > we gave back to it, only the old encoder changes the first guess clearly, and for the worse.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -316,8 +316,8 @@ trainings["parameters"] = means.parameters.map("{:,.0f}".format)
 trainings.rename_axis("mean of three seeds")
 
 # %% [markdown]
-# An epoch of the Transformer takes longer, but it needs fewer of them. On a graphics card both are faster, and the ratio is
-# another. A claim about speed needs a machine, a length and a batch size.
+# An epoch of the Transformer takes longer, but it needs fewer of them. On a graphics card, which does many things at once, the
+# ratio may be another. A claim about speed needs a machine, a length and a batch size.
 #
 # ## Why no decoder?
 #

@@ -5,7 +5,7 @@
 #
 # *You will be able to* predict the next basket of a shopper or the next day's places of a person with masked self-attention
 # over sets, say which way a mask looks, and say when counting is enough. *You need*
-# [Position and encoder](06_position_and_encoder.ipynb) and [Baselines](04_baselines.ipynb). *It takes* half an hour to
+# [Position and encoder](06_position_and_encoder.ipynb) and [Baselines](04_baselines.ipynb). *It takes* twenty minutes to
 # read and about a minute to run, with or without a GPU.
 #
 # > **In one sentence.** Count what a person took, fill up with what everybody takes, and you have a baseline that the network

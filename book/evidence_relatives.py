@@ -38,9 +38,9 @@ from pgt.windows import prepare
 
 torch.set_num_threads(1)
 town = city.load()
-summaries, swapped, baskets = (
-    read_results(name) for name in ("summarizer", "improvements", "temporal_sets")
-)
+summaries = read_results("summarizer")
+swapped = read_results("improvements")
+baskets = read_results("temporal_sets")
 
 # %% [markdown]
 # ## Summaries: all rows
@@ -173,8 +173,8 @@ plain = {"model": "improved", "variant": "plain"}
 cells = {}
 for name in ("city", "GeoLife"):
     for metric in ("Acc@1", "Acc@10"):
-        where = {"data": name.lower(), "metric": metric.lower(), "draws": 4000}
-        found = compare(swapped, with_part, plain, **where).table()
+        where = {"data": name.lower(), "metric": metric.lower()}
+        found = compare(swapped, with_part, plain, draws=4000, **where).table()
         cells[name, metric] = [
             f"{row['mean']:+z.2f} [{row.low_all:+z.2f}, {row.high_all:+z.2f}]"
             for _, row in found.iterrows()
@@ -214,8 +214,9 @@ print(f"without the mask, {later:.0f} % of the attention goes to later visits")
 everything = data.test.batch(np.arange(len(data.test)))
 same = everything.location == everything.target[:, None]  # (B, L)
 at = everything.position_from_end  # (B, L)
-shares = {p: 100 * float(same[at == p].float().mean()) for p in range(1, 13)}
-pd.Series(shares, name="%").rename_axis("position").round(0).astype(int).to_frame().T
+shares = [100 * float(same[at == p].float().mean()) for p in range(1, 13)]
+shares = pd.DataFrame([shares], ["%"], range(1, 13)).round(0).astype(int)
+shares.rename_axis(columns="position from the end")
 
 # %% [markdown]
 # Few people go on to the place where they already are, so the last visit has the lowest share. From the third on the shares hardly
@@ -302,10 +303,10 @@ axes.invert_yaxis()
 axes.set_xlabel("NDCG@10 against personal, then popular (points)")
 show(
     figure,
-    alt="Differences to counting for eight networks, with intervals. Those of "
-    "the two networks that know presence hold zero, the others lie below it.",
-    caption="DC baskets: mean and 95 % interval over people and seeds. Dots: "
-    "networks that know which elements were in each set.",
+    alt="Differences to counting for eight networks, with intervals. Those "
+    "of two networks that know presence hold zero, the others lie below.",
+    caption="DC baskets: mean and 95 % interval over people and seeds. "
+    "Dots: networks that know which elements were in each set.",
 )
 
 # %% tags=["hide-input"]
