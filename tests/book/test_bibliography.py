@@ -21,9 +21,8 @@ VENUE = {
 }
 # A DOI, with or without its address, or the address of a preprint.
 ADDRESS = re.compile(r"\b10\.\d{4,}/[^\s()]*\w|https://arxiv\.org/abs/[\d.]*\d")
-TEXT = "\n".join(
-    path.read_text(encoding="utf-8") for path in [*BOOK.glob("[0-9][0-9]_*.py"), *BOOK.glob("*.md")]
-).lower()
+PAGES = [path for kind in ("[0-9][0-9]_*.py", "evidence_*.py", "*.md") for path in BOOK.glob(kind)]
+TEXT = "\n".join(path.read_text(encoding="utf-8") for path in PAGES).lower()
 
 
 @pytest.mark.parametrize("key", ENTRIES)
