@@ -51,7 +51,7 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 
 # %% [markdown]
 # On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book
-# by {{ gap:.0f }} points of Acc@1 when the very place must be named. Chapter 4 guessed why. The kernel is *given* two
+# by {{ gap:.0f }} points of Acc@1 when the very place must be named. That chapter guessed why. The kernel is *given* two
 # comparisons: of the hour, and of the place before. The network gets hours and places, and has to discover that comparing
 # them is useful.
 

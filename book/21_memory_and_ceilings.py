@@ -9,7 +9,7 @@
 # difference.
 #
 # > **In one sentence.** On GeoLife most of the pointer's lead over the rule is memory, for a rule with the same hundred visits
-# > comes within {{ fair:.1f }} points; a Transformer around the pointer does not help; and what no model finds are places where
+# > comes within {{ fair:.1f }} points; a Transformer around the pointer does not help; and what they all miss are places where
 # > the person has never been.
 
 # %% tags=["hide-input"]

@@ -61,7 +61,8 @@ def with_interval(row, digits=1):
 # | cannot tell | it contains zero and an effect of one point in the claimed direction |
 #
 # "No help" is confirmed if the interval leaves out a gain of one point, and contradicted if the whole interval is a gain. A
-# temperature is meant for calibration and gets no verdict.
+# temperature is meant for calibration and gets no verdict. An *adaptive softmax*
+# ([Grave et al., 2017](https://arxiv.org/abs/1609.04309)) scores rare locations in fewer dimensions.
 
 # %% tags=["hide-input"]
 # @title Verdicts
