@@ -468,7 +468,8 @@ lead = -duel.loc["GeoLife, exact", "PGT - kernel"]
 
 # %% [markdown]
 # This is the surprise. The idea is not new:
-# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space. But the
+# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space, and
+# [Cho et al. (2011)](https://doi.org/10.1145/2020408.2020579) weigh home and work by the hour. But the
 # papers on networks that we know of compare with Markov chains and with other networks, not with a rule like this.
 # For recommender systems, [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found that simple,
 # well-tuned methods beat most of the networks that they could run again.
