@@ -199,8 +199,8 @@ person, day = people[0], pd.Timestamp("2022-01-28").date()
 local = fixes.tracked_at.dt.tz_convert(town.timezone).dt.date
 today = fixes[(fixes.user_id == person) & (local == day)]
 began = staypoints.started_at.dt.tz_convert(town.timezone)
-stayed = staypoints[(staypoints.user_id == person) & (began.dt.date == day)]
-stayed = stayed.assign(location_id=began.dt.strftime("from %H:%M"))
+stayed = staypoints.assign(location_id=began.dt.strftime("from %H:%M"))
+stayed = stayed[(stayed.user_id == person) & (began.dt.date == day)]
 day_map = {"caption": "A day: fixes as a line, staypoints as discs."}
 day_map["ground"] = ground(town.base)
 places_map(stayed, path=today, **day_map) if len(stayed) else "No stay."
