@@ -100,9 +100,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(4)
 #
 # $$
 # \begin{aligned}
-# h &= \sin^2 \tfrac{\varphi_2 - \varphi_1}{2}
-#     + \cos\varphi_1 \cos\varphi_2 \, \sin^2 \tfrac{\lambda_2 - \lambda_1}{2} , \\
-# \text{distance} &= 2R \arcsin \sqrt{h} .
+# \text{distance} &= 2R \arcsin \Big( \sin^2 \tfrac{\varphi_2 - \varphi_1}{2} \\
+#     &\qquad + \cos\varphi_1 \cos\varphi_2 \, \sin^2 \tfrac{\lambda_2 - \lambda_1}{2} \Big)^{1/2} .
 # \end{aligned} \tag{2.1}
 # $$
 #
