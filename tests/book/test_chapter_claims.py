@@ -24,6 +24,7 @@ from pgt.checkpoint import load_model, shipped
 from pgt.config import PRESETS, ModelConfig
 from pgt.contextual import HISTORY_FEATURES
 from pgt.improvements import IMPROVEMENTS
+from pgt.look import look
 from pgt.metrics import ends, gains, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.summarizer import DOCUMENT, SPECIAL, PointerGenerator
@@ -654,3 +655,55 @@ def test_claims_of_23_on_the_leaderboard() -> None:
     assert (ours["acc@1"]["every earlier visit"] - less > 2).all(), "most of the lead is the past"
     seeds = rows[rows.seed.notna()].groupby(["model", "past", "told"]).seed.nunique()
     assert (seeds == 5).all()
+def test_claims_of_01() -> None:
+    visits = city.load().visits
+    new = ~visits.duplicated(["user_id", "location_id"])
+    known = new.groupby(visits.user_id).cumsum() - new
+    rate = {
+        low: new[known.between(low, high)].mean() for low, high in ((2, 3), (25, 40), (90, 150))
+    }
+    assert rate[2] > rate[90] > rate[25]  # "the law falls and the curve climbs"
+    curious = new.groupby(visits.user_id).sum().nlargest(15).index
+    many = visits.user_id[known >= 90]
+    assert many.isin(curious).all()  # "mostly the curious ones"
+    number = visits.groupby("user_id").cumcount()
+    steady = visits.groupby("user_id").user_id.transform("size") >= 200
+    parts = [new[steady & (number >= a) & (number < b)].mean()
+             for a, b in ((20, 50), (50, 100), (100, 200))]  # fmt: skip
+    assert parts == sorted(parts, reverse=True)  # "the same people explore less"
+    model, vocabulary = load_model(shipped("city"))
+    test = prepare(visits, protocol="exact", vocabulary=vocabulary).test
+    target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
+    assert f"{here.finished_at:%A %H}" == "Monday 18" and here.location_id != target.location_id
+    seen = look(model, test, 1332)
+    assert seen.candidates.is_target.iloc[0]  # "a window that the model gets right"
+
+
+@pytest.mark.built
+def test_claims_of_02() -> None:
+    lost = {row[0]: row[1:] for row in printed("02_gps_to_visits", "staypoints, %")}
+    stays, visits = map(number, lost["the person's only visit there"][:2])
+    assert stays > 80 and visits < 10  # "the second one deletes what is new"
+    noise = {
+        row[0]: [*map(number, row[1:])] for row in printed("02_gps_to_visits", "metres off")[2:]
+    }
+    assert noise["5 m"][0] > noise["0 m"][0] + 5  # "Worse data gives better places"
+    assert noise["0 m"][1] > 2 * noise["5 m"][1]  # "the mean lands away from the door"
+    ends = {row[0]: row[-1] for row in printed("02_gps_to_visits", "error of the end")}
+    assert number(ends["median, either way"]) <= 5  # "right to the minute"
+    assert number(ends["one in ten is later than"]) > 120  # "late by many hours"
+
+
+@pytest.mark.built
+def test_claims_of_04() -> None:
+    head, *rows = printed("04_baselines", "options")
+    on = {row[0]: number(row[head.index("test, %")]) for row in rows}
+    assert on["+ recency"] == on["frequency"]  # "Recency alone changes nothing"
+    after = on["+ what came after here"] - on["frequency"]
+    hour = on["+ time of day"] - on["+ what came after here"]
+    assert after > 3 * hour > 0  # "the step that counts", "adds a little"
+    head, *rows = printed("04_baselines", "acc@1 | acc@5")
+    first = {row[0]: number(row[head.index("acc@1")]) for row in rows}
+    assert first["most frequent"] > first["Markov"]  # "beats a Markov chain"
+    pair = {"model": "pgt", "variant": "full"}, {"model": "kernel"}
+    assert read_results("geolife_exact").difference(*pair)[2] < 0  # "there the kernel is ahead"
