@@ -37,6 +37,8 @@ from wherenext.ground import ground, located
 from wherenext.results import read_results
 
 from pgt import baselines, metrics
+from pgt.batch import Slots
+from pgt.batch import add_up as slot_votes
 from pgt.maps import attention_map
 from pgt.metrics import evaluate, interval, summarize
 from pgt.windows import prepare
@@ -293,14 +295,14 @@ def votes(batch, decay, base, same, clock, width):
 def prepared(part):
     """All windows of a split, their slots, and where the target is."""
     batch = part.batch(np.arange(len(part)))
-    slots = sparse.Slots.of(batch.location, batch.padding)
+    slots = Slots.of(batch.location, batch.padding)
     return batch, slots, slots.place == batch.target[:, None]
 
 
 def accuracy(ready, numbers):
     """Acc@1 in percent, ties counted fairly, by equation (4.2)."""
     batch, slots, right = ready
-    total = sparse.add_up(slots, sum(votes(batch, **numbers)))  # (B, L)
+    total = slot_votes(slots, sum(votes(batch, **numbers)))  # (B, L)
     best = total == total.amax(1, keepdim=True)
     credit = (best & right).sum(1) / best.sum(1)
     return 100 * credit.double().mean().item()

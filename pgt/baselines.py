@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -19,8 +18,8 @@ from pgt.visits import around_the_clock
 from pgt.windows import Windows
 
 
-class Rule(ABC):
-    """What the baselines share: a window's own places have a score, all others are no answers."""
+class Rule:
+    """What the baselines share: visits vote for their places, all others are no answers."""
 
     n_locations: int
 
@@ -29,9 +28,14 @@ class Rule(ABC):
         self.n_locations = train.vocabulary.n_locations
         return self
 
-    @abstractmethod
+    def weights(self, batch: Batch) -> Tensor:
+        """(B, L) the vote of each visit, 0 at padding."""
+        return (~batch.padding).float()
+
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(B, S) places, each once a row (-1 = none), and (B, S) their scores."""
+        slots = Slots.of(batch.location, batch.padding)
+        return slots.place, add_up(slots, self.weights(batch))
 
     def scores(self, batch: Batch) -> Tensor:
         """(B, V) the scores of all places, -inf for "not an answer"."""
@@ -63,10 +67,6 @@ class MostFrequent(Rule):
     >>> bool(place == batch.location.mode().values)
     True
     """
-
-    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        slots = Slots.of(batch.location, batch.padding)
-        return slots.place, add_up(slots, (~batch.padding).float())
 
 
 class Markov:
@@ -184,10 +184,6 @@ class ContextKernel(Rule):
         )
         age = (batch.position_from_end - 1).clamp(min=0)
         return self.decay**age * vote * ~batch.padding  # (B, L)
-
-    def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        slots = Slots.of(batch.location, batch.padding)
-        return slots.place, add_up(slots, self.weights(batch))
 
 
 Baseline = Last | MostFrequent | Markov | ContextKernel

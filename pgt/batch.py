@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -52,11 +53,11 @@ class Batch:
         steps = torch.arange(self.location.shape[1], device=self.length.device)
         return (self.length[:, None] - steps).clamp(min=0)  # (B, L)
 
-    def to(self, device: torch.device | str) -> Batch:
+    def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""
-        return Batch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+        return replace(self, **{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
-    def most_recent(self, n: int) -> Batch:
+    def most_recent(self, n: int) -> Self:
         """Keep the last ``n`` visits of each window."""
         if self.location.shape[1] <= n:
             return self

@@ -137,9 +137,6 @@ def shipped(name: str = "city") -> Path:
     return path
 
 
-# --- training runs -----------------------------------------------------------------------------
-
-
 def store(path: Path, run: Any) -> None:
     """Write the state of a `pgt.train.TrainingRun`, whole or not at all."""
     write(path, state(run), identity(run) | {

@@ -407,7 +407,9 @@ class Mixture:
 
 
 class MixtureModel(PlaceModel):
-    """A `PlaceModel` that can name the places of a window, and no others."""
+    """A `PlaceModel` that names the places of a window; without a generator, no others."""
+
+    generator: Any = None
 
     def mixture(self, batch: Any) -> Mixture:
         """Predict every window of a batch."""
@@ -415,11 +417,15 @@ class MixtureModel(PlaceModel):
 
     def losses(self, batch: Any, label_smoothing: float = 0.0) -> Tensor:
         """(B,) what training makes small."""
+        if self.generator is not None:
+            return super().losses(batch, label_smoothing)
         return self.mixture(batch).cross_entropy(batch.target, label_smoothing)
 
     @torch.no_grad()
     def own_scores(self, batch: Any) -> tuple[Tensor, Tensor] | None:
         """(B, S) places and their log-probabilities, for `pgt.metrics.evaluate`."""
+        if self.generator is not None:
+            return None
         with evaluating(self):
             found = self.mixture(batch)
         return found.place, found.pointer
@@ -476,16 +482,6 @@ class ContextualPointer(MixtureModel):
         slots = Slots.of(batch.location, batch.padding)
         width = slots.place.shape[1]
         return Mixture(slots.place, scatter_log_probs(log_weights, slots.of_visit, width))
-
-    def losses(self, batch: HistoryBatch, label_smoothing: float = 0.0) -> Tensor:
-        """(B,) what training makes small."""
-        how: Any = MixtureModel if self.generator is None else PlaceModel
-        losses: Tensor = how.losses(self, batch, label_smoothing)
-        return losses
-
-    def own_scores(self, batch: HistoryBatch) -> tuple[Tensor, Tensor] | None:
-        """A window's own places, unless a generator names all others."""
-        return super().own_scores(batch) if self.generator is None else None
 
     def _looked(self, batch: HistoryBatch) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
         """(B, D) the last visit in its context, (B,) the gate's logit, (B, L) log-weights of the

@@ -9,7 +9,7 @@ Shapes: N visits, W windows, B windows of a batch, L visits of the longest one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -51,10 +51,6 @@ class HistoryBatch(Batch):
     last_stay: Tensor  # (B,) how long the last visit lasted
     target_minute: Tensor  # (B,) minute of the day at which the target began
     wait: Tensor  # (B,) from the last visit's end to then, modulo a week
-
-    def to(self, device: torch.device | str) -> HistoryBatch:
-        """The same batch on another device."""
-        return HistoryBatch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
 
 @dataclass(frozen=True)

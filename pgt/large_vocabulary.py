@@ -1,7 +1,7 @@
 """Exact loss and ranks over so many places that no (B, V) table is to be held.
 
-Of 10^5 places, the generator's logits z come a stretch of V at a time, and are computed again for
-the gradient. With lse = log Σ exp z, c = log (1 - g) and a = log g, `losses` needs only two sums::
+The generator's logits z come a stretch of V at a time, and are computed again for the gradient.
+With lse = log Σ exp z, c = log (1 - g) and a = log g, the loss needs only two sums over V::
 
     log P_v = c + z_v - lse                                    v not in the window
     log P_s = log(exp(a + pointer_s) + exp(c + z_s - lse))     s in the window
@@ -36,8 +36,7 @@ def losses(
     model: PointerGeneratorTransformer, batch: Batch, label_smoothing: float = 0.0
 ) -> Tensor:
     """(B,) what `pgt.model.cross_entropy` is of all the log-probabilities, in nats."""
-    context, place, copied, rest = _parts(model, batch)
-    weight, bias = model.generator.weight, model.generator.bias
+    context, place, copied, rest, weight, bias = _parts(model, batch)
     at = torch.cat([place.clamp(min=0), batch.target[:, None]], 1)  # (B, S + 1)
     lse, total, z = _Sums.apply(context, weight, bias, at)
     generated = z + (rest - lse)[:, None]
@@ -57,8 +56,7 @@ def losses(
 def rank(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(B,) places better than the target, as good (itself too), the best one, its own score."""
     with evaluating(model):
-        context, place, copied, rest = _parts(model, batch)
-    weight, bias = model.generator.weight, model.generator.bias
+        context, place, copied, rest, weight, bias = _parts(model, batch)
     at = torch.cat([place, batch.target[:, None]], 1)  # (B, S + 1)
     lse, own = torch.full_like(rest, -math.inf), torch.zeros_like(copied[:, :1]).expand_as(at)
     # The logits that matter come from the same products as those that they are compared with:
@@ -88,10 +86,9 @@ def rank(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, Tens
     return better, tied, predicted, score[:, 0]
 
 
-def _parts(
-    model: PointerGeneratorTransformer, batch: Batch
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(B, D) contexts, (B, S) places, (B, S) log of what is copied of each, (B,) log (1 - g)."""
+def _parts(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, ...]:
+    """(B, D) contexts, (B, S) places, their log-shares (g included), (B,) log (1 - g), W and b."""
+    assert model.generator is not None
     batch = batch.most_recent(model.config.max_len)
     context, log_weights, _ = model.encode(batch)
     logit = model.gate_logit(context)
@@ -99,7 +96,8 @@ def _parts(
     copied = torch.full_like(slots.place, -math.inf, dtype=context.dtype)
     if log_weights is not None:
         copied = scatter_log_probs(log_weights, slots.of_visit, slots.place.shape[1])
-    return context, slots.place, F.logsigmoid(logit)[:, None] + copied, F.logsigmoid(-logit)
+    copied, rest = F.logsigmoid(logit)[:, None] + copied, F.logsigmoid(-logit)
+    return context, slots.place, copied, rest, model.generator.weight, model.generator.bias
 
 
 def _stretches(h: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -120,7 +118,7 @@ class _Sums(torch.autograd.Function):
     def forward(
         ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, at: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        top, rest, total = h.new_full((len(h),), -math.inf), h.new_zeros(len(h)), 0.0
+        top, (rest, total) = h.new_full((len(h),), -math.inf), h.new_zeros(2, len(h))
         for _, z in _stretches(h, weight, bias):
             higher = torch.maximum(top, z.amax(1))
             total = total + z.sum(1)

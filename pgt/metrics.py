@@ -27,10 +27,8 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location.
-
-    What has ``own_scores(batch)`` is asked for that first: (B, S) a window's own places, each once
-    (-1 = none), and their (B, S) scores, if all other places are no answers; else None.
+    """Anything that scores every location. What has ``own_scores(batch)`` is asked for that first:
+    (B, S) a window's own places and their scores, if all others are no answers; else None.
     """
 
     def scores(self, batch: Batch) -> Tensor:
@@ -61,14 +59,13 @@ def ranked(predictor: Any, batch: Batch) -> Ranked:
     """Rank the targets of a batch, in evaluation mode."""
     if large_vocabulary.wanted(predictor):
         return Ranked(*large_vocabulary.rank(predictor, batch))
-    own = predictor.own_scores(batch) if hasattr(predictor, "own_scores") else None
-    target, place, scores = batch.target, *(own or (None, None))
-    if place is None or scores is None:
+    own, target = getattr(predictor, "own_scores", lambda batch: None)(batch), batch.target
+    if own is not None:  # a slot a place, and one for all others
+        scores, target = F.pad(own[1], (0, 1), value=-math.inf), slot_of(own[0], target)
+    else:
         scores = predictor.scores(batch)  # (B, V)
-    else:  # a slot a place, and one for all others
-        target, scores = slot_of(place, target), F.pad(scores, (0, 1), value=-math.inf)
     best = _one_of_the_best(scores, batch.index)
-    predicted = best if place is None else place.gather(1, best[:, None])[:, 0]
+    predicted = best if own is None else own[0].gather(1, best[:, None])[:, 0]
     return Ranked(*rank(scores, target), predicted, scores.gather(1, target[:, None])[:, 0])
 
 

@@ -112,8 +112,8 @@ class TrainingRun:
         lengths = np.minimum(self.train.lengths, max_len)
         self.model.train()
         self.sums.zero_(), self.at.zero_()
-        steps = self.epoch * self.steps + np.arange(self.steps)
-        rates = [config.learning_rate_at(step, self.steps) for step in steps]
+        first = self.epoch * self.steps
+        rates = [config.learning_rate_at(first + k, self.steps) for k in range(self.steps)]
         self.rates.copy_(torch.tensor(rates))
         batches = by_length(lengths, config.batch_size, shuffle, pool=32)
         if self.graphs is not None:

@@ -655,6 +655,8 @@ def test_claims_of_23_on_the_leaderboard() -> None:
     assert (ours["acc@1"]["every earlier visit"] - less > 2).all(), "most of the lead is the past"
     seeds = rows[rows.seed.notna()].groupby(["model", "past", "told"]).seed.nunique()
     assert (seeds == 5).all()
+
+
 def test_claims_of_01() -> None:
     visits = city.load().visits
     new = ~visits.duplicated(["user_id", "location_id"])

@@ -77,3 +77,31 @@ def test_documented_forward_equals_ours(data: Dataset, training: bool) -> None:
 
     loss = torch.nn.CrossEntropyLoss(label_smoothing=0.03)(theirs, target)
     torch.testing.assert_close(cross_entropy(ours, target, 0.03).mean(), loss, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_bench_writes_a_valid_file(
+    data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "usual_data", lambda: ("few", pd.concat(
+        part.visits for part in (data.train, data.valid, data.test)
+    )))  # fmt: skip
+    out = tmp_path / "bench.json"
+    for section in ("windows", "training", "windows"):
+        bench.main(["--only", section, "--out", str(out)])
+    result = json.loads(out.read_text(encoding="utf-8"))
+    assert [one["section"] for one in result["rows"]] == ["windows", "training"]
+    assert result["data"]["name"] == "few" and str(ROOT) not in out.read_text(encoding="utf-8")
+    assert {"experiment", "command", "versions", "device", "threads", "seconds"} <= result.keys()
+    for one in result["rows"]:
+        assert_well_formed(one)
+
+
+def assert_well_formed(one: dict[str, object]) -> None:
+    """Every row has what the page and the chapters read."""
+    always = {"name", "ours", "reference", "ratio", "unit", "device"}
+    assert always <= one.keys() <= always | {"section", "peak"}
+    assert one["unit"] in {"s", "MiB", "%"}
+    assert one["ours"] > 0 or one["unit"] == "MiB"
+    assert one["ratio"] is None or (one["ratio"] > 0 and one["unit"] in {"s", "MiB"})
+    assert one.get("peak", 0) >= 0

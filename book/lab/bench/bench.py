@@ -1,26 +1,24 @@
 """Measure how long things take and what memory they need, beside the references they replace.
 
-    python book/lab/bench/bench.py [--quick] [--only NAME ...] [--out FILE]
+    python book/lab/bench/bench.py [--only NAME ...] [--out FILE]
 
-Ours and the reference are timed in turn, in one process, or each in a fresh process where memory
-is measured. The prepared GeoLife windows are used when they are there (PGT_GEOLIFE_WINDOWS names
-their folder), else the simulated city. The section gps needs GeoLife's position fixes
-(PGT_GEOLIFE_FIXES, a folder) and, for its comparison, a Python that has trackintel
-(PGT_TRACKINTEL_PYTHON, its path). The section gpu needs CUDA, and may be measured on another
-machine than the rest: ``bench.py --only gpu``. With ``--only``, other sections' rows stay as the
-file has them.
+Ours and the reference are timed in turn, or in fresh processes where memory is measured. GeoLife's
+windows are used when they are there (PGT_GEOLIFE_WINDOWS names their folder), else the simulated
+city. The section gps needs GeoLife's position fixes (PGT_GEOLIFE_FIXES, a folder) and a Python that
+has trackintel (PGT_TRACKINTEL_PYTHON, its path); the section gpu needs CUDA, and may come from
+another machine than the rest. With ``--only``, other sections' rows stay as the file has them.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
+import copy
 import importlib.metadata
 import json
 import multiprocessing
 import os
 import platform
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -28,11 +26,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import nbclient
+import nbformat
+import numpy as np
 import pandas as pd
 import torch
 
@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(Path(__file__).parent)]
 
 from lab.data_sets import GEOLIFE_WINDOWS, has_data, read_windows_folder  # noqa: E402
-from lab.hong_gps import fixes_to_visits, staypoints_and_triplegs  # noqa: E402
+from lab.hong_gps import staypoints_and_triplegs  # noqa: E402
 from reference import DocumentedTraining, prepare_by_loop  # noqa: E402
 from wherenext import city, pointer_variants  # noqa: E402
 
@@ -52,13 +52,12 @@ from pgt.files import write_text  # noqa: E402
 from pgt.large_vocabulary import losses  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
 from pgt.train import fit  # noqa: E402
-from pgt.windows import Dataset, prepare  # noqa: E402
+from pgt.windows import prepare  # noqa: E402
 
 Row = dict[str, Any]
 RESULTS = ROOT / "book" / "results" / "bench.json"
 TRACKINTEL = "PGT_TRACKINTEL_PYTHON"
-COSTS = ("s", "MiB")  # of which less is better: the ratio says how many times less ours needs
-CHAPTER_BUDGET, BOOK_BUDGET, GPS_BUDGET, STEP_BUDGET = 120.0, 900.0, 120.0, 150.0  # s, s, s, MiB
+CHAPTER_BUDGET, BOOK_BUDGET = 120.0, 900.0  # seconds
 BUDGET = "(reference: the budget)"
 BATCH = 128
 CPU = torch.device("cpu")
@@ -66,8 +65,8 @@ CPU = torch.device("cpu")
 
 def row(name: str, ours: float, reference: float | None, unit: str = "s", *, device: str = "",
         peak: float | None = None) -> Row:  # fmt: skip
-    """One line of the table; ``peak`` is in MiB. Four digits, null for what was not measured."""
-    ratio = reference / ours if reference is not None and unit in COSTS and ours > 0 else None
+    """One line of the table: less is better, so the ratio says how many times less ours needs."""
+    ratio = reference / ours if reference is not None and ours > 0 else None
     values = {"ours": ours, "reference": reference, "ratio": ratio}
     about: Row = {"name": name}
     about |= {key: None if n is None else float(f"{n:.4g}") for key, n in values.items()}
@@ -89,55 +88,52 @@ def fresh(work: Callable[..., Any], *args: Any) -> Any:
         return pool.submit(work, *args).result()
 
 
-def peak_of(work: Callable[[], object], who: int = resource.RUSAGE_SELF) -> float:
-    """MiB by which the high-water mark rises while something is done."""
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    gc.collect()
-    before = resource.getrusage(who).ru_maxrss
+def peak_of(work: Callable[[], object]) -> float:
+    """MiB that this process needs at most, beyond what it has, while something is done (Linux)."""
+
+    def now(name: str) -> int:
+        found = re.search(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text())
+        return int(found[1]) if found else 0
+
+    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark is now
+    before = now("VmRSS")
     work()
-    return (resource.getrusage(who).ru_maxrss - before) / unit
+    return (now("VmHWM") - before) / 2**10
 
 
-@lru_cache
 def processor() -> str:
     """The processor's model, and how many threads torch uses."""
-    model, info = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
-    if info.is_file():
-        names = [one for one in info.read_text().splitlines() if one.startswith("model name")]
-        model = names[0].partition(":")[2].strip() if names else model
-    n = torch.get_num_threads()
+    info, n = Path("/proc/cpuinfo"), torch.get_num_threads()
+    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.is_file() else None
+    model = found[1] if found else platform.processor() or platform.machine()
     return f"cpu ({model}, {n} thread{'s' * (n > 1)})"
 
 
 @lru_cache
-def usual_data(quick: bool) -> tuple[str, pd.DataFrame]:
+def usual_data() -> tuple[str, pd.DataFrame]:
     """The name and the visits of the data that are prepared again and again."""
-    name, visits = "city", None
     if has_data(GEOLIFE_WINDOWS):
-        name, visits = "geolife", read_windows_folder(os.environ[GEOLIFE_WINDOWS])
-    visits = city.load().visits if visits is None else visits
-    few = visits.user_id.isin(visits.user_id.unique()[:6])
-    return name, visits[few].reset_index(drop=True) if quick else visits
+        return "geolife", read_windows_folder(os.environ[GEOLIFE_WINDOWS])
+    return "city", city.load().visits
 
 
-def bench_windows(quick: bool) -> Iterator[Row]:
+def bench_windows() -> Iterator[Row]:
     """All windows of the three splits, from one table of visits."""
-    name, visits = usual_data(quick)
+    name, visits = usual_data()
     data = prepare(visits)  # also warms up
     pairs = [(clock(lambda: prepare(visits)), clock(lambda: prepare_by_loop(data)))
-             for _ in range(2 if quick else 5)]  # fmt: skip
+             for _ in range(5)]  # fmt: skip
     took = [statistics.median(side) for side in zip(*pairs, strict=True)]
     yield row(f"{name}: build {sum(data.counts().values())} windows", *took)
 
 
-def bench_training(quick: bool, device: torch.device = CPU, named: str = "") -> Iterator[Row]:
+def bench_training(device: torch.device = CPU, named: str = "") -> Iterator[Row]:
     """Epochs with validation, in turn; both models start from the same weights."""
-    name, visits = usual_data(quick)
+    name, visits = usual_data()
     data = prepare(visits)
     samples = prepare_by_loop(data)
     shape = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, target_time="day")
-    epochs = 3 if quick else 10
-    config = TrainConfig(batch_size=BATCH, max_epochs=epochs, patience=epochs, warmup_epochs=2)
+    config = TrainConfig(batch_size=BATCH, max_epochs=8, patience=8, warmup_epochs=2)
     torch.manual_seed(42)
     model = PointerGeneratorTransformer(shape)
     other = DocumentedTraining(model, samples["train"], samples["valid"], config, device)
@@ -149,56 +145,44 @@ def bench_training(quick: bool, device: torch.device = CPU, named: str = "") -> 
     yield row(title, ours.median(), statistics.median(theirs[1:]), device=named)
 
 
-def bench_gpu(quick: bool) -> Iterator[Row]:
+def bench_gpu() -> Iterator[Row]:
     """On CUDA: epochs beside the usual loop and beside single launches; whole trainings."""
     if not torch.cuda.is_available():
         print("There is no CUDA; the section 'gpu' stays as it was.")
         return
     device, named = torch.device("cuda"), torch.cuda.get_device_name()
-    yield from bench_training(quick, device, named)
-    name, visits = usual_data(quick)
-    data = prepare(visits)
-    preset = PRESETS["geolife" if name == "geolife" else "city"]
-
-    def pgt(data: Dataset) -> Any:
+    yield from bench_training(device, named)
+    town, (usual, visits) = prepare(city.load().visits, protocol="exact"), usual_data()
+    for name, data in ({usual: prepare(visits)} | {"city": town}).items():
+        preset, variant = PRESETS[name], pointer_variants.VARIANTS["full"]
         torch.manual_seed(42)
         sizes = data.vocabulary.n_locations, data.vocabulary.n_users
-        return PointerGeneratorTransformer(ModelConfig(*sizes, **preset.model))
-
-    def epoch(data: Dataset, most: int) -> float:
-        kept, graphs.MOST = graphs.MOST, most
-        config = replace(preset.training, max_epochs=4, patience=4, warmup_epochs=1)
-        log = fit(pgt(data), data.train, data.valid, config, progress=False)
-        graphs.MOST = kept
-        return statistics.median(one["seconds"] for one in log.rows[1:])
-
-    title = f"{name}: one epoch as graphs (reference: one launch after the other)"
-    yield row(title, epoch(data, graphs.MOST), epoch(data, 0), device=named)
-    for _ in range(2):  # the second one is measured: the first loads the libraries
-        took = clock(lambda: fit(pgt(data), data.train, data.valid, preset.training,
-                                 progress=False))  # fmt: skip
-    yield row(f"{name}: PGT trained to its stop, graphs recorded", took, None, device=named)
-    variant = pointer_variants.VARIANTS["full"]
-    past = pointer_variants.windows(data, variant)
-    model, config = pointer_variants.build(variant, data, 42)
-    took = clock(lambda: fit(model, past.train, past.valid, config, progress=False))
-    yield row(f"{name}: contextual pointer trained to its stop, graphs recorded", took, None,
-              device=named)  # fmt: skip
+        pgt = PointerGeneratorTransformer(ModelConfig(*sizes, **preset.model))
+        found = {}
+        for most in (0, graphs.MOST):  # one launch after the other, then graphs
+            graphs.MOST, model = most, copy.deepcopy(pgt)
+            began = time.perf_counter()
+            log = fit(model, data.train, data.valid, preset.training, progress=False)
+            took = time.perf_counter() - began
+            found[bool(most)] = took, log.table().seconds[1:].median()
+        title = f"{name}: one epoch as graphs (reference: one launch after the other)"
+        yield row(title, found[True][1], found[False][1], device=named)
+        title = f"{name}: PGT to its stop, as graphs (reference: one launch after the other)"
+        yield row(title, found[True][0], found[False][0], device=named)
+        past = pointer_variants.windows(data, variant)
+        pointer, config = pointer_variants.build(variant, data, 42)
+        took = clock(lambda: fit(pointer, past.train, past.valid, config, progress=False))  # noqa: B023
+        yield row(f"{name}: contextual pointer to its stop, as graphs", took, None, device=named)
 
 
-def bench_gps(quick: bool) -> Iterator[Row]:
-    """GeoLife's fixes to visits: all of them within the budget, some people beside trackintel."""
+def bench_gps() -> Iterator[Row]:
+    """GeoLife's fixes of forty people to visits, beside trackintel."""
     folder, python = os.environ.get(gps.FIXES), os.environ.get(TRACKINTEL)
     if not folder or not python:
         print(f"{gps.FIXES} or {TRACKINTEL} names nothing; the section 'gps' stays as it was.")
         return
     fixes = read_fixes(folder)
-    if not quick:
-        took = clock(lambda: fixes_to_visits(read_fixes(folder), haversine_order="swapped"))
-        title = f"geolife: read {len(fixes):,} fixes and make visits {BUDGET}"
-        yield row(title, took, GPS_BUDGET)
-    people = 3 if quick else 40
-    fixes = fixes[fixes.user_id.isin(fixes.user_id.unique()[:people])]
+    fixes = fixes[fixes.user_id.isin(fixes.user_id.unique()[:40])]
     counts: dict[str, int] = {}
 
     def visits() -> None:
@@ -210,114 +194,92 @@ def bench_gps(quick: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as empty:
         path = Path(empty) / "fixes.parquet"
         gps.clean_fixes(fixes)[0][[*gps.FIX_COLUMNS]].to_parquet(path)
-        ours = statistics.median(clock(visits) for _ in range(2 if quick else 3))
+        ours = statistics.median(clock(visits) for _ in range(3))
         script = str(Path(__file__).with_name("trackintel_visits.py"))
         done = subprocess.run([python, script, str(path)], check=True, text=True,
                               stdout=subprocess.PIPE)  # fmt: skip
     theirs = json.loads(done.stdout.splitlines()[-1])
     if theirs["counts"] != counts:
         raise RuntimeError(f"trackintel finds {theirs['counts']}, we find {counts}")
-    yield row(f"geolife: {len(fixes):,} fixes of {people} people to visits, as trackintel "
-              f"{theirs['version']}", ours, sum(theirs["seconds"].values()))  # fmt: skip
+    yield row(f"geolife: {len(fixes):,} fixes of 40 people to visits, as trackintel "
+              f"{theirs['version']}", ours, theirs["seconds"])  # fmt: skip
 
 
-def bench_vocabulary(quick: bool) -> Iterator[Row]:
+def bench_vocabulary() -> Iterator[Row]:
     """A step of PGT with ever more places; the reference writes down the scores of all."""
-    for n in (2_000, 11_000) if quick else (10_000, 100_000, 1_000_000):
-        ours, dense = (fresh(step, n, way, 2 if quick else 5) if n <= 100_000 or way else None
-                       for way in (True, False))  # fmt: skip
+    for n in (100_000, 1_000_000):
+        ours, peak = fresh(step, n, True)
+        dense = fresh(step, n, False) if n == 100_000 else (None, None)
         title = f"{n:,} places: a training step of PGT, batch {BATCH}"
-        yield row(title, ours[0], dense[0] if dense else None, peak=ours[1])
-        if dense and n == 100_000:
-            yield row(f"{title}, memory", ours[1], dense[1], "MiB")
-        elif not dense:
-            yield row(f"{title}, memory {BUDGET}", ours[1], STEP_BUDGET, "MiB")
+        yield row(title, ours, dense[0], peak=peak)
+        yield row(f"{title}, memory", peak, dense[1], "MiB")
 
 
-def step(n: int, in_stretches: bool, repeats: int) -> tuple[float, float]:
+def step(n: int, in_stretches: bool) -> tuple[float, float]:
     """Seconds of a step, and the MiB that it needs beyond its weights and their gradients."""
-    visits = city.load().visits
-    data = prepare(visits[visits.user_id.isin(visits.user_id.unique()[:12])], protocol="exact")
+    train = prepare(city.load().visits, protocol="exact").train
     torch.manual_seed(0)
-    model = PointerGeneratorTransformer(ModelConfig(n, data.vocabulary.n_users)).train()
-    batch = data.train.batch(range(0, len(data.train), len(data.train) // BATCH)[:BATCH])  # type: ignore[arg-type]
-    way: Any = losses if in_stretches and n > 10_000 else PointerGeneratorTransformer.losses
+    model = PointerGeneratorTransformer(ModelConfig(n, train.vocabulary.n_users)).train()
+    way: Any = losses if in_stretches else PointerGeneratorTransformer.losses
+    batch = train.batch(np.linspace(0, len(train) - 1, BATCH).astype(int))
 
-    def one() -> None:
+    def one(batch: Any = batch) -> None:
         model.zero_grad(set_to_none=True)
         way(model, batch, 0.03).mean().backward()
 
+    one(train.batch([0]))  # code is loaded, and what is always needed is there
+    model.zero_grad(set_to_none=True)
     gradients = sum(one.numel() * one.element_size() for one in model.parameters()) / 2**20
     peak = max(0.0, peak_of(one) - gradients)
-    return statistics.median(clock(one) for _ in range(repeats)), peak
+    return statistics.median(clock(one) for _ in range(5)), peak
 
 
-def bench_chapters(quick: bool) -> Iterator[Row]:
-    """Every chapter, executed alone in an empty folder, with its memory; the reference: budgets."""
-    notebooks = sorted((ROOT / "book").glob("[0-9]*.ipynb"))[: 1 if quick else None]
-    total = most = 0.0
-    for path in notebooks:
-        seconds, peak = fresh(executed, path)
-        total, most = total + seconds, max(most, peak)
-        yield row(f"chapter {path.stem} {BUDGET}", seconds, CHAPTER_BUDGET, peak=peak)
-    if notebooks:
-        title = f"all {len(notebooks)} chapters, one after the other {BUDGET}"
-        yield row(title, total, BOOK_BUDGET, peak=most)
-
-
-def executed(path: Path) -> tuple[float, float]:
-    """Seconds and MiB that a notebook takes which imports from this checkout."""
-    import nbformat
-    from nbclient import NotebookClient
-
-    notebook = nbformat.read(path, as_version=4)
+def bench_chapters() -> Iterator[Row]:
+    """Every chapter, executed alone in an empty folder; the reference is the budget."""
     search = os.pathsep.join([str(ROOT), str(ROOT / "book"), os.environ.get("PYTHONPATH", "")])
-    with tempfile.TemporaryDirectory() as empty:
-        client = NotebookClient(notebook, kernel_name="python3",
-                                resources={"metadata": {"path": empty}})  # fmt: skip
-        began = time.perf_counter()
-        env = os.environ | {"PYTHONPATH": search}
-        peak = peak_of(lambda: client.execute(env=env), resource.RUSAGE_CHILDREN)
-    return time.perf_counter() - began, peak
+    env, took = os.environ | {"PYTHONPATH": search}, []
+    for path in sorted((ROOT / "book").glob("[0-9]*.ipynb")):
+        with tempfile.TemporaryDirectory() as empty:
+            where = {"kernel_name": "python3", "resources": {"metadata": {"path": empty}}}
+            client = nbclient.NotebookClient(nbformat.read(path, as_version=4), **where)
+            took.append(clock(lambda: client.execute(env=env)))  # noqa: B023
+        yield row(f"chapter {path.stem} {BUDGET}", took[-1], CHAPTER_BUDGET)
+    title = f"all {len(took)} chapters, one after the other {BUDGET}"
+    yield row(title, sum(took), BOOK_BUDGET)
 
 
-SECTIONS: dict[str, Callable[[bool], Iterator[Row]]] = {
+SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "windows": bench_windows, "training": bench_training, "gpu": bench_gpu, "gps": bench_gps,
     "vocabulary": bench_vocabulary, "chapters": bench_chapters,
 }  # fmt: skip
 
 
-def header(quick: bool) -> dict[str, Any]:
+def header() -> dict[str, Any]:
     """Where the numbers come from; without a date, so that equal runs give equal files."""
-    name, visits = usual_data(quick)
+    name, visits = usual_data()
     versions = {one: importlib.metadata.version(one) for one in ("torch", "numpy", "pandas")}
     return {
-        "experiment": "bench",
-        "command": "python book/lab/bench/bench.py" + " --quick" * quick,
+        "experiment": "bench", "command": "python book/lab/bench/bench.py",
         "data": {"name": name, "windows": prepare(visits).counts()},
         "versions": {"python": platform.python_version(), **versions},
-        "device": processor(),
-        "threads": torch.get_num_threads(),
-    }
+        "device": processor(), "threads": torch.get_num_threads(),
+    }  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description="Time pgt beside the references it replaces.")
-    parser.add_argument("--quick", action="store_true", help="a few people, a few seconds")
     parser.add_argument("--only", choices=SECTIONS, nargs="+", default=[*SECTIONS])
     parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
     given = parser.parse_args(arguments)
-    about = header(given.quick)
+    about = header()
     kept = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else about
-    elsewhere = any(kept[key] != about[key] for key in about)
-    if elsewhere and given.only != ["gpu"]:  # whose rows name their own device
+    if given.only != ["gpu"] and any(kept[key] != about[key] for key in about):
         parser.error(f"{given.out} was measured elsewhere or in another way; name another --out.")
-    began, measured = time.perf_counter(), {}
+    rows, began = kept.get("rows", []), time.perf_counter()
     for name in given.only:
-        measured[name] = [{"section": name, **one} for one in SECTIONS[name](given.quick)]
-    old = [one for one in kept.get("rows", ()) if not measured.get(one["section"])]
-    rows = [*old, *(one for some in measured.values() for one in some)]
+        if new := [{"section": name, **one} for one in SECTIONS[name]()]:
+            rows = [one for one in rows if one["section"] != name] + new
     rows.sort(key=lambda one: [*SECTIONS].index(one["section"]))
     print(pd.DataFrame(rows).drop(columns="device").to_string(index=False))
     seconds = kept.get("seconds", 0) + round(time.perf_counter() - began)

@@ -1,11 +1,8 @@
 """The references: windows built row by row, and the model and the loop as the documents print them.
 
-Published code of this kind walks through a table, filters the person's earlier visits by their
-distance in days, and stores every window as a dictionary of arrays. The documents' model is a
-``nn.TransformerEncoder`` over windows that are padded as they come, every step of the mixture
-spelled out in probabilities, ``log(p + 1e-10)`` at the end, and a loss that takes the log-softmax
-of these log-probabilities once more. Both must give what `pgt` gives, only later. (Where the
-documents contradict themselves, numbers are as in the package, so that weights can be copied.)
+The documents' model is a ``nn.TransformerEncoder``, every step of the mixture spelled out in
+probabilities, ``log(p + 1e-10)`` at the end, and a loss that takes the log-softmax of these
+log-probabilities once more. Both must give what `pgt` gives, only later.
 """
 
 from __future__ import annotations
@@ -35,10 +32,9 @@ Item = tuple[Tensor, Tensor, Features]  # locations, target, the rest
 
 
 def windows_by_loop(visits: pd.DataFrame, vocabulary: Vocabulary) -> list[Sample]:
-    """Build the windows of one split, row by row: seven days, at least three visits.
+    """The windows of one split, row by row: seven days, at least three visits.
 
-    Each has (L,) arrays, with ``diff`` the days before the target's day, and scalars ``user``,
-    ``target`` and ``gap`` (days from the last visit's day to the target's).
+    ``diff`` are the days before the target's day, ``gap`` is the last visit's.
     """
     start = visits.started_at
     minutes = (visits.finished_at - start).dt.total_seconds() // 60
