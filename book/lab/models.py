@@ -22,7 +22,7 @@ from pgt.improvements import IMPROVEMENTS, improved
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor import NextLocation
-from pgt.sparse import cross_entropy
+from pgt.sparse import Loss, cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
@@ -75,7 +75,7 @@ def trained(key: str, run: Run) -> Trained:
     network, training = untrained(key, full)
     if full is not run:
         training = replace(training, monitor="acc@1")
-    loss = cross_entropy
+    loss: Loss = cross_entropy
     if run.model == "improved":
         loss = IMPROVEMENTS[run.variant].loss(data.train)
     history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
