@@ -91,7 +91,8 @@ def opponents(data: Dataset) -> Iterator[Any]:
 
 def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data: Dataset) -> Opened:
     """Score the test windows once and keep what happened inside."""
-    right = [hits(one, data.test) for one in (kernel, *nets)]
+    rivals: list[metrics.Predictor] = [kernel, *nets]
+    right = [hits(one, data.test) for one in rivals]
     inside = [disagreement.visit_weights(net, kernel, data.test) for net in nets]
     gate = np.mean([gate for gate, _ in inside], axis=0)
     visits = [visits for _, visits in inside]

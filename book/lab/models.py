@@ -19,7 +19,7 @@ from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
 from pgt.files import folder
 from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
-from pgt.model import PlaceModel, PointerGeneratorTransformer, cross_entropy
+from pgt.model import Loss, PlaceModel, PointerGeneratorTransformer, cross_entropy
 from pgt.predictor import NextLocation
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
@@ -73,7 +73,7 @@ def trained(key: str, run: Run) -> Trained:
     network, training = untrained(key, full)
     if full is not run:
         training = replace(training, monitor="acc@1")
-    loss = cross_entropy
+    loss: Loss = cross_entropy
     if run.model == "improved":
         loss = IMPROVEMENTS[run.variant].loss(data.train)
     history = fit(network, data.train, data.valid, training, progress=False, loss=loss)

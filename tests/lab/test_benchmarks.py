@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "lab" / "bench"))
 
+import bench  # noqa: E402
 from reference import DocumentedModel, collate, prepare_by_loop  # noqa: E402
 
 from pgt.config import ModelConfig  # noqa: E402
