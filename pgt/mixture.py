@@ -28,7 +28,7 @@ class Mixture:
     Places that neither of the two can name count as log 1e-10 in the loss.
     """
 
-    n_locations: int  # V
+    n_locations: int | None  # V, or None: there are no places but those that the window lists
     gate_logit: Tensor  # (B,)
     place: Tensor  # (B, S) the window's places, -1 where there is none; S = 0 without a pointer
     pointer: Tensor  # (B, S) the pointer's log-probability of each, -inf where there is none
@@ -59,9 +59,10 @@ class Mixture:
         more = torch.where(self.used, slot, 0.0) - torch.where(named, generated, 0.0)
         every = every + more.sum(1)
         size = self.logits.size if self.logits is not None else 0
-        nobody = self.n_locations - size - (self.used & ~named).sum(1)
+        places = self.used.sum(1) if self.n_locations is None else self.n_locations
+        nobody = places - size - (self.used & ~named).sum(1)
         every = every + nobody.to(every.dtype) * IMPOSSIBLE
-        return -(1 - label_smoothing) * own - label_smoothing / self.n_locations * every
+        return -(1 - label_smoothing) * own - label_smoothing / places * every
 
     @torch.no_grad()
     def rank(self, target: Tensor, index: Tensor, k: int = 1) -> Ranked:

@@ -14,11 +14,10 @@ from wherenext.window_features import gates
 from pgt import look as looking
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
-from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
+from pgt.contextual import ALONE, ContextualConfig, ContextualPointer, new_network
 from pgt.errors import DataError
 from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor import Experts
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits
@@ -172,17 +171,12 @@ def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> No
     assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
 
 
-def test_experts_show_their_mixture_in_any_vocabulary() -> None:
+def test_a_network_without_names_is_looked_into_in_any_vocabulary() -> None:
     data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
-    config = ContextualConfig(
-        2, 1, n_trained_ids=2, without=("generator", "gate"), encoder=False, content=False
-    )
-    torch.manual_seed(0)
-    each = [ContextualPointer(config) for _ in range(2)]
-    model = Experts(each, torch.tensor([0.9, 0.1])).eval()
+    network = new_network(0, "unknown").eval()
     for i in range(0, len(data.test), 9):
-        seen = looking.look(model, data.test, i, top=10_000)
-        mixture = model.mixture(data.test.batch([i]))
+        seen = looking.look(network, data.test, i, top=10_000)
+        mixture = network.mixture(data.test.batch([i]))
         names = data.vocabulary.decode(mixture.place[0].clamp(min=0).numpy())
         shown = seen.candidates.set_index("location_id").probability
         for name, place, value in zip(
@@ -192,7 +186,7 @@ def test_experts_show_their_mixture_in_any_vocabulary() -> None:
                 assert shown[name] == pytest.approx(value.item(), abs=1e-6)
         assert (seen.gate, seen.self_attention.size) == (1.0, 0)
         assert seen.visits.attention.sum() == pytest.approx(1, abs=1e-5)
-    assert all(one.config.n_locations == 2 for one in each)
+    assert network.config.n_locations == 2
 
 
 def test_what_has_no_pointer_is_refused(data: Dataset) -> None:
