@@ -292,13 +292,12 @@ TRAINING = TrainConfig(
 MEMORY = 100  # visits
 OLDER = 100  # summaries of places further back
 PAST = 2000  # past visits that the experts are weighed by, at most
-# What speaks beside the networks (chosen by `lab.pool`): decay, base, same, clock and width.
+# What speaks beside the networks: decay, base, same, clock and width. `lab.pool` chose them.
 KERNELS = tuple(ContextKernel(*numbers) for numbers in (
-    (0.99, 0.03, 1.0, 0.0, 30.0), (1.0, 0.03, 1.0, 0.0, 30.0), (0.98, 0.3, 1.0, 0.0, 30.0),
-    (0.98, 0.03, 1.0, 5.0, 60.0), (0.98, 0.03, 1.0, 5.0, 150.0), (0.98, 0.03, 5.0, 0.5, 60.0),
-    (0.9, 1.0, 0.0, 0.0, 30.0), (1.0, 1.0, 0.0, 0.0, 30.0),
+    (0.99, 0.03, 1.0, 0.0, 30.0), (0.98, 0.03, 1.0, 5.0, 60.0), (0.98, 0.03, 5.0, 0.5, 60.0),
+    (0.9, 1.0, 0.0, 0.0, 30.0),
 ))  # fmt: skip
-RIDGE = 3.0  # how strongly the weights are drawn to where they start
+RIDGE = 10.0  # how strongly the weights are drawn to where they start, by the same choice
 LEAST = 1e-4  # so likely is every place, for each that speaks
 
 FACT_WIDTH = 8

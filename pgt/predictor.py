@@ -41,6 +41,7 @@ FINE_TUNING = replace(contextual.TRAINING, learning_rate=2e-3, warmup_epochs=0, 
 ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
 CALIBRATION = 2000  # numbers in a file
 KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
+TRIAL = 5000  # training windows with which fine-tuning is tried, at most
 
 
 @contextmanager
@@ -151,6 +152,21 @@ class NextLocation:
             fit(network, data.train, data.valid, replace(training, seed=seed), progress=progress)
             found[part] = Experts([network])
         return nn.ModuleDict(found).eval()
+
+    @one_thread()
+    def tuning(self, visits: Any, *, seed: int = 42, progress: bool = False) -> Any:
+        """What fine-tuning adds on the validation windows: a table as of `compare`, tuned first.
+
+        It learns from at most `TRIAL` windows. None where there are too few, or nothing to tune.
+        """
+        data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
+        if min(len(data.train), len(data.valid)) < ENOUGH or "selection" in self.notes:
+            return None
+        train, valid = (part.subset(sample(len(part), TRIAL)) for part in (data.train, data.valid))
+        data, parts = replace(data, train=train, valid=valid), ["next_place"]
+        found = {name: self._candidate(name, data, parts, seed, progress)["next_place"]
+                 for name in ("fine_tuned", "pretrained")}  # fmt: skip
+        return compare({name: evaluate(one, data.valid) for name, one in found.items()})
 
     @one_thread()
     def predict(

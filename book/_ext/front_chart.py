@@ -93,7 +93,7 @@ CITIES = (
     ),
     City(
         "New York check-ins", "unseen places count as one place", "new york",
-        "published", dict.fromkeys(ROWS, "last_visit"),
+        "published", dict.fromkeys(ROWS, "last_visit") | {"Trained on nobody": "nobody"},
         {"PGT, as documented": "PGT, default settings"},  # the documents name some for GeoLife alone
     ),
 )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 import torch
@@ -13,15 +12,13 @@ from wherenext import pointer_variants
 from lab import data_sets
 from lab.data_sets import DATA
 from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
-from pgt import contextual, metrics
+from pgt import metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
-from pgt.files import folder
 from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
 from pgt.mixture import PlaceModel
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor import NextLocation
 from pgt.sparse import Loss, cross_entropy
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
@@ -170,18 +167,6 @@ def _with_history(key: str, run: Run) -> Dataset:
     return pointer_variants.windows(data_sets.dataset(key), pointer_variants.VARIANTS[run.variant])
 
 
-def _shipped(key: str, run: Run) -> Trained:
-    """The predictor as it comes, its experts weighed by what these people did in training."""
-    data, path = _remembered(key, run), folder("checkpoints") / "nobody.safetensors"
-    model = NextLocation.load(path).experts["next_place"].weighed(data.train)
-    weights = [round(weight, 3) for weight in model.weights.tolist()]
-    return model, {"file": sha256(path.read_bytes()).hexdigest()[:12], "weights": weights}
-
-
-def _remembered(key: str, run: Run) -> Dataset:
-    return with_history(data_sets.dataset(key), contextual.MEMORY, contextual.OLDER)
-
-
 def _augmented(key: str, run: Run) -> Dataset:
     data = data_sets.dataset(key)
     return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
@@ -197,7 +182,6 @@ def _noted(baseline: metrics.Predictor) -> Trained:
 # made and trained.
 WINDOWS: dict[str, Callable[[str, Run], Dataset]] = {
     "kernel_memory": _with_memory, "contextual": _with_history, "improved": _augmented,
-    "predictor": _remembered,
 }  # fmt: skip
 NETWORKS: dict[str, Callable[[str, Run], tuple[PlaceModel, TrainConfig]]] = {
     "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
@@ -205,6 +189,6 @@ NETWORKS: dict[str, Callable[[str, Run], tuple[PlaceModel, TrainConfig]]] = {
 MAKERS: dict[str, Callable[[str, Run], Trained]] = {
     "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
     "contextual": _trained_contextual, "improved": _trained_improved,
-    "kernel_memory": _fitted_with_memory, "predictor": _shipped,
+    "kernel_memory": _fitted_with_memory,
     "on_accuracy": _trained_on_accuracy, **dict.fromkeys(baselines(), _fitted),
 }  # fmt: skip

@@ -60,7 +60,6 @@ from pgt.history import HistoryWindows, sample, with_history
 from pgt.metrics import (
     ends,
     evaluate,
-    gains,
     interval,
     interval_of_mean,
     resampled_means,
@@ -199,11 +198,14 @@ def zero_shot(key: str) -> Iterator[Row]:
         one = {"model": "pgt", "variant": "full", "target_time": "unknown"}
         others["pgt"] = [*read_results(TRAINED[key]).ranks(**one)]
     for name, theirs in others.items():
-        low, high = interval_of_mean(ranks["predictor"], against=theirs)
-        mean = [np.mean([100 * gains(each)["acc@1"].mean() for each in some])
-                for some in (ranks["predictor"], theirs)]  # fmt: skip
-        yield about(key, table="minus", model=name, variant="full", seed=None, group="all",
-                     **{"acc@1": float(mean[0] - mean[1])}, low=low, high=high)  # fmt: skip
+        for group in ("all", "known"):
+            low, high = interval_of_mean(ranks["predictor"], against=theirs, group=group)
+            mean = [np.mean([summarize(each, [group])["acc@1"].item() for each in some])
+                    for some in (ranks["predictor"], theirs)]  # fmt: skip
+            yield about(
+                key, table="minus", model=name, variant="full", seed=None, group=group,
+                **{"acc@1": float(mean[0] - mean[1])}, low=low, high=high,
+            )  # fmt: skip
 
 
 def promised(shipped: NextLocation, part: Part, past: Any, test: Any) -> Iterator[Row]:

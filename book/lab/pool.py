@@ -6,19 +6,19 @@ writes ``book/results/pool.json``. The pool's weights are fitted to past visits 
 training windows. Everything else is chosen here, on simulated worlds that no network has seen, and
 on the *validation* windows of real tables; no test window is looked at. A row is a ``variant`` on
 one table: ``loss`` is the mean of minus the logarithm of the probability of the truth where it is
-among a person's places, in nats; ``acc@1`` is of all windows, in percent; ``kernels`` and ``ridge``
-say what was tried.
+among a person's places, in nats; ``acc@1`` is of all windows, in percent; ``kernels`` numbers those
+that speak, of `TRIED`, and ``ridge`` says how strongly weights are drawn to where they start.
 
-``variant``: "eight" has the eight kernels of a first try; "without 3" lacks the fourth of them;
-"drawn 0" has as many, drawn from the grid that the fitted kernel is chosen from; "none" has the
-networks alone, "no networks" the kernels alone; "no places" does not know where the person is and
-was. `CHOSEN` has the least loss on average, where the worlds count half and real tables half;
-"alone 0" and "alone 1" are one network as it is, and "equal" both with equal weights.
+One kernel after another is left out, each time the one that is missed least: "8 kernels", and so
+on. A variant's loss is the mean over worlds, and that over real tables, counted alike. `chosen` are
+the fewest kernels within `NEAR` of the least loss, and then the ridge with the least loss, where
+many past windows weigh the pool and where few do ("ridge 3, few"). For comparison: "alone 0" and
+"alone 1" are one network as it is, and "equal" both with equal weights; "no networks" are the
+chosen kernels alone, and "no places" does not know where the person is and was.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,97 +34,130 @@ from lab.reports import Report
 from pgt.baselines import ContextKernel
 from pgt.calibration import pool_weights, pooled
 from pgt.config import WindowConfig
-from pgt.contextual import KERNELS, MEMORY, OLDER, RIDGE, Experts
+from pgt.contextual import MEMORY, OLDER, Experts
 from pgt.history import sample, with_history
 from pgt.windows import Dataset, prepare
 
 KEYS = ("geolife_exact", "new_york_last_visit", "city", "hanover", "phoenix")
-WORLDS = range(96, 104)  # the networks have learned from those before, or were chosen on them
+WORLDS = range(96, 102)  # the networks have learned from those before, or were chosen on them
+# Decay, base, same, clock, width: memories long and short, steps, the clock, counts.
+TRIED = tuple(ContextKernel(*numbers) for numbers in (
+    (0.99, 0.03, 1.0, 0.0, 30.0), (1.0, 0.03, 1.0, 0.0, 30.0), (0.98, 0.3, 1.0, 0.0, 30.0),
+    (0.98, 0.03, 1.0, 5.0, 60.0), (0.98, 0.03, 1.0, 5.0, 150.0), (0.98, 0.03, 5.0, 0.5, 60.0),
+    (0.9, 1.0, 0.0, 0.0, 30.0), (1.0, 1.0, 0.0, 0.0, 30.0),
+))  # fmt: skip
 RIDGES = (1.0, 3.0, 10.0, 30.0)
-DRAWN = 3
-MOST = 1000  # windows of a part
-CHOSEN = "eight"
+FIRST = 3.0  # the ridge with which kernels are left out
+NEAR = 0.002  # nats
+MOST, FEW = 1000, 100  # windows of a part; past windows where there are few
 Row = dict[str, Any]
 Parts = list[tuple[Tensor, Tensor, Tensor]]
-Tried = dict[str, tuple[list[int], float]]  # of the columns of what is said, which; the ridge
 
 
-def candidates() -> tuple[tuple[ContextKernel, ...], Tried]:
-    """All kernels that are tried, and the variants: which columns each has, and its ridge.
+class Table:
+    """What is said of a table's windows: of past ones to weigh by, and of later ones to score."""
 
-    The columns are two networks, the kernels, "is here" and "was here before".
-    """
-    options = [dict(zip(ContextKernel.GRID, one, strict=True))
-               for one in itertools.product(*ContextKernel.GRID.values())]  # fmt: skip
-    rng, n = np.random.default_rng(7), len(KERNELS)
-    drawn = [ContextKernel(**options[i]) for i in rng.choice(len(options), DRAWN * n, False)]
-    every = (*KERNELS, *drawn)
-    networks, eight = [0, 1], list(range(2, 2 + n))
-    places = [2 + len(every), 3 + len(every)]
-    tried: Tried = {f"eight, ridge {ridge:g}": ([*networks, *eight, *places], ridge)
-                    for ridge in RIDGES if ridge != RIDGE}  # fmt: skip
-    tried["eight"] = ([*networks, *eight, *places], RIDGE)
-    tried["none"] = ([*networks, *places], RIDGE)
-    tried["no networks"] = ([*eight, *places], RIDGE)
-    tried["no places"] = ([*networks, *eight], RIDGE)
-    for k in range(n):
-        tried[f"without {k}"] = ([*networks, *(e for e in eight if e != 2 + k), *places], RIDGE)
-    for k in range(DRAWN):
-        own = range(2 + n + k * n, 2 + n + (k + 1) * n)
-        tried[f"drawn {k}"] = ([*networks, *own, *places], RIDGE)
-    return every, tried
+    def __init__(self, about: Row, data: Dataset) -> None:
+        experts = Experts([learned(FULL, name, 42) for name in NAMES]).eval()
+        experts.kernels = TRIED
+        self.about, self.n = about, min(len(data.valid), MOST)
+        self.past, self.later = (
+            experts.returns(part.subset(sample(len(part), MOST)))
+            for part in (data.train, data.valid)
+        )
 
-
-def some(parts: Parts, columns: list[int]) -> Parts:
-    """Of all that is said, these columns."""
-    return [(said[..., columns].double(), used, hit) for said, used, hit in parts]
-
-
-def scored(parts: Parts, weights: Tensor, n: int) -> Row:
-    """Loss and Acc@1 of weights."""
-    loss, right, returns = 0.0, 0.0, 0
-    for said, used, hit in parts:
-        found = pooled(said, used, weights)
-        truth = found[hit]
-        loss -= float(truth.sum())
-        right += float((truth >= found.amax(1)).sum())
-        returns += len(truth)
-    return {"n": n, "loss": loss / returns, "acc@1": 100 * right / n}
-
-
-def measured(data: Dataset) -> Iterator[Row]:
-    """The rows of one table."""
-    every, tried = candidates()
-    experts = Experts([learned(FULL, name, 42) for name in NAMES]).eval()
-    experts.kernels = every
-    n = min(len(data.valid), MOST)
-    past, later = (experts.returns(part.subset(sample(len(part), MOST)))
-                   for part in (data.train, data.valid))  # fmt: skip
-    for k in range(2):
-        alone = torch.ones(1, dtype=torch.double)
-        yield {"variant": f"alone {k}"} | scored(some(later, [k]), alone, n)
-    equal = torch.full((2,), 0.5, dtype=torch.double)
-    yield {"variant": "equal"} | scored(some(later, [0, 1]), equal, n)
-    for variant, (columns, ridge) in tried.items():
-        of = sum(column < 2 for column in columns)
+    def scored(
+        self, kernels: tuple[int, ...], ridge: float, *, networks: bool = True,
+        places: bool = True, most: int = MOST,
+    ) -> Row:  # fmt: skip
+        """Loss and Acc@1 of a pool, weighed by the past."""
+        columns = [0, 1] * networks + [2 + k for k in kernels]
+        columns += [2 + len(TRIED), 3 + len(TRIED)] * places
         start = torch.zeros(len(columns), dtype=torch.double)
-        start[:of] = 1 / max(of, 1)
-        weights = pool_weights(some(past, columns), start, ridge)
-        kernels = sum(2 <= column < 2 + len(every) for column in columns)
-        about = {"variant": variant, "kernels": kernels, "ridge": ridge}
-        yield about | scored(some(later, columns), weights, n)
+        start[: 2 * networks] = 0.5
+        step = MOST // most
+        past = [(said[::step], used[::step], hit[::step])
+                for said, used, hit in _some(self.past, columns)]  # fmt: skip
+        weights = pool_weights(past, start, ridge)
+        about = {"kernels": " ".join(map(str, kernels)), "ridge": ridge, "past": most}
+        return self.said(columns, weights) | about
+
+    def said(self, columns: list[int], weights: Tensor) -> Row:
+        """Loss and Acc@1 of weights."""
+        loss, right, returns = 0.0, 0.0, 0
+        for said, used, hit in _some(self.later, columns):
+            found = pooled(said, used, weights)
+            truth = found[hit]
+            loss, returns = loss - float(truth.sum()), returns + len(truth)
+            right += float((truth >= found.amax(1)).sum())
+        return {"n": self.n, "loss": loss / returns, "acc@1": 100 * right / self.n}
 
 
-def _rows() -> Iterator[Row]:
+def _some(parts: Parts, columns: list[int]) -> Parts:
+    return [(said[..., columns], used, hit) for said, used, hit in parts]
+
+
+def tables() -> Iterator[Table]:
+    """Worlds and validation windows."""
     for number in WORLDS:
         visits = world(number).drop(columns="world")
         data = prepare(visits, config=WindowConfig(protocol="exact"))
-        for row in measured(with_history(data, MEMORY, OLDER)):
-            yield {"data": "world", "world": number, "split": "valid"} | row
+        yield Table({"data": "world", "world": number}, with_history(data, MEMORY, OLDER))
     for key in KEYS:
-        about = {"data": DATA[key].name, "protocol": DATA[key].protocol, "split": "valid"}
-        for row in measured(with_history(data_sets.dataset(key), MEMORY, OLDER)):
-            yield about | row
+        about = {"data": DATA[key].name, "protocol": DATA[key].protocol}
+        yield Table(about, with_history(data_sets.dataset(key), MEMORY, OLDER))
+
+
+def mean_loss(rows: list[Row]) -> float:
+    """Over worlds and over real tables, counted alike."""
+    parts = ([row["loss"] for row in rows if ("world" in row) is simulated]
+             for simulated in (True, False))  # fmt: skip
+    return float(np.mean([np.mean(part) for part in parts]))
+
+
+def chosen(rows: list[Row]) -> tuple[tuple[int, ...], float]:
+    """The kernels and the ridge that the rows speak for."""
+    by: dict[str, list[Row]] = {}
+    for row in rows:
+        by.setdefault(row["variant"], []).append(row)
+    counts = {name: mean_loss(own) for name, own in by.items() if name.endswith(" kernels")}
+    near = [name for name, loss in counts.items() if loss <= min(counts.values()) + NEAR]
+    fewest = by[min(near, key=lambda name: int(name.split()[0]))][0]["kernels"]
+    ridges = {ridge: sum(mean_loss(own) for name, own in by.items()
+                         if name.removesuffix(", few") == f"ridge {ridge:g}")
+              for ridge in RIDGES}  # fmt: skip
+    best = min(ridges, key=lambda ridge: ridges[ridge])
+    return tuple(map(int, fewest.split())), best
+
+
+def _rows() -> Iterator[Row]:
+    rows: list[Row] = []
+    every = list(tables())
+
+    def tried(label: str, kernels: tuple[int, ...], ridge: float = FIRST, **how: Any) -> list[Row]:
+        about = {"model": "predictor", "variant": label, "target_time": "unknown",
+                 "split": "valid", "group": "all"}  # fmt: skip
+        return [one.about | about | one.scored(kernels, ridge, **how) for one in every]
+
+    kernels = tuple(range(len(TRIED)))
+    rows += tried(f"{len(kernels)} kernels", kernels)
+    while kernels:
+        less = [tuple(k for k in kernels if k != out) for out in kernels]
+        found = [tried(f"{len(some)} kernels", some) for some in less]
+        best = int(np.argmin([mean_loss(own) for own in found]))
+        kernels, rows = less[best], rows + found[best]
+    kernels, _ = chosen(rows)
+    for ridge in RIDGES:
+        rows += tried(f"ridge {ridge:g}", kernels, ridge)
+        rows += tried(f"ridge {ridge:g}, few", kernels, ridge, most=FEW)
+    rows += tried("no networks", kernels, networks=False)
+    rows += tried("no places", kernels, places=False)
+    for name, columns in {"alone 0": [0], "alone 1": [1], "equal": [0, 1]}.items():
+        weights = torch.full((len(columns),), 1 / len(columns), dtype=torch.double)
+        rows += [one.about | {"variant": name, "split": "valid"} | one.said(columns, weights)
+                 for one in every]  # fmt: skip
+    print("chosen:", *chosen(rows))
+    yield from rows
 
 
 REPORT = Report(
