@@ -41,7 +41,7 @@ FINE_TUNING = replace(contextual.TRAINING, learning_rate=2e-3, warmup_epochs=0, 
 ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
 CALIBRATION = 2000  # numbers in a file
 KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
-TRIAL = 5000  # training windows with which fine-tuning is tried, at most
+TRIAL = 3000  # training windows with which fine-tuning is tried, at most
 
 
 @contextmanager
@@ -192,9 +192,9 @@ class NextLocation:
         """For each person the answers that are to hold the truth as often as ``coverage`` says.
 
         The promise is kept on average over windows like those of the calibration, which are, as
-        ``attrs["calibrated_on"]`` of the table says: "this table", visits of it that have happened,
-        if there are enough; or those of simulated worlds, or the validation windows of `fit`. The
-        likeliest answer is always there. A row without a ``location_id`` means "somewhere new".
+        ``attrs["calibrated_on"]`` of the table says: "this table", the last quarters of everybody's
+        visits, if there are enough; or "simulated worlds"; or the validation windows of "fit".
+        The likeliest answer is always there. A row without a ``location_id`` is "somewhere new".
         Source: Sadinle, Lei and Wasserman 2019, https://doi.org/10.1080/01621459.2017.1395341.
         """
         if isinstance(coverage, str) or not 0 < coverage < 1:
@@ -202,8 +202,9 @@ class NextLocation:
         experts, asked = self._asked(self._read(visits), at, user)
         experts = experts.weighed(asked.past)
         scores, whose = self.calibration, "fit" if "selection" in self.notes else "simulated worlds"
-        if experts.kernels and len(asked.past) >= ENOUGH:  # else a network may know them by heart
-            scores, whose = nonconformity(experts, asked.past, self.novelty), "this table"
+        late = asked.past.subset(asked.late)
+        if experts.kernels and len(late) >= ENOUGH:  # else a network may know them by heart
+            scores, whose = nonconformity(experts, late, self.novelty), "this table"
         new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
         found = pd.concat([new, likeliest(experts, asked)])
         found = found.iloc[np.lexsort((-found.probability, found.window))].reset_index(drop=True)
@@ -340,7 +341,8 @@ class Questions:
     """For each person a window whose target is not there yet."""
 
     windows: HistoryWindows
-    past: HistoryWindows  # windows of everybody whose target has happened
+    past: HistoryWindows  # windows of everybody whose target has happened, in their later halves
+    late: np.ndarray  # (P,) which of these are of the last quarter
     new: np.ndarray  # (W,) how likely the next place is a new one
     last: np.ndarray  # (W,) the row of the person's last visit
     first: np.ndarray  # (W,) the number of the person's first place
@@ -388,11 +390,12 @@ def ask(visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, flo
     ends, some = np.cumsum(sizes), sample(int(sizes.sum()), PAST)
     of = np.searchsorted(ends, some, side="right")
     earlier = target[of] - ends[of] + some
+    late = 2 * (ends[of] - some) <= sizes[of]
     vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
     features = encode(table, vocabulary)
     windows, past = of_rows(table, features, vocabulary, [target, earlier], MEMORY, OLDER)
     new = share_of_new(windows, *novelty)
-    return Questions(windows, past, new, last, place[begins[last]], visits, place)
+    return Questions(windows, past, late, new, last, place[begins[last]], visits, place)
 
 
 @torch.no_grad()

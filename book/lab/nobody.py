@@ -60,6 +60,8 @@ from pgt.history import HistoryWindows, sample, with_history
 from pgt.metrics import (
     ends,
     evaluate,
+    gains,
+    group_mask,
     interval,
     interval_of_mean,
     resampled_means,
@@ -148,8 +150,11 @@ def parts_of(experts: Experts, past: Any) -> dict[str, Part]:
     return {name: Part(experts, *one, memory).eval() for name, one in found.items()}
 
 
-def before_test(data: Dataset) -> Any:
-    """Windows before the test part, of the later half of each person's visits there, some."""
+def before_test(data: Dataset) -> tuple[Any, np.ndarray]:
+    """Of windows before the test part some of everybody's later half, and which are late.
+
+    As `pgt.predictor.ask` has them: late are those of the last quarter.
+    """
     train, valid = data.train, data.valid
     assert isinstance(train, HistoryWindows) and isinstance(valid, HistoryWindows)
     both = replace(train, **{
@@ -157,9 +162,11 @@ def before_test(data: Dataset) -> Any:
         for name in ("first", "target", "floor", "older", "inside")
     })  # fmt: skip
     before = pd.Series(both.target - both.floor)
-    late = before >= np.maximum(3, before.groupby(both.users).transform("max") // 2)
+    most = before.groupby(both.users).transform("max")
+    late = before >= np.maximum(3, most // 2)
     kept = np.flatnonzero(late)
-    return both.subset(kept[sample(len(kept), PAST)])
+    kept = kept[sample(len(kept), PAST)]
+    return both.subset(kept), (before >= 0.75 * most).to_numpy()[kept]
 
 
 def zero_shot(key: str) -> Iterator[Row]:
@@ -183,7 +190,7 @@ def zero_shot(key: str) -> Iterator[Row]:
                     low=low, high=high, weights=[round(one, 2) for one in model.weights.tolist()],
                 )  # fmt: skip
         if seed == SEEDS[0]:
-            rows = promised(shipped, models["predictor"], before_test(data), data.test)
+            rows = promised(shipped, models["predictor"], *before_test(data), data.test)
             yield from (about(key, model="predictor", variant="full", **row) for row in rows)
     for name, found_of in ranks.items():
         low, high = interval_of_mean(found_of)
@@ -200,15 +207,17 @@ def zero_shot(key: str) -> Iterator[Row]:
     for name, theirs in others.items():
         for group in ("all", "known"):
             low, high = interval_of_mean(ranks["predictor"], against=theirs, group=group)
-            mean = [np.mean([summarize(each, [group])["acc@1"].item() for each in some])
+            mean = [np.mean([gains(each[group_mask(each, group)])["acc@1"].mean() for each in some])
                     for some in (ranks["predictor"], theirs)]  # fmt: skip
             yield about(
                 key, table="minus", model=name, variant="full", seed=None, group=group,
-                **{"acc@1": float(mean[0] - mean[1])}, low=low, high=high,
+                **{"acc@1": 100 * float(mean[0] - mean[1])}, low=low, high=high,
             )  # fmt: skip
 
 
-def promised(shipped: NextLocation, part: Part, past: Any, test: Any) -> Iterator[Row]:
+def promised(
+    shipped: NextLocation, part: Part, past: Any, late: np.ndarray, test: Any
+) -> Iterator[Row]:
     """What sets of the shipped predictor hold, and how certain its likeliest place should be."""
     experts = shipped.experts["next_place"].weighed(past)
     part = Part(experts, part.columns, experts.weights, part.memory).eval()
@@ -221,7 +230,7 @@ def promised(shipped: NextLocation, part: Part, past: Any, test: Any) -> Iterato
     truth = np.hstack([hit, ~hit.any(1, keepdims=True)])
     said = answer[truth]
     scores = np.where(said == answer.max(1), 0.0, 1 - said)
-    for whose, own in (("this table", nonconformity(experts, past, shipped.novelty)),
+    for whose, own in (("this table", nonconformity(experts, past.subset(late), shipped.novelty)),
                        ("worlds", shipped.calibration)):  # fmt: skip
         for asked in COVERAGES:
             limit = threshold(own, 1 - asked)

@@ -54,11 +54,11 @@ def test_parts_are_those_of_the_package() -> None:
 def test_what_sets_hold_is_what_the_package_says_they_hold() -> None:
     model, data = NextLocation.pretrained(), nobody.seen("city")
     part = nobody.parts_of(model.experts["next_place"], data.train)["predictor"]
-    past = nobody.before_test(data)
-    rows = pd.DataFrame(nobody.promised(model, part, past, data.test))
+    past, late = nobody.before_test(data)
+    rows = pd.DataFrame(nobody.promised(model, part, past, late, data.test))
     experts = model.experts["next_place"].weighed(past)
     scores = nonconformity(experts, data.test, model.novelty)
-    own = nonconformity(experts, past, model.novelty)
+    own = nonconformity(experts, past.subset(late), model.novelty)
     for row in rows[rows.table == "sets"].itertuples():
         calibration = own if row.calibration == "this table" else model.calibration
         limit = nobody.threshold(calibration, 1 - row.asked / 100)
