@@ -11,8 +11,10 @@ from wherenext.position_bias import bias_of
 from wherenext.window_features import gates
 
 from pgt import look as looking
+from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
-from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
+from pgt.contextual import ALONE, ContextualConfig, ContextualPointer, new_network
+from pgt.errors import DataError
 from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, prepare
@@ -115,3 +117,26 @@ def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> No
         copied = seen.gate * attention.get(row.location_id, 0.0)
         assert row.copied == pytest.approx(copied, abs=1e-6)
     assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_network_without_names_is_looked_into_in_any_vocabulary() -> None:
+    data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
+    network = new_network(0, "unknown").eval()
+    for i in range(0, len(data.test), 9):
+        seen = looking.look(network, data.test, i, top=10_000)
+        mixture = network.mixture(data.test.batch([i]))
+        names = data.vocabulary.decode(mixture.place[0].clamp(min=0).numpy())
+        shown = seen.candidates.set_index("location_id").probability
+        for name, place, value in zip(
+            names, mixture.place[0], mixture.pointer[0].exp(), strict=True
+        ):
+            if place > 1:  # of the unknown there may be several
+                assert shown[name] == pytest.approx(value.item(), abs=1e-6)
+        assert (seen.gate, seen.self_attention.size) == (1.0, 0)
+        assert seen.visits.attention.sum() == pytest.approx(1, abs=1e-5)
+    assert network.config.n_locations == 2
+
+
+def test_what_has_no_pointer_is_refused(data: Dataset) -> None:
+    with pytest.raises(DataError, match="A ContextKernel cannot be looked into; give PGT or"):
+        looking.look(ContextKernel().fit(data.train), data.test, 0)

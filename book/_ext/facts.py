@@ -143,7 +143,7 @@ FACTS: dict[str, Fact] = {
     "lead": ("beyond", lead(MEMORY, RULE_MEMORY, **GEOLIFE)),
     "week-lead": ("beyond", lead(WEEK, RULE_WEEK, **GEOLIFE)),
     "nobody": ("nobody", percent(model="predictor", **GEOLIFE)),
-    "new-york-nobody": ("last_visit", percent(model="predictor", **NEW_YORK)),
+    "new-york-nobody": ("nobody", percent(model="predictor", **NEW_YORK)),
     "contextual": ("beyond", percent(**MEMORY, **GEOLIFE)),
     "new-york-contextual": ("last_visit", percent(**MEMORY, **NEW_YORK)),
     "board": ("leaderboard", board(told=False)),

@@ -64,7 +64,8 @@ CITIES = (
     ),
     City(
         "New York check-ins", "unseen places count as one place",
-        {"data": "new york", "protocol": "published"}, dict.fromkeys(ROWS, "last_visit"),
+        {"data": "new york", "protocol": "published"},
+        dict.fromkeys(ROWS, "last_visit") | {"Trained on nobody": "nobody"},
         {"PGT, as documented": "PGT, default settings"},  # the documents name some for GeoLife alone
     ),
 )  # fmt: skip

@@ -152,7 +152,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         {
             "new_york_last_visit": (
                 *RULES,
-                Run("predictor"),
                 *_seeded([*_RIVALS, *_WEEK]),
                 *_seeded([("on_accuracy", name, "unknown") for name in ON_ACCURACY], FEW_SEEDS),
             ),

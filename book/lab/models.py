@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 import torch
@@ -13,14 +12,12 @@ from wherenext import pointer_variants
 from lab import data_sets
 from lab.data_sets import DATA
 from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
-from pgt import contextual, metrics
+from pgt import metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
-from pgt.files import folder
 from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
 from pgt.model import Loss, PlaceModel, PointerGeneratorTransformer, cross_entropy
-from pgt.predictor import NextLocation
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
@@ -61,8 +58,6 @@ def untrained(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
 
 def trained(key: str, run: Run) -> Trained:
     """Make and train a run's model; what it is, and notes on it."""
-    if run.model == "predictor":
-        return _shipped(key, run)
     data = windows_of(key, run)
     if run.model in baselines() or run.model == "kernel_memory":
         rule = fit_baseline(run.model.removesuffix("_memory"), data.train, data.valid)
@@ -131,18 +126,6 @@ def _with_history(key: str, run: Run) -> Dataset:
     return pointer_variants.windows(data_sets.dataset(key), pointer_variants.VARIANTS[run.variant])
 
 
-def _shipped(key: str, run: Run) -> Trained:
-    """The predictor as it comes, its experts weighed by what these people did in training."""
-    data, path = _remembered(key, run), folder("checkpoints") / "nobody.safetensors"
-    model = NextLocation.load(path).experts["next_place"].weighed(data.train)
-    weights = [round(weight, 3) for weight in model.weights.tolist()]
-    return model, {"file": sha256(path.read_bytes()).hexdigest()[:12], "weights": weights}
-
-
-def _remembered(key: str, run: Run) -> Dataset:
-    return with_history(data_sets.dataset(key), contextual.MEMORY, contextual.OLDER)
-
-
 def _augmented(key: str, run: Run) -> Dataset:
     data = data_sets.dataset(key)
     return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
@@ -151,7 +134,6 @@ def _augmented(key: str, run: Run) -> Dataset:
 # The windows of models that need others than the data set's; how each network is made.
 WINDOWS: dict[str, Callable[[str, Run], Dataset]] = {
     "kernel_memory": _with_memory, "contextual": _with_history, "improved": _augmented,
-    "predictor": _remembered,
 }  # fmt: skip
 NETWORKS: dict[str, Callable[[str, Run], tuple[PlaceModel, TrainConfig]]] = {
     "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
