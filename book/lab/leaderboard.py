@@ -148,9 +148,9 @@ def prompts(folder: Path) -> tuple[pd.DataFrame, list[np.ndarray]]:
             raise DataError(f"A prompt of test_id.json names no time: {one['input'][-60:]!r}.")
         past = [*PROMPT.findall(one["input"]), (one["output"].strip("<>"), asked[1])]
         listed += [(number, int(asked[2]), int(place), time) for place, time in past]
-    number, user, place, time = (np.array(column) for column in zip(*listed, strict=True))
-    ends = np.flatnonzero(np.diff(number)) + 1
-    return visits_of(user, place, time, number), np.split(np.arange(len(number)), ends)
+    of, user, place, time = (np.array(column) for column in zip(*listed, strict=True))
+    ends = np.flatnonzero(np.diff(of)) + 1
+    return visits_of(user, place, time, of), np.split(np.arange(len(of)), ends)
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ def learned(
         built: Any = PointerGeneratorTransformer(config), TrainConfig(seed=seed)
     else:
         data = Dataset(train, valid, valid, vocabulary, DEFAULT)
-        full, time = pointer_variants.VARIANTS["full"], "time" if told else "unknown"
-        built = pointer_variants.build(full, data, seed, time)
+        full: Any = pointer_variants.VARIANTS["full"]
+        built = pointer_variants.build(full, data, seed, "time" if told else "unknown")
     model, training = built
     fit(model, train, valid, training, progress=False)
     return model
