@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from scipy import stats
-from wherenext.results import read_results
+from wherenext.results import KEYS, read_results
 
 from lab import runs
 from lab.experiments import EXPERIMENTS
@@ -58,8 +58,7 @@ def rows() -> Iterator[Row]:
             row["acc@1"] for row in result["rows"]
             if (row["split"], row["group"]) == ("test", "all")
         )  # fmt: skip
-        about = {name_: result["rows"][0][name_] for name_ in ("data", "protocol", "model",
-                                                               "variant", "target_time")}  # fmt: skip
+        about = {column: result["rows"][0][column] for column in KEYS[:-1]}
         before = read_results(name).select(**about).set_index("seed")["acc@1"]
         low, high = prediction_interval(before.to_numpy())
         yield about | {
