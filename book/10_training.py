@@ -260,9 +260,6 @@ for n in (1, 4, 16, 64, 256):
     for _ in range(5):
         one_step(b)
     milliseconds[n] = 1000 * (time.perf_counter() - began) / 5
-with torch.profiler.profile() as seen:
-    one_step(b)
-launched = sum(event.cpu_parent is None for event in seen.events())
 floor = milliseconds[1]
 
 # %% tags=["hide-input"]
@@ -277,9 +274,9 @@ show(
 )
 
 # %% [markdown]
-# With one window a step takes {{ floor:.0f }} ms, and nearly all of it is launching: the step called {{ launched }}
-# operations from Python and from the backward pass. With 256 windows it takes {{ milliseconds[256]:.0f }} ms. As long as
-# the curve is flat, more windows are free. Where it has become steep, arithmetic decides.
+# With one window a step takes {{ floor:.0f }} ms, and nearly all of it is launching. With 256 windows it takes
+# {{ milliseconds[256]:.0f }} ms. As long as the curve is flat, more windows are free. Where it has become steep, arithmetic
+# decides.
 #
 # A CPU's curve is flat for a short stretch only. On a GPU it stays flat for long: thousands of small processors do the
 # arithmetic of our batch almost at once, and then wait for the next launch, which comes from one core of the CPU. **A small

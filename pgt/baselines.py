@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from pgt.batch import Batch, Slots, add_up
+from pgt.batch import Batch, add_up
 from pgt.visits import around_the_clock
 from pgt.windows import Windows
 
@@ -34,7 +34,7 @@ class Rule:
 
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(B, S) places, each once a row (-1 = none), and (B, S) their scores."""
-        slots = Slots.of(batch.location, batch.padding)
+        slots = batch.slots
         return slots.place, add_up(slots, self.weights(batch))
 
     def scores(self, batch: Batch) -> Tensor:
@@ -49,7 +49,7 @@ class Last(Rule):
 
     def own_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Minus how many visits ago each location was last seen."""
-        slots = Slots.of(batch.location, batch.padding)
+        slots = batch.slots
         ago = -batch.position_from_end.float().masked_fill(batch.padding, math.inf)  # (B, L)
         none = torch.full_like(ago, -math.inf)
         return slots.place, none.scatter_reduce(1, slots.of_visit, ago, "amax")
@@ -161,7 +161,7 @@ class ContextKernel(Rule):
         kernels = [replace(self, **dict(zip(self.GRID, one, strict=True))) for one in options]
         hits = [0.0] * len(kernels)
         for batch in valid.batches(256):
-            slots = Slots.of(batch.location, batch.padding)
+            slots = batch.slots
             right = slots.place == batch.target[:, None]  # (B, L)
             for k, kernel in enumerate(kernels):
                 total = add_up(slots, kernel.weights(batch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Self
 
 import torch
@@ -52,6 +53,11 @@ class Batch:
         """(B, L) 1 for the last visit, 2 for the one before …; 0 at padding."""
         steps = torch.arange(self.location.shape[1], device=self.length.device)
         return (self.length[:, None] - steps).clamp(min=0)  # (B, L)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """Its different places."""
+        return Slots.of(self.location, self.padding)
 
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""

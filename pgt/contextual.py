@@ -92,7 +92,7 @@ def _now_weekday(batch: HistoryBatch) -> Tensor:
 def _count(batch: HistoryBatch) -> Tensor:
     """log2 of how many of the listed visits are to the visit's place."""
     inside = (~batch.padding).float()
-    slot = Slots.of(batch.location, batch.padding).of_visit  # (B, L)
+    slot = batch.slots.of_visit  # (B, L)
     visits = torch.zeros_like(inside).scatter_add(1, slot, inside)
     return visits.gather(1, slot).clamp(min=1).log2()
 
@@ -311,7 +311,6 @@ RIDGE = 10.0  # how strongly the weights are drawn to where they start, by the s
 LEAST = 1e-4  # so likely is every place, for each that speaks
 
 FACT_WIDTH = 8
-FAR = 1e9  # where a table's end begins to fall: nowhere
 NEVER = -30.0  # log of a weight that is none
 FIRST_PLACE = 2  # after padding and unknown
 
@@ -327,11 +326,10 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
 class AdditiveScorer(nn.Module):
     """(B, L) log-weights of visits: every feature has one table, every reason adds up its own."""
 
+    knots: Tensor  # (T, longest) of each feature, inf behind the last one
+    last: Tensor  # (T, 1) the last knot but one
+    first: Tensor  # (T, 1) the number of its first knot among the K of all features
     of: Tensor  # (K,) the number of each knot's feature
-    left: Tensor  # (K, 1, 1) where the hat of each knot begins, and how steeply it rises
-    rise: Tensor
-    right: Tensor  # (K, 1, 1) where it ends, and how steeply it falls
-    fall: Tensor
 
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
@@ -379,23 +377,27 @@ class AdditiveScorer(nn.Module):
 
     def hats(self, batch: HistoryBatch) -> Tensor:
         """(B, K, L) how much of each knot's row a visit takes: linear between two knots."""
-        values = [one.of(batch).to(self.left.dtype) for one in self.known.values()]
-        up = torch.stack(values).index_select(0, self.of)  # (K, B, L)
-        down = (self.right - up).mul_(self.fall)
-        up.sub_(self.left).mul_(self.rise)
-        return torch.minimum(up, down).clamp_(0, 1).transpose(0, 1)
+        found = [feature.of(batch).to(self.knots.dtype) for feature in self.known.values()]
+        value = torch.stack(found).flatten(1)  # (T, B * L)
+        low = torch.searchsorted(self.knots, value, right=True) - 1
+        low = torch.minimum(low, self.last).clamp_(min=0)
+        left, right = self.knots.gather(1, low), self.knots.gather(1, low + 1)
+        share, row = ((value - left) / (right - left)).clamp_(0, 1), low + self.first
+        hats = value.new_zeros(len(self.of), value.shape[1])  # (K, B * L)
+        hats.scatter_(0, row, 1 - share).scatter_(0, row + 1, share)
+        return hats.view(-1, *batch.location.shape).transpose(0, 1)
 
 
 def knots_of(features: list[Feature]) -> dict[str, Tensor]:
-    """The hats of all knots: 1 at the knot, 0 at its neighbours, and 1 beyond the last ones."""
-    rows = []
-    for number, feature in enumerate(features):
-        knots = (feature.knots[0] - FAR, *feature.knots, feature.knots[-1] + FAR)
-        rows += [(number, *three) for three in zip(knots, knots[1:], knots[2:], strict=False)]
-    of, *ends = zip(*rows, strict=True)
-    left, knot, right = (torch.tensor(one).float()[:, None, None] for one in ends)
-    hats = {"left": left, "rise": 1 / (knot - left), "right": right, "fall": 1 / (right - knot)}
-    return hats | {"of": torch.tensor(of)}
+    """All features' knots, for `AdditiveScorer.hats`."""
+    sizes = [len(feature.knots) for feature in features]
+    rows = [[*one.knots, *[math.inf] * (max(sizes) - len(one.knots))] for one in features]
+    first = [sum(sizes[:number]) for number in range(len(sizes))]
+    of = [number for number, size in enumerate(sizes) for _ in range(size)]
+    return {
+        "knots": torch.tensor(rows), "last": torch.tensor(sizes)[:, None] - 2,
+        "first": torch.tensor(first)[:, None], "of": torch.tensor(of),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -419,22 +421,20 @@ class Mixture:
 class MixtureModel(PlaceModel):
     """A `PlaceModel` that names the places of a window; without a generator, no others."""
 
-    generator: Any = None
-
     def mixture(self, batch: Any) -> Mixture:
         """Predict every window of a batch."""
         raise NotImplementedError
 
     def losses(self, batch: Any, label_smoothing: float = 0.0) -> Tensor:
         """(B,) what training makes small."""
-        if self.generator is not None:
+        if getattr(self, "generator", None) is not None:
             return super().losses(batch, label_smoothing)
         return self.mixture(batch).cross_entropy(batch.target, label_smoothing)
 
     @torch.no_grad()
     def own_scores(self, batch: Any) -> tuple[Tensor, Tensor] | None:
         """(B, S) places and their log-probabilities, for `pgt.metrics.evaluate`."""
-        if self.generator is not None:
+        if getattr(self, "generator", None) is not None:
             return None
         with evaluating(self):
             found = self.mixture(batch)
@@ -489,7 +489,7 @@ class ContextualPointer(MixtureModel):
     def mixture(self, batch: HistoryBatch) -> Mixture:
         """What the pointer gives the places of every window, not written out for all V."""
         _, _, log_weights, _ = self._looked(batch)
-        slots = Slots.of(batch.location, batch.padding)
+        slots = batch.slots
         width = slots.place.shape[1]
         return Mixture(slots.place, scatter_log_probs(log_weights, slots.of_visit, width))
 

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.batch import Batch, Slots, slot_of
+from pgt.batch import Batch, slot_of
 from pgt.model import Generator, PointerGeneratorTransformer, evaluating, scatter_log_probs
 
 PLACES = 10_000  # up to so many, the dense model is faster
@@ -92,7 +92,7 @@ def _parts(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, ..
     batch = batch.most_recent(model.config.max_len)
     context, log_weights, _ = model.encode(batch)
     logit = model.gate_logit(context)
-    slots = Slots.of(batch.location, batch.padding)
+    slots = batch.slots
     copied = torch.full_like(slots.place, -math.inf, dtype=context.dtype)
     if log_weights is not None:
         copied = scatter_log_probs(log_weights, slots.of_visit, slots.place.shape[1])

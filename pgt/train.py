@@ -42,7 +42,6 @@ class TrainingLog:
 
     @property
     def seconds(self) -> float:
-        """Training time in all."""
         return sum(row["seconds"] for row in self.rows)
 
 
@@ -60,8 +59,9 @@ class TrainingRun:
         self.parameters = dict(model.named_parameters())
         # Learning rate, step and sums live on the device: a GPU is never waited for in an epoch.
         self.steps = math.ceil(len(train) / config.batch_size)
-        self.rates = torch.zeros(self.steps, device=device)  # of one epoch
-        self.rate = torch.zeros((), device=device)
+        kind = torch.float32 if device.type == "cuda" else torch.float64  # as AdamW wants them
+        self.rates = torch.zeros(self.steps, dtype=kind, device=device)  # of one epoch
+        self.rate = torch.zeros((), dtype=kind, device=device)
         self.at = torch.zeros(1, dtype=torch.long, device=device)
         self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, of norms
         self.optimizer = torch.optim.AdamW(
@@ -114,7 +114,7 @@ class TrainingRun:
         self.sums.zero_(), self.at.zero_()
         first = self.epoch * self.steps
         rates = [config.learning_rate_at(first + k, self.steps) for k in range(self.steps)]
-        self.rates.copy_(torch.tensor(rates))
+        self.rates.copy_(torch.tensor(rates, dtype=torch.float64))
         batches = by_length(lengths, config.batch_size, shuffle, pool=32)
         if self.graphs is not None:
             self.graphs.run(batches)
