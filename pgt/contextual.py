@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
-from pgt.batch import Batch, Slots, add_up, slot_of
+from pgt.batch import Batch, add_up, slot_of
 from pgt.calibration import pool_weights, pooled
 from pgt.checkpoint import load
 from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
@@ -633,9 +633,8 @@ class Experts(MixtureModel):
         is_at = [place == now[rows, last][:, None] for now in (batch.location, batch.before)]
         if self.config.knows_time:
             batch = replace(batch, now_minute=batch.target_minute)
-        slots = Slots.of(batch.location, batch.padding)
         for kernel in self.kernels:
-            votes = add_up(slots, kernel.weights(batch)).clamp(min=0)
+            votes = add_up(batch.slots, kernel.weights(batch)).clamp(min=0)
             shares.append(votes / votes.sum(1, keepdim=True))
         log_shares = [(share.masked_fill(~used, 0) + LEAST).log() for share in shares]
         return each[0], torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
