@@ -141,7 +141,7 @@ show(
 # | in use | a beam of 4 drafts | the sorted list |
 #
 # (PGT with the preset `diy`; the design calls it PointerNetworkV45.
-# [One page](documents.md) leads from each section of the design to its code.) Only one row is the same in both, and it is not in the
+# [One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its code.) Only one row is the same in both, and it is not in the
 # table: the mixture.
 #
 # ## One mixture, two gates

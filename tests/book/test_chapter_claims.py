@@ -304,7 +304,7 @@ def test_the_comparison_of_17_is_true() -> None:
     E, H, D = DOCUMENT.embedding, DOCUMENT.hidden, child.config.d_model
     heads = child.config.n_heads
     tables, fused = len(child.embeddings.tables), child.embeddings.project.in_features
-    assert parent.gate is not None and child.gate is not None
+    assert parent.gate and child.gate and child.pointer and child.generator
     asks, query = parent.decoder.attention.of_state.in_features, child.pointer.query.in_features
     true = {
         "reads": ([DOCUMENT.max_source], []),
