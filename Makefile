@@ -79,7 +79,7 @@ browser: $(HTML) ## Check the built book: its links, its weight, its pages in Ch
 	$(PYTEST) -m "(browser or built) and not slow"
 
 pictures: $(HTML) ## Take the pictures of the front page that links and the README show
-	$(BIN)/python book/_ext/card.py
+	$(BIN)/python book/_ext/headless.py
 
 links: $(HTML) ## Follow every link of the built book, those to elsewhere too (needs the network)
 	$(BIN)/lychee --config .ci/lychee.toml _build/html

@@ -7,8 +7,13 @@
 # been before, and why that makes a model that copies attractive. *You need* Python and pandas; a
 # model appears, but nothing about it is assumed. *It takes* fifteen minutes to read and less than a
 # minute to run, with or without a GPU.
+#
+# > **In one sentence.** {{ known:.0f }} of a hundred visits go to a place that the person knows, so copying from the
+# > past takes a machine far; but only {{ ceiling:.0f }} of a hundred next places are in the last week, and whatever a
+# > model gets right beyond them, it must have from somewhere else.
 
 # %% tags=["hide-input"]
+# @title Setup: install the package (Colab)
 try:
     import pgt  # noqa: F401
 except ImportError:  # on Colab
@@ -18,13 +23,31 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from wherenext import city
+from wherenext.architecture import architecture
+from wherenext.exercises import check
+from wherenext.figures import COPIED, GENERATED, MUTED, TRUTH, show
+from wherenext.ground import ground, located
+
+from pgt import plots
+from pgt.checkpoint import load_model, shipped
+from pgt.look import look
+from pgt.maps import attention_map
+from pgt.visits import local_day, local_minute
+from pgt.windows import prepare
+
 # %% [markdown]
-# It is Tuesday, a quarter past five. Somebody leaves the office. Where do they go?
+# It is Monday, half past six in the evening. Somebody leaves a creperie. Where do they go?
 #
 # You cannot know, but you would not bet on a random address either. You would ask where they live,
-# where they buy food and what they did last Tuesday. After a few questions you would have a short
+# where they work and what they did last Monday. After a few questions you would have a short
 # list, and the true answer would often be on it. **Next-location prediction** asks a machine to do the
-# same: given the places a person has visited lately, name the next one.
+# same: given the places that a person has visited lately, name the next one.
 #
 # This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts
 # up. First, let us meet the people and find out what there is to predict.
@@ -33,13 +56,11 @@ except ImportError:  # on Colab
 #
 # Real movement data is private, and it does not give reasons. If a person shows up at a café,
 # no data set says whether that was a habit or a whim. So this book comes with a simulated town. Its
-# people have homes, jobs and habits. Each visit records something that no real data has: whether it
-# was an **exploration** (a place the person had never been to), and how likely exploring was at that
-# moment. Later we use this to check what the model believes.
+# people have homes, jobs and habits, and each visit records something that no real data has: whether it
+# was an **exploration** (the person had never been there). Later we use this to check what the model
+# believes.
 
 # %%
-from wherenext import city
-
 town = city.load()
 n_places = town.visits.location_id.nunique()
 print(
@@ -47,111 +68,70 @@ print(
     f"{n_places:,} visited places, {len(town.visits):,} visits"
 )
 
-# %% tags=["hide-input"]
-from wherenext.ground import ground, located
-
-from pgt.maps import attention_map, places_map, week_map
-
-n_visits = town.visits.groupby("location_id").location_id.transform("size")
-places_map(
-    located(town.visits[n_visits >= 15], town),
-    by="kind",
-    ground=ground(town.base),
-    alt=f"Map of {town.name}: its most visited places, coloured by kind",
-    caption="Places with at least fifteen visits. The larger the dot, the "
-    "more visits. Click a dot for its name. Town and names are invented.",
-)
-
 # %% [markdown]
-# Everything in this book starts from one table. A row is a **visit**: one stay of one person at one
-# place.
+# Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
+# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here we take them as they come. This number picks
+# the person that we meet:
 
 # %%
-columns = ["user_id", "location_id", "started_at", "finished_at"]
-columns += ["kind", "explored", "p_explore"]
-rows = town.visits[columns].head(6)
-for name in ("started_at", "finished_at"):  # in short, so that they fit here
-    rows[name] = rows[name].dt.strftime("%d %b %Y, %H:%M")
-rows
+window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 
 # %% [markdown]
-# `started_at` and `finished_at` are in local time, because a day is shaped by "half past eight in the
-# morning", not by the time in Greenwich. `explored` and `p_explore` are the town's truth. A
-# model never sees them.
-#
-# The first rows count even a home as explored. The record has to begin somewhere, so everybody's home
-# is new once. Anyone who knows at most one place has nowhere to return to and explores for certain: `p_explore` is 1. Before most visits the simulator tosses a weighted coin: with probability `p_explore` the person
-# explores. A zero means that there was no toss: the person starts the day at home. In the last row the person
-# might have explored, but went to work. In such data it is normal that a
-# stay lasts a whole day, or that a month has no record.
-#
-# ## One person, two weeks
-#
-# Here is a person with a fair amount of data. The cell picks the two weeks with the most visits and
-# first visits. In the figure, time of day runs from top to bottom, and days run from left to right.
+# Another number is another week, mostly of somebody else. Everything follows it, down to the last map. Watch how the
+# weeks differ. We chose this one because its record is nearly complete; many have holes, as real ones have.
 
 # %%
-import pandas as pd
+data = prepare(town.visits, protocol="exact")
+places = town.places.set_index("location_id")
+week, target = data.test.visits_of(window), data.test.target_of(window)
+table = pd.DataFrame({"place": places.name[week.location_id].to_numpy()})
+table["kind"] = week.kind.to_numpy()
+table["from"] = week.started_at.dt.strftime("%a %H:%M").to_numpy()
+table["to"] = week.finished_at.dt.strftime("%a %H:%M").to_numpy()
+table["explored"] = week.explored.to_numpy()
+table["chance of it"] = week.p_explore.to_numpy().round(2)
+print(f"Person {target.user_id}: the last ten of {len(week)} visits")
+table.tail(10)
 
-counts = town.visits.user_id.value_counts()
-person = counts.index[len(counts) // 4]  # more visits than 3/4 of the people
-visits = town.visits[town.visits.user_id == person].reset_index(drop=True)
-day = visits.started_at.dt.tz_localize(None).dt.normalize()
-first = ~visits.duplicated("location_id")  # (visits,) never here before
-# The liveliest fortnight; a first visit counts twice.
-busiest = (1 + first).groupby(day).sum().rolling(14).sum().idxmax()
-since = busiest - pd.Timedelta(days=13)
-fortnight = visits[(day >= since) & (day <= busiest)]
-n_places = visits.location_id.nunique()
-print(f"Person {person}: {len(visits)} visits to {n_places} places")
+# %% [markdown]
+# A row is a **visit**: one stay at one place. Times are local, because a day is shaped by "half past eight in the
+# morning", not by the time in Greenwich. The last two columns are the town's truth, which a model never sees. Before most
+# visits the simulator tosses a weighted coin, and with the *chance* in the last column the person explores. (A chance of 0
+# means that there was no toss: on some mornings a person simply starts at home.)
+#
+# Here is the whole week.
 
 # %% tags=["hide-input"]
-import matplotlib.dates as mdates
-import matplotlib.pyplot as plt
-from wherenext.figures import COPIED, GENERATED, MUTED, TRUTH, show
-
-fig, ax = plt.subplots(figsize=(7.2, 3.8))
-looks = {
-    False: (COPIED, "o", "been here before"),
-    True: (GENERATED, "^", "first time here"),
-}
-for new, (colour, marker, label) in looks.items():
-    part = fortnight[first.loc[fortnight.index] == new]
-    x = part.started_at.dt.tz_localize(None).dt.normalize()
-    y = part.started_at.dt.hour + part.started_at.dt.minute / 60
-    stay = (part.finished_at - part.started_at).dt.total_seconds() / 3600
-    ax.vlines(x, y, (y + stay).clip(upper=24), color=colour, lw=3, alpha=0.35)
-    ax.scatter(x, y, color=colour, marker=marker, s=42, label=label, zorder=3)
-ax.set(ylim=(24, 0), yticks=range(0, 25, 6))
-ax.set(ylabel="hour of the day", xlabel="day")
-ax.set_xticks(pd.date_range(since, busiest, freq="3D"))
-ax.xaxis.set_major_formatter(mdates.DateFormatter("%d %b"))
-ax.legend(loc="upper left", bbox_to_anchor=(0, 1.15), ncols=2)
-n_first = int(first.loc[fortnight.index].sum())
+# @title Figure 1.1: a week
+day = local_day(week.started_at).to_numpy()
+start = local_minute(week.started_at).to_numpy() / 60
+stay = (week.finished_at - week.started_at).dt.total_seconds() / 3600
+fig, ax = plt.subplots(figsize=(7.4, 3.8))
+colour = np.where(week.explored, GENERATED, COPIED)
+row = day - day[0]
+after = start + stay.to_numpy() - 24  # hours past midnight
+ax.barh(row, np.minimum(stay, 24 - start), 0.5, start, color=colour)
+ax.barh(row + 1, after.clip(0, 24), 0.5, 0, color=colour)
+small = {"va": "center", "fontsize": 8, "color": "white"}
+for i in np.flatnonzero(stay > 1.9):
+    ax.text(start[i] + 0.1, row[i], week.kind.iloc[i], **small)
+now = local_minute(week.finished_at).iloc[-1] / 60
+here = local_day(week.finished_at).iloc[-1] - day[0]
+ax.text(now + 0.2, here, "?", color=TRUTH, fontsize=16, va="center")
+names = pd.date_range(week.started_at.iloc[0].date(), periods=here + 1)
+ax.set_yticks(range(here + 1), [f"{name:%a}" for name in names])
+ax.set(xlim=(0, 24), xticks=range(0, 25, 3), ylim=(here + 0.6, -0.6))
+ax.set(xlabel="hour of the day", ylabel="")
 show(
-    fig,
-    alt=f"Two weeks of one person: {len(fortnight)} visits drawn as "
-    f"vertical bars from arrival to departure. {n_first} of them are to "
-    "places visited for the first time, marked with triangles; all others "
-    "are returns.",
-    caption="Two weeks of one person. Each bar is a visit, from arrival to "
-    "departure. Blue dots: been here before. Orange triangles: first time. "
-    "Gaps are hours without a record, normal in such data.",
-)
-
-# %% tags=["hide-input"]
-week = fortnight[day.loc[fortnight.index] > busiest - pd.Timedelta(days=7)]
-week_map(
-    located(week, town),
-    ground=ground(town.base),
-    alt=f"Map of a week: {len(week)} visits to "
-    f"{week.location_id.nunique()} places, one after the other",
-    caption="The second of the two weeks on the map. Play it, or move the "
-    "slider from visit to visit.",
+    ax.figure,
+    alt="A row a day, with a bar for each visit from arrival to departure. "
+    "Most are returns; a few are explorations, in another colour.",
+    caption="A week. Each bar is a visit; blue: been here before, orange: "
+    "first time. Gaps are hours without a record. What is at the “?”?",
 )
 
 # %% [markdown]
-# Most marks are returns, even in two weeks chosen for their first visits.
+# Home, work, home, and now and then something new. Most bars are returns.
 #
 # ## People return
 #
@@ -160,11 +140,11 @@ week_map(
 
 # %%
 table = town.visits.copy()
-people = table.groupby("user_id")
 table["new"] = ~table.duplicated(["user_id", "location_id"])
-table["known_places"] = people.new.cumsum() - table.new  # before this visit
-share_new = 100 * table.new.mean()
-print(f"{100 - share_new:.1f} % of all visits go to a known place")
+so_far = table.groupby("user_id").new.cumsum()
+table["known_places"] = so_far - table.new  # before this visit
+known = 100 * (1 - table.new.mean())
+print(f"{known:.1f} % of all visits go to a known place")
 
 # %% [markdown]
 # [Song, Koren, Wang and Barabási (2010)](https://doi.org/10.1038/nphys1760) described this with two
@@ -179,8 +159,6 @@ print(f"{100 - share_new:.1f} % of all visits go to a known place")
 # this form, with differences from person to person and from day to day. Does the town's curve show it?
 
 # %%
-import numpy as np
-
 edges = np.geomspace(2, table.known_places.max() + 1, 13).astype(int)
 bins = pd.cut(table.known_places, np.unique(edges), right=False)
 some_known = table[table.known_places > 1]
@@ -188,32 +166,29 @@ grouped = some_known.groupby(bins, observed=True)
 rate, middle = grouped.new.mean(), grouped.known_places.mean()
 
 # %% tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6.6, 3.5))
-percent = 100 * rate
-ax.plot(middle, percent, "o-", color=TRUTH, label=f"people of {town.name}")
-places = np.geomspace(2, middle.max(), 200)
-song = 100 * 0.6 * places**-0.21
-ax.plot(places, song, color=MUTED, ls="--", label="0.6 · S^(-0.21)")
+# @title Figure 1.2: exploration against experience
+ax = sns.lineplot(x=middle, y=100 * rate, marker="o", color=TRUTH)
+law = 100 * 0.6 * middle**-0.21
+sns.lineplot(x=middle, y=law, color=MUTED, ls="--", ax=ax)
+ax.text(middle.iloc[1], law.iloc[1] + 2, "0.6 · S^(-0.21)", color=MUTED)
+ax.text(2.2, 100 * rate.iloc[0] - 8, f"people of {town.name}", color=TRUTH)
 ax.set(xscale="log", xlabel="places already known, S (logarithmic)")
 ax.set(ylabel="visits to a new place (%)", ylim=(0, None))
 ax.xaxis.set_major_formatter("{x:.0f}")
-ax.legend()
 show(
-    fig,
-    alt="The share of visits that go to a new place is "
-    f"{percent.iloc[0]:.0f} per cent for people who know two places, "
-    f"{percent.iloc[len(rate) // 2]:.0f} per cent in the middle, and "
-    f"{percent.iloc[-1]:.0f} per cent for those who know the most. "
-    "A dashed curve, Song's law, falls all the way.",
+    ax.figure,
+    alt="The share of visits that go to a new place, over the number of "
+    "places known: first it falls, then from about thirty places on it "
+    "climbs. A dashed curve, Song's law, falls all the way.",
     caption="Exploration against experience, all people together. "
     "Dashed: the law of Song et al. with their two numbers.",
 )
 
 # %% [markdown]
-# The curve lies below the law on the left because the law counts free choices only. Many visits, such as going to
-# work, are routine. The likelier a visit is to be routine, the smaller is its `p_explore`. But look to the right: between thirty and
-# a hundred known places the law falls and the curve climbs. That is the opposite of the law, in a town that was built
-# to follow it. Before you read on: who *are* the people on the right?
+# The curve lies below the law on the left because the law counts free choices only, and many visits, such as going to
+# work, are routine. But look to the right: between thirty and a hundred known places the law falls and the curve climbs.
+# That is the opposite of the law, in a town that was built to follow it. Before you read on: who *are* the people on the
+# right?
 #
 # They are mostly the curious ones. Few others get to know a hundred places. The
 # curve compares different people, but it looks like the story of one person. So follow the same people
@@ -233,77 +208,35 @@ same_people.rename("to a new place, %").rename_axis("visits").round(
     1
 ).to_frame()
 
-# %% tags=["hide-input"]
-from IPython.display import Markdown
-
-Markdown(
-    f"The same people explore less, from {same_people.iloc[0]:.1f} % to "
-    f"{same_people.iloc[-1]:.1f} %, as the law says. An average over people "
-    "can turn a trend upside down. This is called Simpson's paradox. "
-    "[Chapter 11](11_gate.ipynb) guards against it."
-)
-
 # %% [markdown]
+# The same people explore less, from {{ same_people.iloc[0]:.1f}} % to {{ same_people.iloc[-1]:.1f}} %, as the law says. An
+# average over people can turn a trend upside down. This is called *Simpson's paradox*. [Chapter 11](11_gate.ipynb) guards
+# against it.
+#
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
-# first and *generates* the second is the subject of this book. (It copies from the last week only, so a return to an
-# older place has to be generated, too.)
+# first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
+# place it has to generate, too.
 #
-# ## How real is this town?
-#
-# A simulation says nothing about people unless it looks like them. The table below compares windows
-# of visits in our town with the same statistics of GeoLife, a data set of people tracked by GPS in
-# and around Beijing ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# The visit that a model must predict is called the *target*. A *window* is what the model may look at: the
-# visits of the seven days before the target's day, and those of that day up to the target.
-# [Chapter 3](03_windows.ipynb) builds windows. Read the first row across the columns. (`realism` and `REFERENCE` have more
-# rows.)
-
-# %%
-from wherenext.realism import REFERENCE, realism
-
-heads = {
-    "town": town.name,
-    "real_locations": "GeoLife, real places",
-    "unknown_merged": "GeoLife, as published",
-}
-rows = ["target_in_window", "target_is_last", "target_is_top1", "length"]
-both = REFERENCE.assign(town=realism(town.visits)).loc[rows]
-both = both.set_index("meaning")[list(heads)].rename(columns=heads)
-both.astype(float).round(1)
-
-# %% [markdown]
-# The first two columns are close because we tuned the town to the second one. Now compare
-# the second with the third. They describe *the same people*. The difference comes from a habit of the
-# literature: places that do not occur in the training data are all renamed to one place called
-# "unknown". A person who goes to a new café and then to a new shop has then visited "unknown" twice,
-# and the second visit counts as a return. The design documents by which our model was first built
-# ([the original specification](https://where-next-book.github.io/where-next/book/errata.html)) describe data that were merged in this way.
-
-# %% [markdown]
-# > **Pitfall.** Before you believe a statistic about places, ask what a place *is* in that data set.
-# > We found this one when we recomputed a published number and got a different one.
+# > **Note.** A simulation says nothing about people unless it looks like them. This one was tuned to GeoLife, a data set
+# > of people tracked by GPS around Beijing. [An evidence page](evidence_windows.ipynb) compares the two, and the rest of the
+# > book goes back to real people again and again.
 #
 # ## A game to play before any model
 #
 # Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take every
 # window whose target lies in them, and guess with one of two rules that a child could follow: name the place
-# where the person is now, or name the place they visited most often in the window. (`protocol="exact"` keeps
-# the real places apart, as in the second column above. Its windows are chosen slightly differently, as
-# [chapter 3](03_windows.ipynb)
-# explains, so the numbers differ a little.)
+# where the person is now, or name the place they visited most often in the window. Which is better, and how
+# often is it right? Bet before you run the cell.
 
 # %%
-from pgt.windows import prepare
-
-data = prepare(town.visits, protocol="exact")
 windows = data.test
 right = {"last place": 0, "most frequent place": 0}
 for i in range(len(windows)):
     seen = windows.visits_of(i).location_id.to_numpy()  # (L,) oldest first
-    target = windows.target_of(i).location_id
-    right["last place"] += seen[-1] == target
+    truth = windows.target_of(i).location_id
+    right["last place"] += seen[-1] == truth
     values, n = np.unique(seen, return_counts=True)
-    right["most frequent place"] += values[n.argmax()] == target
+    right["most frequent place"] += values[n.argmax()] == truth
 scores = {rule: 100 * hits / len(windows) for rule, hits in right.items()}
 ceiling = 100 * windows.in_window.mean()
 scores["no rule that copies can do better"] = ceiling
@@ -319,46 +252,32 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 #
 # ## A first look at the model
 #
-# Here is the model at work on one window, before we know how it is made. It has read one person's week. (The
-# `vocabulary` is the list of places that the model knows; the loop looks for a long window that the model gets
-# right.) The blue circles are its **pointer attention**: how much it would like to copy each past place. The
-# dashed rings are its final bets, and the green ring is where the person went.
+# Here is the model at work on the week of Figure 1.1, before we know how it is made. It has read the visits, and nothing
+# else: no map, no names. (The `vocabulary` is the list of places that it knows.) The blue circles are its **pointer
+# attention**: how much it would like to copy each past place. The dashed rings are its final bets, and the green ring is
+# where the person went. Click a circle for its name; switch layers on and off at the top right.
 
 # %%
-from pgt.checkpoint import load_model, shipped
-from pgt.look import look
-
 model, vocabulary = load_model(shipped("city"))
 data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
-long_enough = (data.test.lengths > 14) & data.test.in_window
-for i in np.flatnonzero(long_enough):
-    seen = look(model, data.test, i)  # everything it computes for window i
-    if seen.candidates.is_target[0]:  # its best guess is right
-        break
-
-# %% tags=["hide-input"]
+seen = look(model, data.test, window)  # everything it computes for it
 attention_map(
     located(seen.visits, town),
     guesses=located(seen.candidates.head(5), town),
     truth=located(seen.target, town),
     ground=ground(town.base),
-    alt="Map of one prediction: past places, pointer attention, and the "
-    "likeliest next places",
-    caption="One prediction. Area of the blue circles: pointer attention. "
-    "Lines lead to the last visit, the wider, the more attention.",
+    alt="Map of a prediction: past places, attention, likeliest places",
+    caption="One prediction. Area of the blue circles: pointer attention.",
 )
 
 # %% tags=["hide-input"]
-from pgt import plots
-
+# @title Figure 1.3: copied and generated
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
-top = seen.candidates.iloc[0]
 ax = plots.mixture(seen.candidates, gate=seen.gate, names=names)
 show(
     ax.figure,
-    alt="Stacked bars of the ten likeliest next places. The first, "
-    f"{names[top.location_id]}, has probability {top.probability:.2f}, "
-    f"of which {top.copied:.2f} is copied from the window.",
+    alt="Stacked bars of the ten likeliest next places, each with a part "
+    "that is copied from the window and a part that is generated.",
     caption="The same prediction as bars. Blue is probability copied from "
     "the window, hatched orange is generated from the whole town; the gate "
     "says how much of each goes in. ✓ marks the truth.",
@@ -377,8 +296,7 @@ show(
 # the network and finds out whether it does what its name promises.
 
 # %% tags=["hide-input"]
-from wherenext.architecture import architecture
-
+# @title Figure 1.4: the whole network
 architecture(
     caption="The whole network, from a window of visits to an answer. Blue: "
     "what copies. Orange: what generates. Purple weighs the two, green is "
@@ -386,15 +304,15 @@ architecture(
 )
 
 # %% [markdown]
-# > **Note.** This was a window that the model gets right, chosen because it gets it right.
-# > [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake as well.
+# > **Note.** This was a window that the model gets right, chosen because it gets it right. Move the slider, and you will
+# > soon see it fail. [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake.
 #
 # ## What to remember
 #
-# - People mostly return to places they know, but they never stop exploring.
+# - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
 # - An average over people can show the opposite of what the same people do over time.
-# - Simple rules are right surprisingly often, and a rule that only copies has a ceiling.
-# - How unknown places are counted changes that ceiling, and with it every score.
+# - A child's rule is right in {{ scores["most frequent place"]:.0f }} % of the windows, and no rule that copies from the week
+#   can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model of this book copies from the window, generates from the whole town, and mixes the two.
 #
 # ## Exercises
@@ -407,8 +325,6 @@ architecture(
 # least often? Use `explored` and `kind`.
 
 # %% tags=["try"]
-from wherenext.exercises import check
-
 most, least = ..., ...  # two kinds, such as "park"
 check.exercise("1.1", (most, least))
 

@@ -32,7 +32,6 @@ import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib import pyplot as plt
-from pgt.sparse import cross_entropy
 from torch import nn
 from wherenext import city
 from wherenext.exercises import check
@@ -43,7 +42,7 @@ from pgt import plots
 from pgt.baselines import MostFrequent, fit_baseline
 from pgt.config import ModelConfig, TrainConfig
 from pgt.metrics import GROUPS, evaluate, interval, summarize
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.train import fit
 from pgt.windows import prepare
 

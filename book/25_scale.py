@@ -6,8 +6,8 @@
 # *You will be able to* find out which part of a program gives up first when its data grow, train with a
 # million places on a laptop, and divide the work between processes and computers with DuckDB, Dask and torchrun
 # without changing its numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
-# [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to run; the first section
-# uses a GPU if there is one.
+# [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
+# section uses a GPU if there is one.
 #
 # > **In one sentence.** As the loss is usually written, every new place costs time and memory in every window of every
 # > step ({{ more:.0f }} times the memory at {{ places:,}} places); written with sums it costs no memory, for a pointer it
@@ -197,23 +197,23 @@ def grown(n):
 
 
 # %% tags=["hide-input"]
-# @title Table: seconds of three stages
+# @title Table: seconds of a processor for three stages
 seconds = {}
 for n in (10_000, 100_000, 1_000_000):
-    visits, at = grown(n), [time.perf_counter()]
+    visits, at = grown(n), [time.process_time()]
     big = prepare(visits, protocol="exact")
-    at.append(time.perf_counter())
+    at.append(time.process_time())
     with_history(big, memory=100)
-    at.append(time.perf_counter())
+    at.append(time.process_time())
     ranks = evaluate(ContextKernel().fit(big.train), big.test)
-    at.append(time.perf_counter())
+    at.append(time.process_time())
     seconds[f"{n:,} visits"] = np.diff(at)
 stages = ["windows", "a longer past", "kernel's ranks"]
 pd.DataFrame(seconds, stages).round(2).rename_axis("seconds")
 
 # %% [markdown]
-# All stages are close to linear: each looks at a visit a fixed number of times. (Times of one run on a busy machine are
-# rough.)
+# All stages are close to linear: each looks at a visit a fixed number of times. (These are seconds of a
+# processor in one run, and so rough.)
 #
 # ## More visits than memory
 #

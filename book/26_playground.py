@@ -4,11 +4,16 @@
 # What does the model do if you take somebody's favourite place away?
 #
 # *You will be able to* ask the trained model what-if questions by hand, let the model trained on nobody read your own
-# visits, and export a model of your own to a page or another program. *You need* [The pointer](07_pointer.ipynb) and
+# visits, and tell what a model uses from what a task needs. *You need* [The pointer](07_pointer.ipynb) and
 # [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, ten minutes to read
 # and about twenty seconds to run.
+#
+# > **In one sentence.** It names another place at once, because a pointer can only name what is in sight; and silencing
+# > the pointer altogether costs {{ silenced:.0f }} points where training without it costs {{ untrained:.0f }}: a switch shows
+# > what *this* model uses, not what the task needs.
 
 # %% tags=["hide-input"]
+# @title Setup: install the package (Colab)
 try:
     import pgt
 except ImportError:  # on Colab
@@ -58,21 +63,28 @@ playground()
 #
 # The model above knows the people and places of one town, so it can say nothing about you. The model of
 # [chapter 24](24_trained_on_nobody.ipynb) was trained on simulated people and knows no place by name. So it can read
-# anybody's visits. It begins with a simulated person. Drop a file of your own visits on it, and it starts with you. The
-# file does not leave your machine: the page sends nothing, and forgets the file when you close it.
+# anybody's visits. Drop a file of your own on the page below, and it starts with you. The file does not leave your
+# machine: the page sends nothing, and forgets the file when you close it.
+#
+# **Change this.** Or write the name of a file beside this notebook here, and the page comes with those visits in it, ready to
+# be saved. While the name is empty, it begins with a simulated person.
+
+# %%
+file = ""  # @param {type:"string"}
 
 # %%
 from wherenext.live_predictor import live
 
-from pgt import NextLocation
+import pgt
 
-live(NextLocation.pretrained())
+own = pgt.read_visits(file) if file else None
+live(pgt.NextLocation.pretrained(), own)
 
 # %% [markdown]
 # Move the slider back: for every visit the page shows what the model expected from the visits before it, and where the
 # person went. "So far" counts how often it was right, beside a rule that names the most visited of the latest places. Then
-# choose when the next visit begins, and watch the list change. Inside, two
-# experts answer ([chapter 24](24_trained_on_nobody.ipynb)): one has learned from all simulated worlds, one from diaries. The page weighs them at every visit by how well each predicted earlier ones.
+# choose when the next visit begins, and watch the list change. Inside, several opinions are pooled
+# ([chapter 24](24_trained_on_nobody.ipynb)), each with the weight that it has earned on earlier visits.
 #
 # There is much that this model cannot know:
 #
@@ -95,20 +107,22 @@ live(NextLocation.pretrained())
 # %%
 import numpy as np
 import pandas as pd
+import seaborn as sns
 import torch
+from IPython.display import display
 from wherenext import city
 from wherenext.exercises import check
+from wherenext.figures import COPIED, GENERATED, show
 from wherenext.results import read_results
 from wherenext.weights_json import pack, switch_off, unpack
 
-from pgt.batch import Batch
 from pgt.checkpoint import load_model, shipped
-from pgt.config import ABLATIONS, PRESETS
+from pgt.config import ABLATIONS
 from pgt.windows import prepare
 
-torch.set_num_threads(1)
 model, vocabulary = load_model(shipped("city"))
-test = prepare(city.load().visits, vocabulary=vocabulary).test
+town = city.load()
+test = prepare(town.visits, vocabulary=vocabulary).test
 
 
 @torch.no_grad()
@@ -124,15 +138,14 @@ def accuracy(found):
     return 100 * float(np.mean(found == test.targets))
 
 
-# %%
 def anew(variant):
-    """Acc@1 of models that were trained with this variant."""
+    """Mean Acc@1 of models that were trained with this variant."""
     where = {"data": "city", "protocol": "exact", "variant": variant}
     return read_results("ablations").mean(**where)
 
 
-whole = guesses(model)
-rows = {}
+# %%
+whole, rows = guesses(model), {}
 for name, change in ABLATIONS.items():
     if name == "full":
         continue
@@ -145,73 +158,47 @@ for name, change in ABLATIONS.items():
         "guesses changed, %": 100 * np.mean(silent != whole),
     }
 change = pd.DataFrame(rows).T
+silenced, untrained, _ = -change.loc["no pointer"]
 change.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
 # The first two columns are changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
-# over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these changes
-# are too small to tell from chance. The third is the share of first guesses that the switch changes.
+# over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these
+# changes are too small to tell from chance. The third is the share of first guesses that the switch changes.
 
 # %% tags=["hide-input"]
-from matplotlib import pyplot as plt
-from wherenext.figures import COPIED, GENERATED, MUTED, show
-
-figure, axes = plt.subplots(figsize=(7.0, 4.2))
-at = np.arange(len(change))
-axes.axvline(0, color=MUTED, lw=1)
-off, new = change["switched off"], change["trained without"]
-axes.hlines(at, off, new, color=MUTED, lw=1)
-dots = {"color": COPIED, "label": "trained without it (mean of five seeds)"}
-axes.plot(new, at, "o", **dots)
-dots = {"color": GENERATED, "label": "switched off afterwards"}
-axes.plot(off, at, "D", mfc="none", **dots)
-axes.set_yticks(at, change.index)
-axes.invert_yaxis()
-axes.set_xscale("symlog", linthresh=1)
+# @title Figure 26.3: two questions about the same parts
+both = change[["switched off", "trained without"]]
+tall = both.rename_axis("part").reset_index().melt("part", var_name="model")
+ax = sns.scatterplot(
+    tall, x="value", y="part", hue="model", style="model", markers=["D", "o"],
+    palette=[GENERATED, COPIED], s=60,
+)  # fmt: skip
+ax.axvline(0, color="0.6", lw=1)
+ax.set_xscale("symlog", linthresh=1)
 ticks = [-30, -10, -3, -1, 0, 1, 3]
-axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
-axes.minorticks_off()
-axes.set_xlim(-70, 4)
-axes.set_xlabel(
-    "change of Acc@1 on the test windows (points, logarithmic beyond 1)"
-)
-axes.legend(loc="lower left", fontsize=8)
-others = change.drop("no pointer")[["switched off", "trained without"]]
-others = others.to_numpy()
+ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
+ax.minorticks_off()
+ax.set(xlim=(-70, 4), ylabel="", xlabel="change of Acc@1 (points, log scale)")
+ax.legend(loc="lower left")
 show(
-    figure,
+    ax.figure,
     alt="Change of accuracy for eleven parts, switched off after training "
-    f"and trained without. The pointer: {off['no pointer']:.0f} points "
-    f"switched off, {new['no pointer']:.0f} trained without. All others: "
-    f"between {others.min():.1f} and {others.max():.1f}.",
-    caption="Two questions about the same parts. Dots: the model was "
-    "trained without the part. Diamonds: it was trained with it, and the "
-    "part was silenced afterwards.",
-)
-
-# %% tags=["hide-input"]
-from IPython.display import Markdown, display
-
-moved = change["guesses changed, %"]
-shaken = moved.drop(["no pointer", "no generator", "no gate"]).idxmax()
-assert off["no pointer"] < 2 * new["no pointer"] < 0
-assert abs(off[shaken]) < moved[shaken] / 10  # hardly moves Acc@1
-Markdown(
-    f"Silencing the pointer costs **{-off['no pointer']:.0f} points**, "
-    f"training without it **{-new['no pointer']:.0f}**. The difference is "
-    "what the generator never learned, because there was always a pointer "
-    "to rely on ([chapter 8](08_generator_and_gate.ipynb) watches that "
-    "happen). Switch the *generator* off instead, and "
-    f"{moved['no generator']:.2f} % of the first guesses change; Acc@1 moves "
-    f"by {off['no generator']:+.2f} points. The loss becomes infinite, "
-    "because every place outside the window then has probability zero.\n\n"
-    "Now look at the last column of the table. The "
-    f"row *{shaken}* changes **{moved[shaken]:.0f} %** of the first guesses, "
-    f"while accuracy moves by {off[shaken]:+.1f} points. The model uses the "
-    "part, which helps about as often as it does harm."
+    "and trained without. Only the pointer lies far from zero, and farther "
+    "when it is switched off.",
+    caption="Dots: the model was trained without the part. Diamonds: it was "
+    "trained with it, and the part was silenced afterwards.",
 )
 
 # %% [markdown]
+# Silencing the pointer costs **{{ silenced:.0f }} points**, training without it **{{ untrained:.0f }}**. The difference is
+# what the generator never learned, because there was always a pointer to rely on
+# ([chapter 8](08_generator_and_gate.ipynb) watches that happen). Switch the *generator* off instead, and hardly a first guess
+# changes. (But the loss becomes infinite, because every place outside the window then has probability zero.)
+#
+# Now look at the last column of the table. Some rows, such as *no duration* and *no user*, change one first guess in seven,
+# while accuracy hardly moves. The model uses the part, and it helps about as often as it does harm.
+#
 # Both are true answers, to different questions. The switch answers *What does this model use?* Training anew answers
 # *What does the task need?* A paper that silences a part and calls it an ablation answers the first question and
 # claims the second.
@@ -219,31 +206,15 @@ Markdown(
 # ## How the page computes
 #
 # The playground loads no library. One of its scripts is the forward pass: the model of
-# [chapter 9](09_model.ipynb) once more, one window at a time. Here are its end and
-# the product of a matrix and a vector, which is most of its work:
+# [chapter 9](09_model.ipynb) once more, one window at a time. Here is its end:
 
-# %% tags=["hide-input"]
+# %%
 from importlib import resources
 
 script = resources.files("wherenext").joinpath("web", "live.js")
-lines = script.read_text(encoding="utf-8").splitlines()
-
-
-def function(name):
-    """One function of the forward pass, as text."""
-    start = f"const {name} = "
-    starts = [k for k, line in enumerate(lines) if line.startswith(start)]
-    ends = [k for k, line in enumerate(lines) if line.startswith("}")]
-    last = min(k for k in ends if k > starts[0])
-    return "```js\n" + "\n".join(lines[starts[0] : last + 1]) + "\n```"
-
-
-display(Markdown(function("predict")), Markdown(function("linear")))
-code = [x for x in lines if x.strip()[:2] not in ("", "//")]
-Markdown(
-    f"The whole file has {len(code)} lines of code, without comments and "
-    "empty lines."
-)
+script = script.read_text(encoding="utf-8")
+start = script.index("const predict = ")
+print(script[start : script.index("\n}", start) + 2])
 
 # %% [markdown]
 # Do the two implementations of one model agree? The tests of this project open the page in a real browser and let it
@@ -289,60 +260,9 @@ print(f"largest difference of a probability: {gap:.0e}")
 # > **Pitfall.** A page of your own model holds the visits of its test windows, with places and hours, in plain text,
 # > and so does a page that was made with visits in it. Before you send it to somebody, think about whose visits they are.
 #
-# [ONNX](https://onnx.ai/) is a format in which a network is a graph of standard operations, so that a phone or a
-# server can run it without PyTorch. The exporter runs the model once on an example and writes down what happens.
-#
-# > **Pitfall.** Our first ONNX file worked on its example of two windows and refused any other number of windows. The
-# > model asks for `len(batch)`, and Python's `len` must return a plain integer: the exporter saw a 2 and took it for a
-# > constant. So a test on the shapes of the example proves nothing. Try yours on one window
-# > and on sixty-four, on short ones and on long ones.
-#
-# This writes our model; it needs `pip install onnx onnxscript onnxruntime`. Sizes that may change are named as `Dim`, and
-# `strict` makes the exporter follow `len`.
-
-# %%
-VISITS = ("location", "time", "weekday", "duration", "days_ago")
-
-
-class Plain(torch.nn.Module):
-    """The model between tensors; ONNX knows no classes."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, user, length, *visits):
-        unused = ("gap_days", "now_minute", "index", "target")
-        unused += ("target_time", "target_weekday")
-        given = dict.fromkeys(unused, torch.zeros_like(user))
-        given |= dict(zip(VISITS, visits, strict=True))
-        given["start_minute"] = torch.zeros_like(visits[0])
-        return self.model(Batch(user=user, length=length, **given)).log_probs
-
-
-def tensors_of(batch):
-    return tuple(getattr(batch, n) for n in ("user", "length", *VISITS))
-
-
-RUN = False  # True writes city.onnx here
-if RUN:
-    windows = torch.export.Dim("windows")
-    length = torch.export.Dim("visits", max=model.config.max_len)
-    sizes = ({0: windows}, {0: windows}, ({0: windows, 1: length},) * 5)
-    traced = torch.export.export(
-        Plain(model).eval(),
-        tensors_of(test.batch([0, 1])),
-        dynamic_shapes=sizes,
-        strict=True,
-    )
-    names = ["user", "length", *VISITS]
-    options = {"dynamo": True, "optimize": False, "input_names": names}
-    torch.onnx.export(traced, **options).save("city.onnx")
-
-# %% [markdown]
 # ## What to remember
 #
-# - A model this small needs no server: a forward pass of fewer than two hundred lines of JavaScript, and weights as text.
+# - A model this small needs no server: a page computes it, with its weights as text.
 # - Deleting a visit, moving an hour or changing the person is an experiment on *this* model for *this* window.
 # - Switching a part off shows what the trained model leans on; training without it shows what the task needs.
 # - For this model three bytes a weight, with a unit for each tensor, are as good as float32.
@@ -415,7 +335,7 @@ print(f"{elsewhere.sum()} of {len(elsewhere)}")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show what we saw", "code_prompt_hide": "Hide what we saw"}
 # @title What we saw
-name_of = city.load().places.set_index("location_id").name
+name_of = town.places.set_index("location_id").name
 
 
 def answer(batch, using=model):
@@ -490,17 +410,14 @@ pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 # @title Solution 4
 RUN = False  # True simulates, trains (minutes) and writes town.html here
 if RUN:
-    from wherenext import city
     from wherenext.live import build
 
-    town = city.simulate("small", seed=11)
-    data = pgt.prepare(town.visits, protocol="exact")
+    from pgt.config import CITY
+
+    other = city.simulate("small", seed=11)
+    data = pgt.prepare(other.visits, protocol="exact")
     sizes = data.vocabulary.n_locations, data.vocabulary.n_users
-    config = PRESETS["city"]
-    mine = pgt.PointerGeneratorTransformer(
-        pgt.ModelConfig(*sizes, **config.model)
-    )
-    pgt.fit(mine, data.train, data.valid, config.training)
-    page = build(mine.eval(), data.test, places=town.places)
-    page.save("town.html")
+    mine = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*sizes))
+    pgt.fit(mine, data.train, data.valid, CITY)
+    build(mine.eval(), data.test, places=other.places).save("town.html")
 print("then open town.html")

@@ -6,14 +6,16 @@ forecasts ``p`` from 0 to 1 and outcomes ``y``, 0 or 1; or N windows and A answe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import ArrayLike
 from scipy import special
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
+from torch import Tensor
 
 from pgt.errors import DataError
 from pgt.metrics import ends
@@ -176,3 +178,34 @@ def threshold(scores: ArrayLike, alpha: float) -> float:
     # Rounded: (99 + 1)(1 - 0.1) is 90, and not a hair more.
     k = int(np.ceil(round((len(ordered) + 1) * (1 - alpha), 9)))
     return float(ordered[k - 1]) if k <= len(ordered) else float("inf")
+
+
+def pooled(said: Tensor, used: Tensor, weights: Tensor) -> Tensor:
+    """(B, S, F) logarithms of what F forecasters say -> (B, S) log-probabilities, -inf if unused.
+
+    A log-linear pool (Genest and Zidek 1986): log p = Σ_f weight_f · log p_f + constant.
+    """
+    return (said @ weights).masked_fill(~used, float("-inf")).log_softmax(1)
+
+
+@torch.enable_grad()
+def pool_weights(
+    parts: Sequence[tuple[Tensor, Tensor, Tensor]], start: Tensor, ridge: float
+) -> Tensor:
+    """(F,) weights that make the truth likeliest, drawn to where they start by a ridge.
+
+    ``parts``: what `pooled` takes, and (B, S) which slot is the truth. The loss is convex.
+    """
+    weights = start.clone().requires_grad_()
+    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        total = ridge * (weights - start).square().sum()
+        for said, used, hit in parts:
+            total = total - pooled(said, used, weights)[hit].sum()
+        total.backward()
+        return total
+
+    optimizer.step(loss)
+    return weights.detach()

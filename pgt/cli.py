@@ -218,6 +218,9 @@ def evaluate(args: argparse.Namespace) -> None:
     names = ["model", "group", "n", "acc@1", "interval", "acc@5", "acc@10", "mrr"]
     print(shown[names].to_string(index=False, float_format="%.1f", na_rep="-"))
     print(verdict(every))
+    tuned = model.tuning(table, progress=sys.stdout.isatty())
+    if tuned is not None and tuned.lead_low[tuned.group == "all"].notna().any():
+        print(advice(tuned[tuned.group == "all"].iloc[-1]))
 
 
 def verdict(every: pd.DataFrame) -> str:
@@ -231,8 +234,17 @@ def verdict(every: pd.DataFrame) -> str:
     if best.lead_low > 0:
         return f"{about}. Use the predictor."
     if best.lead_high < 0:
-        return f"{about}. Use the rule, or fit the predictor to these people (python -m pgt train)."
+        return f"{about}. Use the rule."
     return f"{about}. That is within chance: neither is shown to be better."
+
+
+def advice(lead: Any) -> str:
+    """Whether to fine-tune, by what it added on the validation windows."""
+    gain = f"{lead.lead:+.1f} points [{lead.lead_low:+.1f}, {lead.lead_high:+.1f}]"
+    if lead.lead_low > 0:
+        return (f"Fine-tuning helps on the validation windows ({gain}): fit the predictor to these "
+                "people with python -m pgt train.")  # fmt: skip
+    return f"Fine-tuning is not shown to help on the validation windows ({gain})."
 
 
 def train(args: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -21,11 +22,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
-from pgt.batch import Batch, slot_of
+from pgt.batch import Batch, add_up, slot_of
+from pgt.calibration import pool_weights, pooled
 from pgt.checkpoint import load
 from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
 from pgt.errors import DataError
-from pgt.history import NOT_SEEN, HistoryBatch
+from pgt.history import NOT_SEEN, HistoryBatch, sample
 from pgt.model import (
     Dropout,
     Embeddings,
@@ -299,6 +301,14 @@ TRAINING = TrainConfig(
 )  # fmt: skip
 MEMORY = 100  # visits
 OLDER = 100  # summaries of places further back
+PAST = 2000  # past visits that the experts are weighed by, at most
+# What speaks beside the networks: decay, base, same, clock and width. `lab.pool` chose them.
+KERNELS = tuple(ContextKernel(*numbers) for numbers in (
+    (0.99, 0.03, 1.0, 0.0, 30.0), (0.98, 0.03, 1.0, 5.0, 60.0), (0.98, 0.03, 5.0, 0.5, 60.0),
+    (0.9, 1.0, 0.0, 0.0, 30.0),
+))  # fmt: skip
+RIDGE = 10.0  # how strongly the weights are drawn to where they start, by the same choice
+LEAST = 1e-4  # so likely is every place, for each that speaks
 
 FACT_WIDTH = 8
 NEVER = -30.0  # log of a weight that is none
@@ -572,3 +582,94 @@ def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
     # How strong each reason is may be written into any table, since every visit has a row there.
     first = next(iter(tables.values()))
     first[:, :3] += torch.tensor([math.log(value) if value > 0 else NEVER for value in strength])
+
+
+def new_network(seed: int, target_time: TargetTime) -> ContextualPointer:
+    """A network that knows nobody and no place by name, with the kernel's three components."""
+    torch.manual_seed(seed)
+    config = ContextualConfig(  # there are only padding and unknown
+        FIRST_PLACE, 1, n_trained_ids=FIRST_PLACE, target_time=target_time,
+        **ALONE | {"n_components": 6},
+    )  # fmt: skip
+    network = ContextualPointer(config)
+    assert network.scorer is not None
+    like_kernel(network.scorer, ContextKernel())
+    return network
+
+
+class Experts(MixtureModel):
+    """What several contextual pointers say, or their pool with fixed kernels. ::
+
+        log p(place) = Σ_f weight_f · log p_f(place) + constant
+
+    f: the networks, the kernels, whether one is there now, and whether one was there before. A
+    network alone is taken as it is: it was trained on the windows that would weigh it.
+    """
+
+    weights: Tensor  # (F,)
+
+    def __init__(self, experts: list[ContextualPointer], weights: Tensor | None = None) -> None:
+        super().__init__()
+        self.experts: Any = nn.ModuleList(experts)
+        self.kernels = KERNELS if len(experts) > 1 else ()
+        start = torch.zeros(len(experts) + (len(self.kernels) + 2 if self.kernels else 0))
+        start[: len(experts)] = 1 / len(experts)
+        self.register_buffer("weights", start if weights is None else weights)
+        self.config = experts[0].config
+
+    def mixture(self, batch: Any) -> Mixture:
+        """Predict every window of a batch."""
+        if not self.kernels:
+            return self.experts[0].mixture(batch)
+        first, said = self.said(batch)
+        return replace(first, pointer=pooled(said, first.used, self.weights))
+
+    def said(self, batch: Any) -> tuple[Mixture, Tensor]:
+        """The window's places, and (B, S, F) the logarithm of what each says of them."""
+        each: list[Mixture] = [network.mixture(batch) for network in self.experts]
+        place, used = each[0].place, each[0].used
+        shares = [one.pointer.exp() for one in each]
+        rows, last = torch.arange(len(batch)), batch.length - 1
+        is_at = [place == now[rows, last][:, None] for now in (batch.location, batch.before)]
+        if self.config.knows_time:
+            batch = replace(batch, now_minute=batch.target_minute)
+        for kernel in self.kernels:
+            votes = add_up(batch.slots, kernel.weights(batch)).clamp(min=0)
+            shares.append(votes / votes.sum(1, keepdim=True))
+        log_shares = [(share.masked_fill(~used, 0) + LEAST).log() for share in shares]
+        return each[0], torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
+
+    def without(self, feature: str) -> Experts:
+        """The same, but for them a feature says of all visits the same."""
+        found, clock = deepcopy(self), "then_clock" if self.config.knows_time else "clock"
+        for network in found.experts:
+            torch.nn.init.zeros_(network.scorer.tables[feature])
+        silent: dict[str, Any] = {
+            "age": {"decay": 1.0},
+            "before": {"same": 0.0},
+            clock: {"clock": 0.0},
+        }
+        found.kernels = tuple(replace(one, **silent.get(feature, {})) for one in self.kernels)
+        if feature == "here":
+            found.weights[len(self.experts) + len(self.kernels) :] = 0
+        return found
+
+    @torch.no_grad()
+    def returns(self, windows: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Of windows whose target is in sight: what is said, which slots are used, the truth."""
+        found = []
+        with evaluating(self):
+            for batch in windows.batches(256):
+                mixture, said = self.said(batch)
+                hit = mixture.place == batch.target[:, None]
+                back = hit.any(1)  # a new place is nobody's to name
+                found.append((said[back].double(), mixture.used[back], hit[back]))
+        return found
+
+    def weighed(self, past: Any) -> Experts:
+        """The same, with the weights that make these windows' targets likeliest."""
+        if not self.kernels:
+            return self
+        parts = self.returns(past.subset(sample(len(past), PAST)))
+        start = Experts(list(self.experts)).weights.double()
+        return Experts(list(self.experts), pool_weights(parts, start, RIDGE).float()).eval()

@@ -44,7 +44,6 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "lon": ("lon", "lng long longitude lone7 longitudee7 locationlong longitudeew"),
     "lat": ("lat", "latitude late7 latitudee7 locationlat latitudens"),
     "utc_offset": ("utcoffset", "timezoneoffset"),
-    "trajectory": ("trajectory", "traj trajectoryid trajid track trackid"),
     "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy"),
     "hdop": ("hdop", "horizontaldilution gpshdop"),
     "valid": ("valid", "isvalid visible"),
@@ -184,7 +183,7 @@ def read(
         return note_doubts(_visits(table, timezone, file_timezone))
     at, _ = _moments(table, "started_at", file_timezone or timezone, strict=False)
     table = _with_numbers(table, strict=False).assign(started_at=at.dt.as_unit("us"))
-    names = ["user_id", "started_at", "lon", "lat", "trajectory", "accuracy", "hdop", "valid"]
+    names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid"]
     table = table[[name for name in names if name in table.columns]]
     table = table.rename(columns={"started_at": "tracked_at"})
     return table.sort_values(["user_id", "tracked_at"], kind="stable", ignore_index=True)

@@ -203,6 +203,11 @@ def is_new(windows: HistoryWindows) -> np.ndarray:
     return windows.context[CONTEXT.index("visits_there"), 1:].numpy() == 1
 
 
+def sample(n: int, most: int) -> np.ndarray:
+    """Up to ``most`` of n numbers, drawn at random, in order."""
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
+
+
 def _one_table(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:
     """All splits' visits and features by person and time, and where each split's rows are there."""
     visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]

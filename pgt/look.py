@@ -30,10 +30,10 @@ class Look:
 def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     """Open window ``i``, and list the ``top`` likeliest candidates.
 
-    The model is PGT, a contextual pointer, or experts, of which the mixture is shown.
+    The model is PGT or a contextual pointer, such as one of the predictor's ``experts``.
     """
-    networks, vocabulary = getattr(model, "experts", [model]), windows.vocabulary
-    if not hasattr(networks[0], "pointer"):
+    vocabulary = windows.vocabulary
+    if not hasattr(model, "pointer"):
         raise DataError(
             f"A {type(model).__name__} cannot be looked into; give PGT or a contextual pointer, or "
             "let a rule say its scores(batch)."
@@ -43,26 +43,20 @@ def look(model: Any, windows: Windows, i: int, top: int = 10) -> Look:
     length, visits = int(batch.length[0]), windows.visits_of(i)
     if length > len(visits):  # older places, too
         visits = windows.visits.iloc[windows.rows(np.array([i]))[0, -length:].numpy()]
-    outs = [_wide(one, vocabulary.n_locations)(batch) for one in networks]
-
-    def mixed(*parts: torch.Tensor) -> np.ndarray:
-        """The same part of every network, each with its weight."""
-        weights: torch.Tensor = getattr(model, "weights", torch.ones(1))
-        return (weights @ torch.cat(parts)).numpy()
-
+    out = _wide(model, vocabulary.n_locations)(batch)
     visits = visits.tail(length).assign(position_from_end=batch.position_from_end[0].numpy())
-    visits["attention"] = mixed(*(out.pointer_attention for out in outs))
-    probability = mixed(*(out.log_probs.exp() for out in outs))
-    copied = mixed(*(out.gate[:, None] * out.pointer_log_probs.exp() for out in outs))
-    generated = mixed(*((1 - out.gate)[:, None] * out.generator_log_probs.exp() for out in outs))
+    visits["attention"] = out.pointer_attention[0].numpy()
+    gate, probability = float(out.gate[0]), out.log_probs[0].exp().numpy()
+    copied = gate * out.pointer_log_probs[0].exp().numpy()
+    generated = (1 - gate) * out.generator_log_probs[0].exp().numpy()
     ids = np.argsort(-probability, kind="stable")[:top]
-    target, layers = int(batch.target[0]), [layer for out in outs for layer in out.self_attention]
+    target, layers = int(batch.target[0]), out.self_attention
     candidates = pd.DataFrame(
         {"location_id": vocabulary.decode(ids), "probability": probability[ids],
          "copied": copied[ids], "generated": generated[ids], "is_target": ids == target}
     )  # fmt: skip
     return Look(
-        visits, candidates, float(mixed(*(out.gate for out in outs))), windows.target_of(i),
+        visits, candidates, gate, windows.target_of(i),
         target_probability=float(probability[target]),
         self_attention=torch.cat(layers).numpy() if layers else np.empty((0, 0, 0, 0)),
     )  # fmt: skip

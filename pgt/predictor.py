@@ -6,7 +6,7 @@ target is not there yet: `ask` puts one empty row behind each person's visits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
@@ -16,23 +16,16 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pgt import contextual, datasets, files
-from pgt.baselines import ContextKernel, fit_baseline
+from pgt.baselines import fit_baseline
 from pgt.calibration import threshold
 from pgt.config import TargetTime
-from pgt.contextual import (
-    IN_WORDS,
-    MEMORY,
-    OLDER,
-    ContextualConfig,
-    ContextualPointer,
-    Mixture,
-    MixtureModel,
-)
+from pgt.contextual import IN_WORDS, MEMORY, OLDER, PAST, ContextualConfig, ContextualPointer
+from pgt.contextual import Experts as Experts
 from pgt.errors import DataError
-from pgt.history import HistoryWindows, is_new, of_rows, with_history
+from pgt.history import HistoryWindows, is_new, of_rows, sample, with_history
 from pgt.metrics import compare, evaluate, gains
 from pgt.model import evaluating
 from pgt.train import fit
@@ -41,15 +34,14 @@ from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset, encode, prepare
 
 FORMAT = "predictor-1"
+RECENT = 50  # visits in which the share of new places is counted
 # What the experts of each part know of the next visit's start: nothing, or weekday and minute.
 NETWORKS: dict[str, TargetTime] = {"next_place": "unknown", "at_a_time": "time"}
 FINE_TUNING = replace(contextual.TRAINING, learning_rate=2e-3, warmup_epochs=0, max_epochs=3)
-RECENT = 50  # visits in which the share of new places is counted
-PAST = 2000  # past visits that the experts are weighed by, at most
-PRIOR, STEPS = 5.0, 200  # windows that speak for all experts alike; steps of EM
 ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
 CALIBRATION = 2000  # numbers in a file
 KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
+TRIAL = 3000  # training windows with which fine-tuning is tried, at most
 
 
 @contextmanager
@@ -134,7 +126,7 @@ class NextLocation:
         n_valid = len(data.valid)
         names = ["pretrained", "fine_tuned", "trained"]
         names = names if min(len(data.train), n_valid) >= ENOUGH else names[:1]
-        found = [self._candidate(name, data, seed, progress) for name in names]
+        found = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
         scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
@@ -146,17 +138,35 @@ class NextLocation:
                       "windows": data.counts()}  # fmt: skip
         return self
 
-    def _candidate(self, name: str, data: Dataset, seed: int, progress: bool) -> Any:
+    def _candidate(
+        self, name: str, data: Dataset, parts: Iterable[str], seed: int, progress: bool
+    ) -> Any:
         """The experts, weighed for these people; the best of them tuned, or new ones trained."""
-        found: Any = {part: self.experts[part].weighed(data.train) for part in NETWORKS}
-        for part, target_time in NETWORKS.items() if name != "pretrained" else ():
-            best = found[part].experts[int(found[part].weights.argmax())]
+        found: Any = {part: self.experts[part].weighed(data.train) for part in parts}
+        for part in found if name != "pretrained" else ():
+            target_time, networks = NETWORKS[part], found[part].experts
+            best = networks[int(found[part].weights[: len(networks)].argmax())]
             network, training = deepcopy(best), FINE_TUNING
             if name == "trained":
-                network, training = new_network(seed, target_time), contextual.TRAINING
+                network, training = contextual.new_network(seed, target_time), contextual.TRAINING
             fit(network, data.train, data.valid, replace(training, seed=seed), progress=progress)
             found[part] = Experts([network])
         return nn.ModuleDict(found).eval()
+
+    @one_thread()
+    def tuning(self, visits: Any, *, seed: int = 42, progress: bool = False) -> Any:
+        """What fine-tuning adds on the validation windows: a table as of `compare`, tuned first.
+
+        It learns from at most `TRIAL` windows. None where there are too few, or nothing to tune.
+        """
+        data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
+        if min(len(data.train), len(data.valid)) < ENOUGH or "selection" in self.notes:
+            return None
+        train, valid = (part.subset(sample(len(part), TRIAL)) for part in (data.train, data.valid))
+        data, parts = replace(data, train=train, valid=valid), ["next_place"]
+        found = {name: self._candidate(name, data, parts, seed, progress)["next_place"]
+                 for name in ("fine_tuned", "pretrained")}  # fmt: skip
+        return compare({name: evaluate(one, data.valid) for name, one in found.items()})
 
     @one_thread()
     def predict(
@@ -181,18 +191,28 @@ class NextLocation:
     ) -> pd.DataFrame:
         """For each person the answers that are to hold the truth as often as ``coverage`` says.
 
-        The promise is for windows like those of the calibration. A row without a ``location_id``
-        means "somewhere new". Source: Sadinle, Lei and Wasserman 2019,
-        https://doi.org/10.1080/01621459.2017.1395341.
+        The promise is kept on average over windows like those of the calibration, which are, as
+        ``attrs["calibrated_on"]`` of the table says: "this table", the last quarters of everybody's
+        visits, if there are enough; or "simulated worlds"; or the validation windows of "fit".
+        The likeliest answer is always there. A row without a ``location_id`` is "somewhere new".
+        Source: Sadinle, Lei and Wasserman 2019, https://doi.org/10.1080/01621459.2017.1395341.
         """
         if isinstance(coverage, str) or not 0 < coverage < 1:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
         experts, asked = self._asked(self._read(visits), at, user)
+        experts = experts.weighed(asked.past)
+        scores, whose = self.calibration, "fit" if "selection" in self.notes else "simulated worlds"
+        late = asked.past.subset(asked.late)
+        if experts.kernels and len(late) >= ENOUGH:  # else a network may know them by heart
+            scores, whose = nonconformity(experts, late, self.novelty), "this table"
         new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
-        found = pd.concat([new, likeliest(experts.weighed(asked.past), asked)])
-        found = found[1 - found.probability <= threshold(self.calibration, 1 - coverage)]
+        found = pd.concat([new, likeliest(experts, asked)])
         found = found.iloc[np.lexsort((-found.probability, found.window))].reset_index(drop=True)
-        return asked.named(found.assign(rank=found.groupby("window").cumcount() + 1))
+        found["rank"] = found.groupby("window").cumcount() + 1
+        kept = (1 - found.probability <= threshold(scores, 1 - coverage)) | (found["rank"] == 1)
+        answer = asked.named(found[kept].reset_index(drop=True))
+        answer.attrs["calibrated_on"] = whose
+        return answer
 
     @one_thread()
     @torch.no_grad()
@@ -211,10 +231,7 @@ class NextLocation:
         )
         parts = []
         for feature in experts.config.used_features:
-            without = deepcopy(experts)
-            for network in without.experts:
-                network.scorer.tables[feature].zero_()
-            less = likeliest(without, asked).set_index("place").probability
+            less = likeliest(experts.without(feature), asked).set_index("place").probability
             effect = 100 * (best.probability - less.reindex(best.place, fill_value=0).to_numpy())
             parts.append(table.assign(feature=feature, about=IN_WORDS[feature], effect=effect))
         found = pd.concat(parts).sort_values(["rank", "effect"], ascending=[True, False])
@@ -290,52 +307,6 @@ class NextLocation:
         return self.experts["next_place" if at is None else "at_a_time"], asked
 
 
-class Experts(MixtureModel):
-    """The mixture of several contextual pointers: (K,) ``weights`` that add up to 1."""
-
-    weights: Tensor
-
-    def __init__(self, experts: list[ContextualPointer], weights: Tensor | None = None) -> None:
-        super().__init__()
-        self.experts: Any = nn.ModuleList(experts)
-        equal = torch.full((len(experts),), 1 / len(experts))
-        self.register_buffer("weights", equal if weights is None else weights)
-        self.config = experts[0].config
-
-    def mixture(self, batch: Any) -> Mixture:
-        """Predict every window of a batch."""
-        each: list[Mixture] = [network.mixture(batch) for network in self.experts]
-        pointers = torch.stack([one.pointer for one in each])  # (K, B, S)
-        pointer = (pointers + self.weights.log()[:, None, None]).logsumexp(0)
-        return replace(each[0], pointer=pointer)
-
-    def weighed(self, past: Any) -> Experts:
-        """The same networks with the weights that make these windows' targets likeliest, by EM."""
-        if len(self.experts) == 1:
-            return self
-        past = past.subset(sample(len(past), PAST))
-        likely = np.stack([share_of_truth(network, past) for network in self.experts], axis=1)
-        likely = likely[(likely > 0).all(1)]  # a new place is no network's to name
-        weights = equal = np.full(len(self.experts), 1 / len(self.experts))
-        for _ in range(STEPS):
-            owed = likely * weights
-            owed = (owed / owed.sum(1, keepdims=True)).sum(0) + PRIOR * equal
-            weights = owed / owed.sum()
-        return Experts(list(self.experts), torch.from_numpy(weights).float()).eval()
-
-
-def new_network(seed: int, target_time: TargetTime) -> Any:
-    """A network with its first weights: three of its components are the kernel's."""
-    torch.manual_seed(seed)
-    # Places and people have no weights of their own: there are only padding and unknown.
-    config = ContextualConfig(
-        2, 1, n_trained_ids=2, target_time=target_time, **contextual.ALONE | {"n_components": 6}
-    )
-    network: Any = ContextualPointer(config)
-    contextual.like_kernel(network.scorer, ContextKernel())
-    return network
-
-
 def promises(experts: Any, windows: Any) -> tuple[tuple[float, float], np.ndarray]:
     """The novelty and the calibration of `NextLocation`, on windows of no training."""
     happened = is_new(windows)[windows.target]
@@ -346,11 +317,23 @@ def promises(experts: Any, windows: Any) -> tuple[tuple[float, float], np.ndarra
         return float(-np.where(happened, np.log(p), np.log(1 - p)).mean())
 
     strength = min((1.0, 3.0, 10.0, 30.0, 100.0, 300.0), key=loss)
-    new = share_of_new(windows, mean, strength)
-    share = share_of_truth(experts["next_place"], windows)
-    truth = np.where(share > 0, share * (1 - new), new)
-    at = np.linspace(0, len(truth) - 1, min(CALIBRATION, len(truth))).round().astype(int)
-    return (mean, strength), np.sort(1 - truth)[at]
+    scores = nonconformity(experts["next_place"], windows, (mean, strength))
+    at = np.linspace(0, len(scores) - 1, min(CALIBRATION, len(scores))).round().astype(int)
+    return (mean, strength), np.sort(scores)[at]
+
+
+@torch.no_grad()
+def nonconformity(experts: Experts, windows: Any, novelty: tuple[float, float]) -> np.ndarray:
+    """(W,) 1 minus the probability of what happened; 0 where nothing was likelier."""
+    new = share_of_new(windows, *novelty)
+    truth, most = np.zeros((2, len(windows)))
+    with evaluating(experts):
+        for batch in windows.batches(256):
+            out = experts.mixture(batch)
+            share, hit = out.pointer.double().exp(), out.place == batch.target[:, None]
+            truth[batch.index], most[batch.index] = share.where(hit, 0).sum(1), share.amax(1)
+    said = np.where(truth > 0, truth * (1 - new), new)
+    return np.where(said >= np.maximum(most * (1 - new), new), 0.0, 1 - said)
 
 
 @dataclass(frozen=True)
@@ -358,7 +341,8 @@ class Questions:
     """For each person a window whose target is not there yet."""
 
     windows: HistoryWindows
-    past: HistoryWindows  # windows of everybody whose target has happened
+    past: HistoryWindows  # windows of everybody whose target has happened, in their later halves
+    late: np.ndarray  # (P,) which of these are of the last quarter
     new: np.ndarray  # (W,) how likely the next place is a new one
     last: np.ndarray  # (W,) the row of the person's last visit
     first: np.ndarray  # (W,) the number of the person's first place
@@ -406,11 +390,12 @@ def ask(visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, flo
     ends, some = np.cumsum(sizes), sample(int(sizes.sum()), PAST)
     of = np.searchsorted(ends, some, side="right")
     earlier = target[of] - ends[of] + some
+    late = 2 * (ends[of] - some) <= sizes[of]
     vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
     features = encode(table, vocabulary)
     windows, past = of_rows(table, features, vocabulary, [target, earlier], MEMORY, OLDER)
     new = share_of_new(windows, *novelty)
-    return Questions(windows, past, new, last, place[begins[last]], visits, place)
+    return Questions(windows, past, late, new, last, place[begins[last]], visits, place)
 
 
 @torch.no_grad()
@@ -431,26 +416,9 @@ def likeliest(model: Experts, asked: Questions, top: int | None = None) -> pd.Da
     return pd.concat(parts).sort_values(["window", "rank"], ignore_index=True)
 
 
-@torch.no_grad()
-def share_of_truth(model: MixtureModel, windows: Any) -> np.ndarray:
-    """(W,) what the model gives to the place that was next; 0 where it cannot name it."""
-    found = np.zeros(len(windows))
-    with evaluating(model):
-        for batch in windows.batches(256):
-            out = model.mixture(batch)
-            hit = out.place == batch.target[:, None]
-            found[batch.index] = out.pointer.double().exp().where(hit, 0).sum(1)
-    return found
-
-
 def share_of_new(windows: HistoryWindows, mean: float, strength: float) -> np.ndarray:
     """(W,) how many of the latest visits were to new places, the share drawn towards a mean."""
     before = np.append(0, np.cumsum(is_new(windows)))
     begin = np.maximum(windows.floor, windows.target - RECENT)
     n_new = before[windows.target] - before[begin]
     return np.asarray((n_new + strength * mean) / (windows.target - begin + strength))
-
-
-def sample(n: int, most: int) -> np.ndarray:
-    """Up to ``most`` of n numbers, drawn at random, in order."""
-    return np.sort(np.random.default_rng(0).permutation(n)[:most])

@@ -223,7 +223,7 @@ def plt(file: File) -> pd.DataFrame:
         io.BytesIO(data), skiprows=6, names=names, dtype=dict.fromkeys(names[5:], "str")
     )
     at = pd.to_datetime(table.date + "T" + table.time, format="ISO8601", utc=True, errors="coerce")
-    return table[["lon", "lat"]].assign(tracked_at=at, trajectory=file.stem)
+    return table[["lon", "lat"]].assign(tracked_at=at)
 
 
 def owntracks(file: File) -> pd.DataFrame:

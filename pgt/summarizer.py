@@ -415,9 +415,7 @@ class Draft:
 
 
 @torch.no_grad()
-def beam_search(
-    model: PointerGenerator, batch: TextBatch, beam: int | None = None, keep_greedy: bool = True
-) -> list[Draft]:
+def beam_search(model: PointerGenerator, batch: TextBatch, beam: int | None = None) -> list[Draft]:
     """The best summary found for each source, with a beam as in the configuration unless given."""
     n, k = len(batch), model.config.beam if beam is None else beam
     memory, carried = model.read(batch)
@@ -461,7 +459,7 @@ def beam_search(
         word = torch.tensor(following, device=rows.device)
     found = [done[text] or drafts[text * k : (text + 1) * k] for text in range(n)]
     best_of = [max(filter(None, some), key=lambda draft: draft.score) for some in found]
-    if not keep_greedy or k == 1:
+    if k == 1:
         return best_of
     # A finished summary is better than one that was cut off.
     pairs = zip(best_of, beam_search(model, batch, 1), strict=True)

@@ -145,7 +145,6 @@ class States:
 class SetGraphs:
     """The graphs of all sets: E edges within sets, and what an element out of one has to itself."""
 
-    present: Tensor  # (U, N, T) bool, what the graphs are made of
     start: Tensor  # (E,) an element of a set, one of M; in order
     end: Tensor  # (E,) another or the same
     weight: Tensor  # (E,) above 0 to 1
@@ -159,15 +158,6 @@ class SetGraphs:
         inside = F.embedding_bag(self.end, x, first, mode="sum", per_sample_weights=weight)
         alone = self.itself.to(x.dtype)[states.person[m:], None]
         return torch.cat([inside, alone * x[m:]])
-
-    def dense(self) -> Tensor:
-        """One (N, N) graph for every set, (U, T, N, N), to look at."""
-        _, n, t = self.present.shape
-        person, time, element = self.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
-        graph = (self.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
-        one, other = element[self.start], element[self.end]
-        graph[person[self.start], time[self.start], one, other] = self.weight
-        return graph
 
 
 def co_occurrence(present: Tensor) -> SetGraphs:
@@ -187,7 +177,7 @@ def co_occurrence(present: Tensor) -> SetGraphs:
     _, which, shared = torch.unique(pair, return_inverse=True, return_counts=True)
     weight = torch.where(start == end, 1.0, shared[which].float())
     largest = torch.ones(u).scatter_reduce(0, person[start], weight, "amax")
-    return SetGraphs(present, start, end, weight / largest[person[start]], 1 / largest)
+    return SetGraphs(start, end, weight / largest[person[start]], 1 / largest)
 
 
 class CountedNorm(nn.BatchNorm1d):

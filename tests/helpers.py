@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,18 +95,6 @@ def model_of(config: ModelConfig, seed: int = 0) -> PointerGeneratorTransformer:
     return model.double().eval()
 
 
-def stop_the_calendar(monkeypatch: pytest.MonkeyPatch, day: str) -> None:
-    """Let ``pandas.Timestamp.now`` say that it is this day, whenever the test runs."""
-    moment = pd.Timestamp(day)
-
-    class Stopped(pd.Timestamp):
-        @classmethod
-        def now(cls, tz: Any = None) -> pd.Timestamp:
-            return moment.tz_localize(tz)
-
-    monkeypatch.setattr(pd, "Timestamp", Stopped)
-
-
 def changed(batch: Batch, **values: torch.Tensor) -> Batch:
     """The batch with some fields replaced."""
     return replace(batch, **values)
@@ -158,25 +145,6 @@ def built_book(root: Path = ROOT) -> Path:
     if newer:
         give_up(f"The built book is older than {', '.join(newer)}: run `make book`.")
     return html
-
-
-def mutated(whole: bytes, rng: random.Random, *more: str) -> bytes:
-    """A file with one to three accidents: flipped bits, a cut, bytes more or less; or ``more``."""
-    content = bytearray(whole)
-    for _ in range(rng.choice((1, 1, 3))):
-        at = rng.randrange(len(content))
-        act = rng.choice(("flip", "flip", "cut", "insert", "remove", *more))
-        if act == "flip":
-            content[at] ^= 1 << rng.randrange(8)
-        elif act == "cut":
-            del content[max(at, 1) :]
-        elif act == "insert":
-            content[at:at] = rng.randbytes(rng.randrange(1, 9))
-        elif act == "remove":
-            del content[at : min(at + rng.randrange(1, 9), len(content) - 1)]
-        else:
-            content[at] = rng.randrange(256)
-    return bytes(content)
 
 
 def refusal(read: Callable[[], object]) -> str:

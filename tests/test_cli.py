@@ -126,17 +126,19 @@ def test_evaluate_shows_the_score(folder: Path, capsys: Said) -> None:
     for row in score[score.group == "all"].itertuples():
         name = "predictor" if row.model == "contextual" else row.model
         assert re.search(rf"^ *{name} +all +{n} +{row._4:.1f} +\[", said, re.MULTILINE)
+    assert "Fine-tuning" in said.splitlines()[-1]
     assert run("evaluate", folder / "one.csv") == 0
     said = capsys.readouterr().out
     assert "of 1 of 1 people" in said and "[1" not in said.partition("\n")[2]
     assert said.rstrip().endswith("fewer than five people carry no interval by people.")
+    assert "Fine-tuning" not in said
 
 
 @pytest.mark.parametrize(
     ("lead", "low", "high", "says"),
     [
         (2.0, 0.5, 3.5, "Use the predictor."),
-        (-2.0, -3.5, -0.5, "Use the rule, or fit the predictor"),
+        (-2.0, -3.5, -0.5, "Use the rule."),
         (0.0, -1.0, 1.0, "within chance"),
         (2.0, -0.1, 4.0, "within chance"),
         (-2.0, -4.0, 0.0, "within chance"),
@@ -154,6 +156,12 @@ def test_advice_is_what_the_interval_carries(
     assert says in said and "30.0 %" in said and "(kernel)" in said
     advice = ("Use the predictor.", "Use the rule", "within chance", "no advice")
     assert sum(one in said for one in advice) == 1
+
+
+@pytest.mark.parametrize(("low", "helps"), [(0.1, True), (-0.1, False)])
+def test_fine_tuning_is_named_where_it_helps(low: float, helps: bool) -> None:
+    said = cli.advice(pd.Series({"lead": 2.0, "lead_low": low, "lead_high": 4.0}))
+    assert ("python -m pgt train" in said) is helps and "+2.0 points" in said
 
 
 def test_train_writes_what_predict_takes(folder: Path, tmp_path: Path, capsys: Said) -> None:

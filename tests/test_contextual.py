@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import Tensor
 
 from pgt import metrics
 from pgt.baselines import ContextKernel
@@ -28,9 +29,11 @@ from pgt.contextual import (
     AdditiveScorer,
     ContextualConfig,
     ContextualPointer,
+    Experts,
     knots_of,
     like_kernel,
     load_contextual,
+    new_network,
     to_the_hour,
 )
 from pgt.errors import DataError
@@ -512,3 +515,46 @@ def test_reasons_can_be_learned() -> None:
     fit(model, seen.train, seen.valid, training, progress=False)  # type: ignore[arg-type]
     score = metrics.gains(metrics.evaluate(model, seen.test))["acc@1"].mean()
     assert score > 0.95
+
+
+# --- networks that know no place by name -------------------------------------------------------
+
+
+def test_smoothing_is_spread_over_the_places_in_sight(seen: Dataset) -> None:
+    """The loss is that of a target with 1 - s + s/n for the truth and s/n for the others."""
+    network, batch = new_network(0, "unknown").eval(), seen.train.batch(np.arange(40))
+    mixture, smoothing = network.mixture(batch), 0.3
+    pointer = mixture.pointer.detach().requires_grad_()
+    replace(mixture, pointer=pointer).cross_entropy(batch.target, smoothing).sum().backward()
+    assert pointer.grad is not None
+    hit = mixture.place == batch.target[:, None]
+    each = smoothing / mixture.used.sum(1, keepdim=True)
+    expected = (each + (1 - smoothing) * hit).masked_fill(~mixture.used, 0)
+    torch.testing.assert_close(-pointer.grad, expected)
+    back = hit.any(1)
+    assert back.any() and torch.allclose(expected[back].sum(1), torch.ones(int(back.sum())))
+
+
+@pytest.mark.parametrize("target_time", ["unknown", "time"])
+def test_no_number_of_places_stands_in_for_an_open_vocabulary(
+    seen: Dataset, target_time: Any
+) -> None:
+    """Whatever numbers the places have, all that is computed is the same."""
+    network, shift = new_network(0, target_time).eval(), 10**6
+    here = seen.train.batch(np.arange(40))
+
+    def moved(place: Tensor) -> Tensor:
+        return torch.where(place >= 2, place + shift, place)
+
+    names = ("location", "before", "two_before", "target")
+    there = replace(here, **{name: moved(getattr(here, name)) for name in names})
+    both = Experts([network, new_network(1, target_time)]).eval()
+    for model in (network, both):
+        one, other = model.mixture(here), model.mixture(there)
+        assert one.n_locations is None
+        for smoothing in (0.0, 0.1):
+            loss = one.cross_entropy(here.target, smoothing)
+            torch.testing.assert_close(other.cross_entropy(there.target, smoothing), loss)
+        ranks = [m.rank(b) for m, b in ((model, here), (model, there))]
+        assert torch.equal(ranks[0].better, ranks[1].better)
+        assert torch.equal(moved(ranks[0].predicted), ranks[1].predicted)

@@ -1,4 +1,4 @@
-"""Every example in the docstrings of the package and of the laboratory runs, and says the truth."""
+"""Every example in the docstrings of the package runs, and says the truth."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import doctest
 import importlib
 import inspect
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -15,7 +14,6 @@ import pgt
 from .helpers import ROOT
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-OPTIONAL = {"onnx", "onnxruntime", "onnxscript"}  # of the extra "export"
 
 
 def modules_with_examples(folder: Path) -> list[str]:
@@ -27,22 +25,12 @@ def modules_with_examples(folder: Path) -> list[str]:
     ]
 
 
-MODULES = modules_with_examples(ROOT / "pgt") + modules_with_examples(ROOT / "book" / "lab")
-
-
-def load(name: str) -> ModuleType:
-    """Import a module, or skip the test where it needs an optional package that is not here."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name in OPTIONAL:
-            pytest.importorskip(error.name)
-        raise
+MODULES = modules_with_examples(ROOT / "pgt")
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load(name)
+    module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)
     tested = doctest.testmod(module, optionflags=FLAGS)
     assert tested.attempted and not tested.failed

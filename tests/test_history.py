@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import cast
 
 import numpy as np
@@ -19,9 +19,9 @@ from pgt.history import (
     HistoryWindows,
     with_history,
 )
-from pgt.visits import SPLITS, split_by_days
+from pgt.visits import SPLITS
 from pgt.vocabulary import UNKNOWN
-from pgt.windows import FEATURES, Dataset, prepare
+from pgt.windows import Dataset, prepare
 
 from .helpers import minutes, random_visits
 
@@ -146,23 +146,6 @@ def test_changing_the_future_changes_nothing() -> None:
     assert same(before.batch(index), after.batch(index))
 
 
-def test_a_batch_is_cut_moved_and_selected(data: Dataset) -> None:
-    seen = histories(data, "test", 30, 10)
-    whole, cut = seen.batch([0, 1, 2]), seen.batch([0, 1, 2], max_len=6)
-    assert cut.location.shape[1] == 6 and torch.equal(cut.length, whole.length.clamp(max=6))
-    for i in range(3):
-        n = int(whole.length[i])
-        assert torch.equal(cut.age[i], whole.age[i, n - 6 : n])
-    part = seen.subset(np.array([2, 0]))
-    assert torch.equal(part.batch([0]).location, seen.batch([2]).location)
-    assert isinstance(whole.to("cpu"), HistoryBatch) and isinstance(seen.to("cpu"), HistoryWindows)
-    nothing = seen.subset(np.empty(0, dtype=int))
-    assert len(nothing) == 0 and not list(nothing.batches(8))
-    # The device "meta" holds no numbers and refuses to mix with others.
-    for batch in (seen.batch([0, 1]).to("meta"), seen.to("meta").batch([0, 1])):
-        assert {getattr(batch, f.name).device.type for f in fields(HistoryBatch)} == {"meta"}
-
-
 def test_one_visit_and_visits_that_overlap() -> None:
     visits = random_visits(2, visits=100)
     lonely = visits.iloc[[0]].assign(user_id=99)
@@ -187,62 +170,6 @@ def test_one_visit_and_visits_that_overlap() -> None:
 def test_bad_numbers_are_refused(data: Dataset, memory: int, older: int, words: str) -> None:
     with pytest.raises(DataError, match=words):
         with_history(data, memory, older)
-
-
-@pytest.mark.parametrize("memory", [0, 20])
-@pytest.mark.parametrize(
-    ("order", "words"),
-    [
-        (("test", "valid", "train"), "A valid visit of user 3 follows a test visit"),
-        (("train", "test", "valid"), "A valid visit of user 3 follows a test visit"),
-        (("train", "valid", "train", "test"), "A train visit of user 3 follows a valid visit"),
-    ],
-)
-def test_splits_out_of_order_are_refused(memory: int, order: tuple[str, ...], words: str) -> None:
-    """One person is enough, and their visits before and after are told."""
-    visits = split_by_days(random_visits(1, visits=100))
-    part = visits.groupby("user_id").cumcount() * len(order) // 100
-    wrong = visits.split.where(visits.user_id != 3, part.map(dict(enumerate(order))))
-    with pytest.raises(DataError, match=words):
-        with_history(prepare(visits.assign(split=wrong), min_visits=1), memory)
-
-
-def test_splits_may_be_empty_or_touch() -> None:
-    """One person is in test only, another has no valid, a third changes split at one moment."""
-    visits = split_by_days(random_visits(1, visits=100))
-    number = visits.groupby("user_id").cumcount()
-    late = np.where(number < 60, "train", "test")
-    split = visits.split.mask(visits.user_id == 0, "test")
-    split = split.where(visits.user_id != 1, late).where(visits.user_id != 2, late)
-    begin = visits.started_at.where(number != 60, visits.started_at.shift())
-    begin = begin.where(visits.user_id == 2, visits.started_at)
-    tied = visits.assign(split=split, started_at=begin)
-    data = prepare(tied.iloc[::-1], min_visits=1)
-    seen = with_history(data, 30)
-    for name in SPLITS:
-        assert (getattr(seen, name).targets == getattr(data, name).targets).all()
-    assert set(cast(HistoryWindows, seen.train).visits.split) == set(SPLITS)
-
-
-def test_windows_that_remember_are_refused(data: Dataset) -> None:
-    once = with_history(data, 20, 5)
-    half = Dataset(data.train, data.valid, once.test, data.vocabulary, data.config)
-    for again in (once, half):
-        with pytest.raises(DataError, match="remember already"):
-            with_history(again, 20, 5)
-
-
-@pytest.mark.parametrize("memory", [0, 20])
-def test_a_memory_is_made_of_the_windows_as_they_are(data: Dataset, memory: int) -> None:
-    """Whatever somebody wrote into the features of the windows is what a memory shows."""
-    features = data.test.features.clone()
-    features[FEATURES.index("weekday"), 1:] = 7
-    seen = with_history(replace(data, test=replace(data.test, features=features)), memory)
-    plain = with_history(data, memory).test.batch([3, 4])
-    batch = seen.test.batch([3, 4])
-    assert batch.target_weekday.tolist() == [7, 7]
-    assert torch.equal(batch.location, plain.location)
-    assert not torch.equal(batch.weekday, plain.weekday)
 
 
 # ---- Pseudo-unknown places ---------------------------------------------------------------------
@@ -288,24 +215,6 @@ def test_rehearsal_adds_windows_that_keep_to_themselves(
     assert (batch.target.numpy() == taught.targets).all()
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6])
-def test_without_a_memory_the_whole_window_lies_after_the_moment(
-    finders: Dataset, share: float
-) -> None:
-    taught = with_pseudo_unknowns(finders, shares=(share,))
-    size = len(finders.train.visits)
-    of = finders.train.visits.groupby("user_id")
-    late = of.cumcount() >= share * of.user_id.transform("size")
-    batch = taught.batch(np.arange(len(taught)))
-    again = np.flatnonzero(taught.target >= size)
-    rows = taught.rows(again).numpy()
-    assert late.to_numpy()[rows[rows >= 0] - size].all()
-    # As in the splits: a window of the copy is one of the plain ones, all later ones are there.
-    plain = finders.train.first[late.to_numpy()[finders.train.first]]
-    assert (taught.first[again] - size == plain).all() and len(again) < len(finders.train)
-    assert (batch.before[:, 0] == NOT_SEEN).all()
-
-
 def test_with_a_memory_all_later_targets_are_asked(finders: Dataset) -> None:
     share = 0.5
     taught = with_pseudo_unknowns(finders, 1000, 10, shares=(share,))
@@ -324,22 +233,3 @@ def test_with_a_memory_all_later_targets_are_asked(finders: Dataset) -> None:
     # What came before a visit is told in the words of the same copy.
     following = batch.before[:, 1:][~batch.padding[:, 1:]]
     assert (following == batch.location[:, :-1][~batch.padding[:, 1:]]).all()
-
-
-def test_no_share_is_no_pseudo_unknown(finders: Dataset) -> None:
-    plain, none = (
-        with_history(finders, 20, 5).train,
-        with_pseudo_unknowns(finders, 20, 5, shares=()),
-    )
-    index = np.arange(len(plain))
-    assert len(none) == len(plain) and (none.in_window == plain.in_window).all()
-    assert same(plain.batch(index), none.batch(index))
-
-
-def test_text_ids_are_rehearsed_too(finders: Dataset) -> None:
-    visits = random_visits(3, visits=120, places=60)
-    named = prepare(visits.assign(location_id="place " + visits.location_id.astype(str)))
-    assert (
-        (with_pseudo_unknowns(named).targets == UNKNOWN)
-        == (with_pseudo_unknowns(finders).targets == UNKNOWN)
-    ).all()

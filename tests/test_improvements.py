@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt import improvements
-from pgt.batch import QUARTERS, WEEKDAYS, Batch
+from pgt.batch import QUARTERS, Batch
 from pgt.config import ModelConfig, TrainConfig
 from pgt.improvements import (
     DISTANCES,
@@ -21,12 +20,10 @@ from pgt.improvements import (
     IMPROVEMENTS,
     MEDIUM,
     RECENT,
-    SHORTEST,
     AdaptiveEmbedding,
     AdaptiveSoftmax,
     AdditivePointer,
     CausalSelfAttention,
-    CoveragePointer,
     CrossModalEmbeddings,
     Cyclic,
     Experts,
@@ -35,21 +32,17 @@ from pgt.improvements import (
     MixtureOfSoftmaxes,
     PostNormLayer,
     RecentFirstSelfAttention,
-    RecurrentEncoder,
     RelativeSelfAttention,
     RotarySelfAttention,
     Tempered,
-    cropped,
     improved,
     occurrences,
 )
 from pgt.model import (
     EncoderLayer,
     Generator,
-    Pointer,
     PointerGeneratorTransformer,
     SelfAttention,
-    cross_entropy,
 )
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
@@ -61,11 +54,6 @@ CONFIG = ModelConfig(V, 5, d_model=D, n_heads=2, d_feedforward=32, dropout=0.0)
 HEADS = ModelConfig(V, 5, d_model=8, n_heads=2)
 KINDS = [RelativeSelfAttention, RecentFirstSelfAttention, CausalSelfAttention, RotarySelfAttention]
 FIELDS = ("log_probs", "gate", "pointer_log_probs", "generator_log_probs")
-# Parts whose first weights make them do nothing yet, or that change the training only.
-QUIET = {
-    "plain", "focal", "balanced", "no_smoothing", "more_smoothing", "augmented", "temperature",
-    "coverage",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +107,6 @@ def test_a_bias_of_nothing_is_plain_attention(kind: type[SelfAttention]) -> None
     plain.load_state_dict({k: v for k, v in part.state_dict().items() if k != "table"})
     for ours, theirs in zip(part(x, padding), plain(x, padding), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_weights_sum_to_one_over_the_visits_that_are_there(kind: type[SelfAttention]) -> None:
-    x, padding = X, PADDING
-    _, weights = of(kind)(x, padding)
-    assert torch.allclose(weights.sum(-1), torch.ones((), dtype=torch.float64))
-    assert not weights.masked_select(padding[:, None, None].expand_as(weights)).any()
 
 
 def test_the_relative_bias_depends_on_the_distance_only() -> None:
@@ -248,20 +228,6 @@ def test_experts_are_mixed_by_the_router() -> None:
     torch.testing.assert_close(part(X), part.experts[0](X), atol=1e-12, rtol=0)
 
 
-def test_the_recurrent_encoder_reads_both_ways_and_no_padding() -> None:
-    part = seeded(lambda: RecurrentEncoder(CONFIG))
-    out, weights = part(X, PADDING)
-    assert weights == () and out.shape == X.shape
-    for i, n in enumerate((9, 7, 4)):
-        alone, _ = part(X[i : i + 1, :n], torch.zeros(1, n, dtype=torch.bool))
-        torch.testing.assert_close(out[i : i + 1, :n], alone, atol=1e-12, rtol=0)
-    last, first = X.clone(), X.clone()
-    last[0, -1] += 1
-    first[0, 0] += 1
-    assert not torch.allclose(part(last, PADDING)[0][0, 0], out[0, 0])
-    assert not torch.allclose(part(first, PADDING)[0][0, -1], out[0, -1])
-
-
 # ---- Embeddings --------------------------------------------------------------------------------
 
 
@@ -280,15 +246,6 @@ def test_time_of_day_runs_in_a_circle_and_midnight_is_no_wall() -> None:
         hours[13] += 1.0  # 12:00 to 12:59 are quarters 49 to 52
     moved = ~torch.isclose(part(torch.arange(QUARTERS + 1)[None])[0], out).all(1)
     assert moved.nonzero().flatten().tolist() == [49, 50, 51, 52]
-
-
-def test_the_week_is_a_circle_of_seven_days() -> None:
-    part = seeded(lambda: Cyclic(WEEKDAYS, 8))
-    angle = torch.atan2(part.waves[1:, 0], part.waves[1:, 1])
-    gaps = (angle[1:] - angle[:-1]) % (2 * torch.pi)
-    assert torch.allclose(gaps, torch.full_like(gaps, 2 * torch.pi / 7), atol=1e-5)
-    out = part(torch.arange(8)[None])[0]
-    assert not out[0].any() and len({tuple(r) for r in out.detach().numpy().round(9)}) == 8
 
 
 def test_occurrences_are_those_of_a_loop(data: Dataset) -> None:
@@ -354,43 +311,7 @@ def test_additive_scores_are_the_formula(data: Dataset, batch: Batch) -> None:
         torch.testing.assert_close(found[i, :n], F.log_softmax(score, 0), atol=1e-12, rtol=0)
 
 
-def test_coverage_adds_up_what_earlier_visits_pointed_at(data: Dataset, batch: Batch) -> None:
-    config = tiny_config(data)
-    part = seeded(lambda: CoveragePointer(config))
-    context, encoded = pointer_inputs(batch)
-    found, covered = part(context, encoded, batch), part.coverage(encoded, batch)
-    plain = Pointer(config).double()
-    plain.load_state_dict({k: v for k, v in part.state_dict().items() if k != "weight"})
-    for i in range(0, len(batch), 7):
-        n = int(batch.length[i])
-        total = torch.zeros(n, dtype=torch.float64)
-        for j in range(n - 1):  # each earlier visit asks about itself and those before it
-            score = part.key(encoded[i, : j + 1]) @ part.query(encoded[i, j]) / 4
-            back = torch.arange(j + 1, 0, -1)
-            total[: j + 1] += (score + part.position_bias[back]).softmax(0)
-        torch.testing.assert_close(covered[i, :n], total, atol=1e-12, rtol=0)
-        assert not covered[i, n - 1 :].any()
-        score = plain(context, encoded, batch)[i, :n] + part.weight * total
-        torch.testing.assert_close(found[i, :n], score.log_softmax(0), atol=1e-12, rtol=0)
-
-
 # ---- Losses, and windows -----------------------------------------------------------------------
-
-
-def predictions() -> tuple[Tensor, Tensor]:
-    torch.manual_seed(0)
-    return torch.randn(N, V, dtype=torch.float64).log_softmax(1), torch.randint(0, V, (N,))
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_focal_without_focus_is_cross_entropy(smoothing: float) -> None:
-    log_probs, target = predictions()
-    plain = cross_entropy(log_probs, target, smoothing)
-    assert torch.equal(improvements.focal(0.0)(log_probs, target, smoothing), plain)
-    focal = improvements.focal(2.0)(log_probs, target, smoothing)
-    chance = log_probs.exp()[torch.arange(N), target]
-    torch.testing.assert_close(focal, (1 - chance) ** 2 * plain)
-    assert (focal < plain).all()
 
 
 def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: Dataset) -> None:
@@ -412,19 +333,6 @@ def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: 
         assert torch.isclose(pair[0], pair[1])
 
 
-def test_cropped_windows_are_the_same_questions_with_less_past(data: Dataset) -> None:
-    train, more = data.train, cropped(data.train)
-    n = len(train)
-    assert len(more) == 2 * n and more.features is train.features
-    assert np.array_equal(more.first[:n], train.first)
-    assert np.array_equal(more.target, np.tile(train.target, 2))
-    assert (more.first[n:] >= train.first).all()
-    assert (more.lengths[n:] >= np.minimum(train.lengths, SHORTEST)).all()
-    assert (more.lengths[n:] < train.lengths).mean() > 0.5
-    assert np.array_equal(cropped(data.train).first, more.first)  # the same every time
-    assert not np.array_equal(cropped(data.train, seed=1).first, more.first)
-
-
 # ---- The last layer ----------------------------------------------------------------------------
 
 
@@ -443,14 +351,6 @@ def head(name: str) -> Any:
 
 def contexts() -> Tensor:
     return torch.randn(N, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-
-
-@pytest.mark.parametrize("name", ["mixture", "adaptive"])
-def test_log_probabilities_sum_to_one(name: str) -> None:
-    out = head(name)(contexts())
-    assert out.shape == (N, V)
-    assert (out.logsumexp(1).abs() < 1e-11).all()
-    torch.testing.assert_close(out.log_softmax(1), out, atol=1e-11, rtol=0)  # once more is harmless
 
 
 def test_a_mixture_of_softmaxes_is_its_formula() -> None:
@@ -489,17 +389,6 @@ def test_the_adaptive_softmax_keeps_the_order_of_the_vocabulary() -> None:
     assert part.rank_of[first] == 0
 
 
-def test_a_temperature_leaves_the_ranking_of_the_generator() -> None:
-    part, x = head("tempered"), contexts()
-    plain = Generator(HEADS).double()
-    plain.load_state_dict({"weight": part.weight, "bias": part.bias})
-    temperature = float(part.log_temperature.detach().exp())
-    assert abs(temperature - 1) > 0.1
-    torch.testing.assert_close(part(x) * temperature, plain(x))
-    assert torch.equal(part(x).argsort(1), plain(x).argsort(1))
-    assert not Tempered(HEADS).log_temperature.any()
-
-
 # ---- All of them in the model ------------------------------------------------------------------
 
 
@@ -517,23 +406,6 @@ def scrambled(data: Dataset, *names: str) -> PointerGeneratorTransformer:
         for values in model.parameters():
             values += 0.3 * torch.randn(values.shape, generator=generator)
     return model
-
-
-@pytest.mark.parametrize("name", IMPROVEMENTS)
-def test_models_of_one_seed_begin_alike(data: Dataset, batch: Batch, name: str) -> None:
-    plain, model = built(data).state_dict(), built(data, name)
-    if name != "four_layers":  # further layers are drawn before what comes after them
-        mine = model.state_dict()
-        shared = [k for k, v in plain.items() if k in mine and mine[k].shape == v.shape]
-        new = ("feedforward", "tables.time", "tables.weekday", "tables.location",
-               "embeddings.project", "encoder.lstm", "generator.softmax")  # fmt: skip
-        assert len(shared) >= len(plain) / 3
-        assert not [
-            k for k in shared if not torch.equal(plain[k], mine[k]) and not any(n in k for n in new)
-        ]
-    with torch.no_grad():
-        ours, theirs = (m.eval()(batch).log_probs for m in (model, built(data)))
-    assert torch.allclose(ours, theirs, atol=1e-5) == (name in QUIET)
 
 
 @pytest.mark.parametrize("name", IMPROVEMENTS)
@@ -571,44 +443,6 @@ def test_every_output_is_a_distribution_and_nothing_tells_of_the_target(
     hidden = {n: torch.ones_like(getattr(batch, n))
               for n in ("target", "target_time", "target_weekday", "gap_days")}  # fmt: skip
     assert torch.equal(model(changed(batch, **hidden)).log_probs, out.log_probs)
-
-
-@pytest.mark.parametrize("name", IMPROVEMENTS)
-def test_one_step_of_training_reaches_every_weight(data: Dataset, batch: Batch, name: str) -> None:
-    model, part = built(data, name).train(), IMPROVEMENTS[name]
-    smoothing = replace(TrainConfig(), **part.training).label_smoothing
-    losses = part.loss(data.train)(model(batch).log_probs, batch.target, smoothing)
-    assert losses.shape == (len(batch),) and (losses >= 0).all()
-    losses.mean().backward()  # type: ignore[no-untyped-call]
-    for key, values in model.named_parameters():
-        assert values.grad is not None, key
-        assert torch.isfinite(values.grad).all(), key
-    before = {k: v.detach().clone() for k, v in model.named_parameters()}
-    torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01).step()
-    assert all(torch.isfinite(v).all() for v in model.parameters())
-    # A weight that neither the loss nor decay moves is one that starts at zero and is not read.
-    still = {k for k, v in model.named_parameters() if torch.equal(v, before[k])}
-    assert all(not before[k].any() for k in still)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("relative_bias", "post_norm"), ("geglu", "post_norm"), ("post_norm", "geglu"),
-        ("multi_scale_time", "cross_attention"), ("cross_attention", "multi_scale_time"),
-        ("adaptive_embeddings", "mixture_of_softmaxes"), ("coverage", "adaptive_softmax", "rope"),
-    ],
-)  # fmt: skip
-def test_parts_can_be_plugged_in_together(
-    data: Dataset, batch: Batch, names: tuple[str, ...]
-) -> None:
-    both = scrambled(data, *names)
-    assert (both(batch).log_probs.logsumexp(1).abs() < 1e-11).all()
-    kinds = {type(module).__name__ for module in both.modules()}
-    for name in names:  # nothing that one of them brought has been lost
-        alone = {type(module).__name__ for module in built(data, name).modules()}
-        plain = {type(module).__name__ for module in built(data).modules()}
-        assert alone - plain <= kinds, name
 
 
 @pytest.mark.parametrize("name", ["focal", "augmented", "temperature"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from wherenext.position_bias import bias_of
@@ -14,11 +13,10 @@ from wherenext.window_features import gates
 from pgt import look as looking
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
-from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
+from pgt.contextual import ALONE, ContextualConfig, ContextualPointer, new_network
 from pgt.errors import DataError
 from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor import Experts
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits
@@ -51,23 +49,6 @@ def test_the_attention_shown_makes_the_probability_shown(
             assert row.probability == pytest.approx(row.copied + row.generated, abs=1e-6)
         assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
         assert seen.candidates.probability.is_monotonic_decreasing
-
-
-def test_look_agrees_with_scoring_the_whole_split(
-    data: Dataset, model: PointerGeneratorTransformer
-) -> None:
-    table = gates(model, data.test)
-    for i in range(0, len(data.test), 11):
-        seen = looking.look(model, data.test, i)
-        assert table.gate[i] == pytest.approx(seen.gate, abs=1e-6)
-        assert table.target_probability[i] == pytest.approx(seen.target_probability, abs=1e-6)
-        assert table.length[i] == len(seen.visits)
-        places = seen.visits.location_id
-        assert table.unique_share[i] == pytest.approx(places.nunique() / len(places))
-        assert table.hour[i] == seen.visits.started_at.iloc[-1].hour
-        assert table.weekday[i] == seen.visits.started_at.iloc[-1].weekday() + 1
-        assert table.in_window[i] == (seen.target.location_id in set(places))
-        assert table.user_id[i] == seen.target.user_id
 
 
 def test_the_two_sources_mixed_by_the_gate_are_the_probability(
@@ -119,40 +100,6 @@ def test_candidates_are_the_best_and_name_the_target(
     assert not model.training
 
 
-# From the start a place with a letter each, up to the visit that is asked for.
-@pytest.mark.parametrize(
-    ("visits", "fits"),
-    [
-        ("abcdabcda" + "b", True),
-        ("abcdabcd" + "b", False),  # 8 visits
-        ("abcdabcdabcd" + "a", True),
-        ("abcdabcdabcda" + "b", False),  # 13 visits
-        ("abcabcabc" + "b", False),  # 3 places
-        ("abcdefabcdef" + "b", True),
-        ("abcdefgabcdef" + "b", False),  # 7 places
-        ("abcdefgabcd" + "b", False),
-        ("aaaaabcdbc" + "b", True),  # a is half of them
-        ("aaaaaabcdbc" + "b", False),  # a is more than half
-        ("abcdabcda" + "a", False),  # the person is there
-        ("abacadaeab" + "c", False),  # c occurs once
-        ("abacadacab" + "c", True),
-        ("abcdabcda" + "e", False),  # e does not occur
-    ],
-)
-def test_the_story_is_found_by_its_rule(visits: str, fits: bool) -> None:
-    start = pd.date_range("2024-04-10 08:00", periods=len(visits), freq="h", tz="UTC")
-    early = start[:1] - pd.Timedelta(days=8)  # tracked for long enough
-    table = pd.DataFrame({"user_id": 1, "location_id": ["z", *visits]})
-    table["started_at"] = table["finished_at"] = early.append(start)
-    windows = prepare(table.assign(split="train"), min_visits=len(visits) - 1).train
-    assert windows.lengths.tolist() == [len(visits) - 1]
-    if fits:
-        assert looking.story(windows) == 0
-    else:
-        with pytest.raises(ValueError, match="No window"):
-            looking.story(windows)
-
-
 def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> None:
     data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
     size = data.vocabulary.n_locations, data.vocabulary.n_users
@@ -172,17 +119,12 @@ def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> No
     assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
 
 
-def test_experts_show_their_mixture_in_any_vocabulary() -> None:
+def test_a_network_without_names_is_looked_into_in_any_vocabulary() -> None:
     data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
-    config = ContextualConfig(
-        2, 1, n_trained_ids=2, without=("generator", "gate"), encoder=False, content=False
-    )
-    torch.manual_seed(0)
-    each = [ContextualPointer(config) for _ in range(2)]
-    model = Experts(each, torch.tensor([0.9, 0.1])).eval()
+    network = new_network(0, "unknown").eval()
     for i in range(0, len(data.test), 9):
-        seen = looking.look(model, data.test, i, top=10_000)
-        mixture = model.mixture(data.test.batch([i]))
+        seen = looking.look(network, data.test, i, top=10_000)
+        mixture = network.mixture(data.test.batch([i]))
         names = data.vocabulary.decode(mixture.place[0].clamp(min=0).numpy())
         shown = seen.candidates.set_index("location_id").probability
         for name, place, value in zip(
@@ -192,7 +134,7 @@ def test_experts_show_their_mixture_in_any_vocabulary() -> None:
                 assert shown[name] == pytest.approx(value.item(), abs=1e-6)
         assert (seen.gate, seen.self_attention.size) == (1.0, 0)
         assert seen.visits.attention.sum() == pytest.approx(1, abs=1e-5)
-    assert all(one.config.n_locations == 2 for one in each)
+    assert network.config.n_locations == 2
 
 
 def test_what_has_no_pointer_is_refused(data: Dataset) -> None:

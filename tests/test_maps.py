@@ -79,12 +79,6 @@ def test_places_are_discs_whose_area_is_their_visits_with_longitude_first() -> N
     assert features(shown["last visit"])[0]["geometry"]["coordinates"] == [16.2, 48.4]
 
 
-def test_the_view_holds_places_and_truth_with_latitude_first() -> None:
-    chart = maps.places_map(VISITS, truth=TRUTH)
-    (fit,) = (one for one in chart._children.values() if isinstance(one, folium.FitBounds))
-    assert fit.bounds == [[48.0, 16.1], [48.4, 16.5]]
-
-
 def test_attention_adds_up_by_place_and_every_head_is_a_choice() -> None:
     shown = layers(maps.attention_map(VISITS, heads=HEADS))
     choice = [name for name, layer in shown.items() if not layer.overlay]
@@ -132,28 +126,6 @@ def test_the_slider_stops_where_something_begins() -> None:
         maps.week_map(VISITS.assign(role="ghost"))
 
 
-def test_values_have_the_colours_of_the_scale() -> None:
-    places = VISITS.drop_duplicates("location_id")
-    chart = maps.value_map(places, "attention", label="weight")
-    colours = [one["properties"]["style"]["fillColor"] for one in features(layers(chart)["weight"])]
-    assert colours[0] == maps.CIVIDIS[-1] and colours[2] == maps.CIVIDIS[0]
-    with pytest.raises(DataError, match="'attention' must hold a number"):
-        maps.value_map(places.assign(attention=[0.1, None, 0.2]), "attention")
-
-
-@pytest.mark.parametrize("kind", ["places", "attention", "flows", "week", "value"])
-def test_streets_wait_until_they_are_asked_for(kind: str) -> None:
-    name = "streets (from openstreetmap.org)"
-    assert not layers(every_map()[kind])[name].show
-    assert layers(every_map(streets=True)[kind])[name].show
-
-
-def test_the_ground_lies_below_and_is_no_choice() -> None:
-    page = every_map(ground=GROUND)["places"].get_root().render()
-    assert "Old Town" in page and '"pane": "ground"' in page
-    assert not layers(every_map(ground=GROUND)["places"])["ground"].control
-
-
 def test_the_table_below_says_the_same() -> None:
     page = every_map(caption="My <week>")["places"].get_root().render()
     rows = re.findall(r"<td>(.*?)</td>", page)
@@ -161,27 +133,6 @@ def test_the_table_below_says_the_same() -> None:
         *("home", "2", "0.25"), *("moon", "", "0.16"), *("work", "1", ""), *("gym", "1", ""),
     ]  # fmt: skip
     assert 'data-alt="My &#60;week&#62;"' in page
-
-
-def test_a_track_is_a_line_below_the_places() -> None:
-    track = pd.DataFrame({"lon": [16.1, 16.15, 16.3], "lat": [48.1, 48.12, 48.2]})
-    shown = layers(maps.places_map(VISITS, path=track))
-    assert next(iter(shown)) != "places" and list(shown).index("path") < list(shown).index("places")
-    (line,) = features(shown["path"])
-    assert line["geometry"]["coordinates"] == track.to_numpy().tolist()
-    with pytest.raises(DataError, match="needs the column 'lat' in the path"):
-        maps.places_map(VISITS, path=track[["lon"]])
-
-
-def test_a_person_at_the_date_line_is_in_one_piece() -> None:
-    east = VISITS.assign(lon=[179.9, -179.9, 179.9, 179.8])
-    (fit,) = (
-        one for one in maps.places_map(east)._children.values() if isinstance(one, folium.FitBounds)
-    )
-    assert fit.bounds[1][1] - fit.bounds[0][1] == pytest.approx(0.3)
-    guess = GUESSES[:1].assign(lon=-179.95, lat=48.0)
-    (mark,) = features(layers(maps.places_map(east, guess))["guesses"])
-    assert mark["geometry"]["coordinates"] == [180.05, 48.0]
 
 
 @pytest.mark.parametrize(
@@ -229,10 +180,3 @@ def test_a_frame_is_unpacked_into_the_page() -> None:
     assert name in second
     (data,) = re.findall(r'application/json" id="[\w-]+">(.*?)</script>', first)
     assert len(json.loads(data)["features"]) == 100
-
-
-def test_other_output_stays_as_it_is() -> None:
-    for output in ("<p>folium-map</p>", '<iframe srcdoc="&lt;p&gt;"></iframe>'):
-        assert unpack(output, set()) == output
-    stock = folium.Map((48, 16))._repr_html_()  # without a height of its own
-    assert unpack(stock, set()).startswith('<figure class="folium-figure"><div class="folium-map"')

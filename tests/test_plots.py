@@ -13,7 +13,7 @@ from matplotlib import colors
 from matplotlib import pyplot as plt
 
 from pgt import plots
-from pgt.colours import COPIED, GENERATED, MUTED, PALETTE, TRUTH
+from pgt.colours import GENERATED, MUTED, PALETTE, TRUTH
 from pgt.errors import DataError
 
 BINS = pd.DataFrame({"forecast": [0.2, 0.8], "observed": [0.3, 0.7]})
@@ -84,39 +84,6 @@ def test_reliability_has_the_diagonal_and_the_bins() -> None:
     assert ends[0] == [(0.2, pytest.approx(0.2)), (0.2, pytest.approx(0.4))]
     with pytest.raises(DataError, match="'observed'"):
         plots.reliability(BINS[["forecast"]])
-
-
-def test_bars_have_their_values_intervals_and_colours() -> None:
-    axes = plots.bars(
-        {"PGT": 30.0, "last": 20.0}, intervals={"PGT": (28, 33), "last": (19, 21)},
-        highlight=["PGT"], xlabel="Acc@1 (%)",
-    )  # fmt: skip
-    assert widths(axes) == [30, 20]
-    shades = [bar.get_facecolor() for bar in axes.patches]
-    assert colors.same_color(shades[0], COPIED) and colors.same_color(shades[1], MUTED)
-    assert [text.get_text() for text in axes.texts] == ["30.0", "20.0"]
-    (segments,) = [one.get_segments() for one in axes.collections]
-    assert np.array(segments)[:, :, 0].tolist() == [[28, 33], [19, 21]]
-    assert axes.get_xlabel() == "Acc@1 (%)"
-    with pytest.raises(DataError, match="nothing to plot"):
-        plots.bars({})
-
-
-def test_history_draws_both_losses_and_the_best_epoch() -> None:
-    table = pd.DataFrame({"train_loss": [3.0, 2.0], "valid_loss": [3.5, 3.0]}, index=[1, 2])
-    axes = plots.history(table, best_epoch=2)
-    training, validation, best = axes.lines
-    assert training.get_ydata().tolist() == [3, 2] and validation.get_ydata().tolist() == [3.5, 3]
-    assert best.get_xdata() == [2, 2] and "nats" in axes.get_ylabel()
-
-
-def test_a_strip_is_as_high_as_the_attention() -> None:
-    visits = pd.DataFrame({"location_id": [1, 2, 1], "attention": [0.2, 0.5, 0.3]})
-    axes = plots.pointer_strip(visits, 2, names={1: "home"})
-    bars = {(bar.get_x() + bar.get_width() / 2): bar for bar in axes.patches}
-    assert [round(bars[at].get_height(), 3) for at in sorted(bars)] == [0.2, 0.5, 0.3]
-    assert colors.same_color(bars[1].get_facecolor(), TRUTH) and bars[1].get_hatch()
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["home", "2", "home"]
 
 
 def test_a_mixture_stacks_copied_and_generated() -> None:

@@ -81,14 +81,6 @@ def test_one_person_is_predicted_as_among_all(
     pd.testing.assert_frame_equal(alone, own)
 
 
-def test_strangers_are_predicted_and_said_to_be_strangers(
-    data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
-) -> None:
-    mixed = visits.assign(user_id=visits.user_id.where(visits.user_id != 1, 77))
-    found = predict(model, data.vocabulary, mixed, windows=WINDOWS)
-    assert found[~found.known_user].user_id.unique().tolist() == [77]
-
-
 def test_places_and_people_of_elsewhere_are_refused_or_noted(
     data: Dataset, visits: pd.DataFrame, model: PointerGeneratorTransformer
 ) -> None:
@@ -111,14 +103,6 @@ def test_a_moment_before_everything_is_refused(
     early = visits.started_at.min() - pd.Timedelta(days=1)
     with pytest.raises(DataError, match=says):
         predict(model, data.vocabulary, visits, windows=WINDOWS, user=user, at=early)
-
-
-def test_questions_know_no_targets(data: Dataset, visits: pd.DataFrame) -> None:
-    questions = latest(visits, data.vocabulary, WINDOWS)
-    assert questions.targets.tolist() == [0] * 5 and questions.in_window.tolist() == [False] * 5
-    some = questions.subset(np.array([True, False, False, True, True]))
-    assert some.users.tolist() == [0, 3, 4]
-    assert torch.equal(some.batch([1]).gap_days, questions.batch([3]).gap_days)
 
 
 def test_a_moment_is_the_same_in_every_zone_and_the_last_visits_clock_counts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,21 +15,24 @@ import pytest
 import torch
 
 from pgt import files
-from pgt.calibration import threshold
+from pgt.batch import Slots, add_up
+from pgt.calibration import pooled, threshold
 from pgt.checkpoint import shipped
-from pgt.contextual import IN_WORDS, MEMORY, OLDER, ContextualPointer
-from pgt.errors import DataError
-from pgt.history import with_history
-from pgt.metrics import FEW
-from pgt.predictor import (
-    PRIOR,
+from pgt.contextual import (
+    IN_WORDS,
+    KERNELS,
+    LEAST,
+    MEMORY,
+    OLDER,
+    RIDGE,
+    ContextualPointer,
     Experts,
-    NextLocation,
-    ask,
-    likeliest,
-    share_of_new,
-    share_of_truth,
 )
+from pgt.datasets import load_city
+from pgt.errors import DataError
+from pgt.history import sample, with_history
+from pgt.metrics import FEW
+from pgt.predictor import NETWORKS, NextLocation, ask, likeliest, nonconformity, share_of_new
 from pgt.visits import check
 from pgt.windows import prepare
 
@@ -152,7 +156,7 @@ def test_coordinates_are_those_of_the_latest_visit(
     model: NextLocation, visits: pd.DataFrame
 ) -> None:
     assert "lon" not in model.predict(visits).columns
-    moved = visits.assign(lon=16.3, lat=48.2)
+    moved = visits.assign(lon=16.3, lat=48.2).groupby("user_id").tail(12).reset_index(drop=True)
     mine = moved.index[(moved.user_id == 1) & (moved.location_id == 11)]
     moved.loc[mine[-1], ["lon", "lat"]] = 16.4, 48.3
     answer = model.predict_set(moved, coverage=0.99, user=1)
@@ -162,21 +166,52 @@ def test_coordinates_are_those_of_the_latest_visit(
     assert answer[answer.location_id.isna()][["lon", "lat"]].isna().all(axis=None)
 
 
-def test_sets_are_all_answers_above_one_probability(
-    model: NextLocation, visits: pd.DataFrame
-) -> None:
+def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: NextLocation) -> None:
+    visits = check(random_visits(0, visits=200))
     every = model.predict(visits, top=1000)
     new = every.drop_duplicates("user_id").assign(location_id=None)
     new["probability"] = new.somewhere_new
+    answers = pd.concat([every, new])
+    first = answers.groupby("user_id").probability.max()
+    experts, asked = model._asked(visits, None, None)
+    late = asked.past.subset(asked.late)
+    assert 0.4 < len(late) / len(asked.past) < 0.6
+    scores = nonconformity(experts.weighed(asked.past), late, model.novelty)
     sizes = []
     for coverage in (0.3, 0.6, 0.9, 0.95):
         found = model.predict_set(visits, coverage=coverage)
-        least = 1 - threshold(model.calibration, 1 - coverage)
-        expected = (every.probability >= least).sum() + (new.probability >= least).sum()
-        assert len(found) == expected and (found.probability >= least).all()
+        least = 1 - threshold(scores, 1 - coverage)
+        few = answers[answers.probability >= np.minimum(least, answers.user_id.map(first))]
+        assert len(found) == len(few) and set(found.user_id) == set(visits.user_id)
         assert (found.groupby("user_id").probability.diff().dropna() <= 0).all()
         sizes.append(len(found))
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+
+
+def test_sets_hold_the_truth_as_often_as_asked(model: NextLocation) -> None:
+    """Calibrated on a third of the town's training days, asked of its validation days."""
+    data = with_history(prepare(load_city(), protocol="exact"), MEMORY, OLDER)
+    past = data.train.subset(sample(len(data.train), 1000))
+    experts = model.experts["next_place"].weighed(past)
+    scores = nonconformity(experts, past, model.novelty)
+    later = nonconformity(experts, data.valid.subset(sample(len(data.valid), 1000)), model.novelty)
+    for coverage in (0.5, 0.8, 0.9, 0.95):
+        assert (later <= threshold(scores, 1 - coverage)).mean() == pytest.approx(
+            coverage, abs=0.04
+        )
+
+
+def test_sets_say_what_their_promise_rests_on(model: NextLocation, visits: pd.DataFrame) -> None:
+    def rests_on(one: NextLocation, table: pd.DataFrame) -> str:
+        return str(one.predict_set(table).attrs["calibrated_on"])
+
+    few = visits.groupby("user_id").head(5)
+    assert rests_on(model, visits) == "this table"
+    assert rests_on(model, few) == "simulated worlds"
+    # What a network was trained on is no test of it.
+    alone = {part: Experts(list(model.experts[part].experts)[:1]) for part in NETWORKS}
+    fitted = replace(model, experts=torch.nn.ModuleDict(alone).eval(), notes={"selection": []})
+    assert rests_on(fitted, visits) == "fit"
 
 
 # --- reasons -----------------------------------------------------------------------------------
@@ -194,15 +229,16 @@ def test_effects_are_what_the_answer_loses(
     part = "next_place" if at is None else "at_a_time"
     used = model.experts[part].config.used_features
     assert set(found.feature) == set(used) <= set(IN_WORDS)
-    assert found.effect.abs().max() > 1
-    for feature in ("age", "clock"):
-        without = NextLocation.pretrained()
-        for network in without.experts[part].experts:
-            torch.nn.init.zeros_(network.scorer.tables[feature])
-        # The networks are weighed with the feature: only the answer goes without it.
+    assert found.effect.abs().max() > 0.5
+    silent = {"age": {"decay": 1.0}, "clock": {"clock": 0.0} if at is None else {}, "days": {}}
+    for feature, change in silent.items():
+        # Everybody is weighed with the feature: only the answer goes without it.
         experts, asked = model._asked(visits, at, 1)
-        weights = experts.weighed(asked.past).weights
-        blind = Experts(list(without.experts[part].experts), weights).eval()
+        blind = experts.weighed(asked.past)
+        blind = Experts([deepcopy(one) for one in blind.experts], blind.weights).eval()
+        blind.kernels = tuple(replace(one, **change) for one in blind.kernels)
+        for network in blind.experts:
+            torch.nn.init.zeros_(network.scorer.tables[feature])
         less = asked.named(likeliest(blind, asked)).set_index("location_id").probability
         for row in found[found.feature == feature].itertuples():
             assert row.effect / 100 + less[row.location_id] == pytest.approx(row.probability)
@@ -226,32 +262,56 @@ def test_what_is_drawn_is_what_is_said(model: NextLocation, visits: pd.DataFrame
 # --- experts and novelty -----------------------------------------------------------------------
 
 
-def test_weights_make_the_past_likeliest(model: NextLocation, visits: pd.DataFrame) -> None:
+@pytest.mark.parametrize("part", NETWORKS)
+def test_weights_make_the_past_likeliest(
+    model: NextLocation, visits: pd.DataFrame, part: str
+) -> None:
     past = ask(visits, None, model.novelty).past
-    experts = model.experts["next_place"]
-    found = experts.weighed(past)
-    likely = np.stack([share_of_truth(one, past) for one in experts.experts], 1)
-    likely = likely[(likely > 0).all(1)]
+    experts = model.experts[part]
+    said = experts.returns(past)
+    start, found = (one.weights.double() for one in (Experts(list(experts.experts)),
+                                                     experts.weighed(past)))  # fmt: skip
 
-    def score(weights: np.ndarray) -> float:
-        return float(np.log(likely @ weights).sum() + PRIOR * np.log(weights).mean())
+    def score(weights: torch.Tensor) -> float:
+        likely = sum(float(pooled(all_, used, weights)[hit].sum()) for all_, used, hit in said)
+        return likely - RIDGE * float((weights - start).square().sum())
 
-    best = found.weights.double().numpy()
-    assert best.sum() == pytest.approx(1)
-    for share in (0.01, 0.25, 0.5, 0.75, 0.99):
-        assert score(best) >= score(np.array([share, 1 - share])) - 1e-3
+    assert score(found) > score(start)
+    for k in range(len(found)):
+        for step in (-0.05, 0.05):
+            assert score(found) >= score(found + step * torch.eye(len(found))[k]) - 1e-6
     one = Experts(list(experts.experts)[:1])
     assert one.weighed(past) is one
 
 
-def test_the_mixture_is_that_of_its_networks(model: NextLocation, visits: pd.DataFrame) -> None:
-    asked = ask(visits, None, model.novelty)
-    experts = Experts(list(model.experts["next_place"].experts), torch.tensor([0.25, 0.75])).eval()
-    batch = asked.windows.batch([0, 1])
-    with torch.no_grad():
-        one, other = (network.mixture(batch).pointer.exp() for network in experts.experts)
-        both = experts.mixture(batch).pointer.exp()
-    torch.testing.assert_close(both, 0.25 * one + 0.75 * other)
+def test_the_pool_is_of_its_networks_and_kernels(model: NextLocation, visits: pd.DataFrame) -> None:
+    """With all weight on one, it is that one; the kernels are those of `pgt.baselines`."""
+    windows, networks = (
+        ask(visits, None, model.novelty).windows,
+        model.experts["next_place"].experts,
+    )
+    batch, n = windows.batch([0, 1]), len(networks)
+    size = len(Experts(list(networks)).weights)
+    slots, before = Slots.of(batch.location, batch.padding), batch.length - 2
+    for k in range(size):
+        pool = Experts(list(networks), torch.eye(size)[k]).eval()
+        found = pool.mixture(batch).pointer.exp()
+        if k < n:
+            expected = networks[k].mixture(batch).pointer.exp()
+        elif k < size - 2:
+            votes = add_up(slots, KERNELS[k - n].weights(batch)).clamp(min=0)
+            expected = votes / votes.sum(1, keepdim=True)
+        else:
+            at = (batch.length - 1, before)[k - (size - 2)]
+            expected = (slots.place == batch.location[[0, 1], at][:, None]).float().exp()
+        floor = 0 if k >= size - 2 else LEAST
+        expected = (expected + floor).masked_fill(slots.place < 0, 0)
+        torch.testing.assert_close(found, expected / expected.sum(1, keepdim=True))
+
+
+def test_networks_alone_count_alike_before_anything_is_known(model: NextLocation) -> None:
+    start = Experts(list(model.experts["next_place"].experts)).weights
+    assert start[:2].tolist() == [0.5, 0.5] and not start[2:].any()
 
 
 def test_novelty_is_a_share_drawn_towards_a_mean(model: NextLocation) -> None:
@@ -317,6 +377,18 @@ def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataF
     assert few["acc@1"].notna().any()
     with pytest.raises(DataError, match="no test windows"):
         model.score(visits.groupby("user_id").head(4))
+
+
+def test_tuning_is_tried_on_validation_windows(model: NextLocation) -> None:
+    visits = check(routine_visits(users=5, days=75))
+    table = model.tuning(visits)
+    every = table[table.group == "all"].set_index("model")
+    assert every.index.tolist() == ["fine_tuned", "pretrained"]
+    assert (every.n == len(prepare(visits, protocol="exact").valid)).all()
+    assert every.lead["pretrained"] == pytest.approx(every["acc@1"]["fine_tuned"]
+                                                     - every["acc@1"]["pretrained"])  # fmt: skip
+    assert model.tuning(visits.groupby("user_id").head(30)) is None
+    assert replace(model, notes={"selection": []}).tuning(visits) is None
 
 
 def test_what_is_saved_is_what_is_loaded(
@@ -406,6 +478,7 @@ def test_threads_are_left_as_they_were(
         model.predict_set(visits)
         model.explain(visits, 1)
         model.score(visits)
+        model.tuning(visits)
         with pytest.raises(DataError):
             model.predict(visits, top=0)
         assert torch.get_num_threads() == threads and set(seen) == {1}

@@ -16,15 +16,12 @@ from pgt.temporal_sets import (
     VARIANTS,
     GatedFusion,
     MaskedSelfAttention,
-    Personal,
     Popular,
     Sequences,
     SetConfig,
     SetPredictor,
     SetTraining,
     WeightedAggregation,
-    batches,
-    chosen,
     co_occurrence,
     daily_places,
     evaluate,
@@ -113,8 +110,18 @@ def test_aggregation_is_that_of_a_loop_over_users() -> None:
 # ---- The graph and the gate -------------------------------------------------------------------
 
 
+def dense(present: Tensor) -> Tensor:
+    """(U, N, T) -> one (N, N) graph for every set, (U, T, N, N)."""
+    graphs, (_, n, t) = co_occurrence(present), present.shape
+    person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
+    graph = (graphs.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
+    one, other = element[graphs.start], element[graphs.end]
+    graph[person[graphs.start], time[graphs.start], one, other] = graphs.weight
+    return graph
+
+
 def test_the_graph_is_that_of_loops(data: Sequences) -> None:
-    graph = co_occurrence(data.present).dense()
+    graph = dense(data.present)
     for u in range(8):
         sets = [set(np.flatnonzero(data.present[u, :, t])) for t in range(int(data.length[u]))]
         n = int((data.elements[u] >= 0).sum())
@@ -168,7 +175,7 @@ def plain(network: SetPredictor, batch: Sequences) -> Tensor:
     if network.age is not None:
         ago = (batch.length[:, None] - 1 - torch.arange(t)).clamp(0, config.max_age)
         x = x + there * network.age(ago)[:, :, None]
-    graph = co_occurrence(batch.present).dense().to(dtype)  # (U, T, N, N)
+    graph = dense(batch.present).to(dtype)  # (U, T, N, N)
     if "graph" in config.without:
         graph = torch.eye(n, dtype=dtype).expand_as(graph)
     for layer in network.convolutions:
@@ -222,23 +229,6 @@ def test_the_published_network_cannot_count_what_comes_alone() -> None:
         assert torch.equal(network(loyal), network(fickle)) != knows, variant
 
 
-def test_beyond_the_history_everybody_gets_the_same_list(data: Sequences) -> None:
-    scores, unseen = model()(data), ~data.seen()
-    for e in range(N_ELEMENTS):
-        assert scores[unseen[:, e], e].unique().numel() == 1
-
-
-def test_without_a_part_is_without_it(data: Sequences) -> None:
-    assert model("no_attention").attention is None
-    bare = model("no_time")
-    assert bare.aggregation is None and model("no_gate").fusion.alpha is None
-    # Without a graph the elements of a sequence do not see each other.
-    lone = padded([[[3], [3]]], [[3]], N_ELEMENTS)
-    pair = padded([[[3, 5], [3, 5]]], [[3]], N_ELEMENTS)
-    assert torch.equal(model("no_graph")(lone)[0, 3], model("no_graph")(pair)[0, 3])
-    assert not torch.equal(model()(lone)[0, 3], model()(pair)[0, 3])
-
-
 def test_it_learns_that_the_last_set_comes_again() -> None:
     train, valid, test = made(400), made(60, seed=1), made(60, seed=2)
     torch.manual_seed(0)
@@ -252,11 +242,6 @@ def test_it_learns_that_the_last_set_comes_again() -> None:
     before = Popular().fit(train)(test)
     ndcg = [float(quality(s, truth, (3,))["ndcg@3"].mean()) for s in (before, scores)]
     assert ndcg[1] > ndcg[0] + 0.3, ndcg
-
-
-def test_an_epoch_has_every_sequence_once(data: Sequences) -> None:
-    rows = torch.cat(batches(data, 7, torch.Generator().manual_seed(0)))
-    assert sorted(rows.tolist()) == list(range(len(data)))
 
 
 # ---- Scores, rules and data -------------------------------------------------------------------
@@ -282,37 +267,6 @@ def test_scores_are_those_of_a_loop() -> None:
         expected = slow_quality(scores[u].tolist(), set(np.flatnonzero(truth[u])), k)
         mine = [float(found[f"{name}@{k}"][u]) for name in ("recall", "ndcg", "phr")]
         assert mine == pytest.approx(expected, abs=1e-6)
-
-
-def test_recall_by_kind_adds_up(data: Sequences) -> None:
-    other = Sequences(data.elements, data.present, data.length, data.target.roll(1, 0), data.user,
-                      N_ELEMENTS)  # fmt: skip
-    table = evaluate(Personal().fit(other), other)
-    truth, seen = other.truth(), other.seen()
-    again, new = (truth & seen).sum(1).numpy(), (truth & ~seen).sum(1).numpy()
-    parts = np.nan_to_num(table["repeated@10"]) * again + np.nan_to_num(table["new@10"]) * new
-    assert parts / (again + new) == pytest.approx(table["recall@10"].to_numpy(), abs=1e-6)
-    assert table["new@10"].isna().equals(pd.Series(new == 0))
-
-
-def test_personal_frequency_ranks_by_count_then_recency_then_popularity() -> None:
-    train = padded([[[7], [7], [8]]], [[7]], N_ELEMENTS)
-    person = padded([[[1, 2], [1], [3, 8, 7], [4]]], [[9]], N_ELEMENTS)
-    order = Personal(backoff=False).fit(train)(person)[0].argsort(descending=True).tolist()
-    # 1 twice; 4 is later than 3, 7 and 8, of which 7 and 8 are popular; 2 is oldest.
-    assert order[:6] == [1, 4, 7, 8, 3, 2]
-    scores = Personal().fit(train)(person)[0]
-    assert torch.isfinite(scores).all()
-    unseen = ~person.seen()[0]
-    assert scores[unseen].max() < scores[~unseen].min()
-    assert not torch.isfinite(Personal(backoff=False).fit(train)(person)[0][unseen]).any()
-
-
-def test_a_half_life_makes_old_sets_count_less() -> None:
-    person = padded([[[1], [1], [1], [2], [2]]], [[2]], N_ELEMENTS)
-    assert int(Personal().fit(person)(person).argmax()) == 1
-    assert int(Personal(half_life=0.5).fit(person)(person).argmax()) == 2
-    assert chosen(person, person, "ndcg@10").half_life < math.inf
 
 
 def test_daily_places_are_the_sets_of_the_days_before() -> None:

@@ -13,9 +13,7 @@ import torch
 
 from pgt.baselines import ContextKernel, Last, Markov, MostFrequent
 from pgt.checkpoint import load_model, save_model
-from pgt.config import ModelConfig
-from pgt.contextual import ContextualConfig, ContextualPointer
-from pgt.errors import DataError, DataNote
+from pgt.errors import DataError
 from pgt.metrics import evaluate
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
@@ -99,26 +97,6 @@ def test_windows_of_a_vocabulary_are_exact_where_it_knows_other_places(protocol:
     assert again.config.protocol == protocol and again.counts() == own.counts()
 
 
-def test_places_that_share_nothing_are_refused() -> None:
-    vocabulary = Vocabulary((20, 30), (1,), 2)
-    visits = pd.DataFrame({"user_id": 7, "location_id": ["98", "99"]})
-    vocabulary.check_visits(visits.assign(location_id=["x1", 20]))
-    with pytest.raises(DataError, match=r"None .* 2 locations \(such as '98'\) .* another vocab"):
-        vocabulary.check_visits(visits)
-    with pytest.raises(DataError, match="another vocabulary"):  # the text "20" is not 20
-        vocabulary.check_visits(visits.assign(location_id="20"))
-    vocabulary.check_visits(visits[:0])
-
-
-def test_a_model_is_of_the_sizes_of_its_vocabulary() -> None:
-    vocabulary = Vocabulary((20, 30), (1,), 2)
-    assert vocabulary.differs(ModelConfig(4, 2)) == vocabulary.differs(None) == ""
-    assert vocabulary.differs(ModelConfig(5, 2)) == (
-        "the model's n_locations is 5, the vocabulary's 4"
-    )
-    assert vocabulary.differs(ModelConfig(4, 3)) == "the model's n_users is 3, the vocabulary's 2"
-
-
 def test_windows_of_other_places_are_neither_scored_nor_trained_on(tmp_path: Path) -> None:
     data, other = (prepare(random_visits(users=users)) for users in (4, 3))
     torch.manual_seed(0)
@@ -139,26 +117,6 @@ def test_windows_of_other_places_are_neither_scored_nor_trained_on(tmp_path: Pat
     assert moved.vocabulary.n_locations == data.vocabulary.n_locations
     with pytest.raises(DataError, match="other places or people, as many as these"):
         evaluate(loaded, moved.test)
-
-
-def test_a_network_without_weights_for_places_fits_any_windows() -> None:
-    vocabulary = Vocabulary((20, 30), (1,), 2)
-    for n_trained_ids, says in ((2, ""), (3, "made for other windows")):
-        config = ContextualConfig(9, 3, n_trained_ids=n_trained_ids, d_model=16, n_layers=1,
-                                  without=("user", "generator", "gate"))  # fmt: skip
-        model = ContextualPointer(config)
-        if says:
-            with pytest.raises(DataError, match=says):
-                vocabulary.check_model(model)
-        else:
-            vocabulary.check_model(model)
-
-
-def test_lists_of_ids_are_understood() -> None:
-    vocabulary = Vocabulary.build(table(int), "exact")
-    ids = [0, 1, 2, 3, 4]
-    assert vocabulary.is_known(ids).tolist() == [False, False, True, True, False]  # type: ignore[arg-type]
-    assert vocabulary.decode(ids).tolist() == [None, None, 20, 30, 40]  # type: ignore[arg-type]
 
 
 # --- people
@@ -186,14 +144,6 @@ def test_the_people_of_the_training_are_recognized_and_so_are_more_visits_of_the
         vocabulary.check_visits(table.reset_index(drop=True))
 
 
-def test_a_city_that_only_shares_its_numbers_is_named() -> None:
-    vocabulary = prepare(random_visits()).vocabulary
-    with pytest.warns(DataNote, match="None of the 4 people whose ids are also in the training"):
-        prepare(other_city(), vocabulary=vocabulary)
-    with pytest.warns(DataNote, match="trained on none of these people, and the places are num"):
-        prepare(other_city().assign(user_id=other_city().user_id + 100), vocabulary=vocabulary)
-
-
 @pytest.mark.filterwarnings("error")
 def test_what_cannot_be_known_is_not_claimed() -> None:
     vocabulary = Vocabulary.from_json(prepare(random_visits()).vocabulary.to_json())
@@ -204,24 +154,6 @@ def test_what_cannot_be_known_is_not_claimed() -> None:
     text["location_id"] = "venue " + text.location_id.astype(str)
     words = prepare(text).vocabulary  # names of places are not shared by chance
     words.check_visits(text.assign(user_id=text.user_id + 100))
-
-
-@pytest.mark.filterwarnings("error")
-def test_common_words_are_other_places_in_every_data_set() -> None:
-    words = random_visits()
-    words["location_id"] = words.location_id.map(lambda place: "abcdefghij"[place % 10] * 2)
-    vocabulary = prepare(words).vocabulary
-    strange = words.assign(user_id=words.user_id + 100)
-    with pytest.raises(DataNote, match="trained on none of these people"):
-        vocabulary.check_visits(strange)
-
-
-@pytest.mark.filterwarnings("error")
-def test_people_are_known_by_their_visits_of_the_training_alone() -> None:
-    visits = split_by_days(random_visits())
-    later = visits.groupby("user_id").cumcount() > 4
-    visits["split"] = visits["split"].astype(object).where(later, "test")  # begins with others
-    Vocabulary.build(visits).check_visits(visits)
 
 
 def test_marks_of_people_survive_the_file_and_do_not_change_the_fingerprint() -> None:
@@ -236,12 +168,3 @@ def test_marks_of_people_survive_the_file_and_do_not_change_the_fingerprint() ->
         Vocabulary.from_json(json.dumps(cut))
     cut["people"] = []
     assert Vocabulary.from_json(json.dumps(cut)).fingerprint() == vocabulary.fingerprint()
-
-
-def test_one_visit_is_enough_to_be_somebody_else() -> None:
-    visits = split_by_days(random_visits(users=1))
-    mark = Vocabulary.build(visits).people
-    for change in ({"location_id": visits.location_id + 1}, {"user_id": "0"},
-                   {"started_at": visits.started_at + pd.Timedelta(seconds=1)}):  # fmt: skip
-        assert Vocabulary.build(visits.assign(**change)).people != mark
-    assert Vocabulary.build(visits.assign(finished_at=visits.started_at)).people == mark

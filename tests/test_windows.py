@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -13,13 +12,13 @@ import torch
 
 from pgt.batch import Batch
 from pgt.config import Anchor, WindowConfig
-from pgt.errors import DataError, DataNote
+from pgt.errors import DataError
 from pgt.predict import latest
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import DURATIONS, FEATURES, Dataset, Windows, encode, gather, prepare
+from pgt.windows import FEATURES, Dataset, Windows, encode, prepare
 
-from .helpers import ZONE, at, minutes, random_visits
+from .helpers import at, minutes, random_visits
 
 # --- windows equal a plain loop over the table, and batches equal the windows
 
@@ -118,24 +117,6 @@ def test_a_window_configuration_refuses_what_it_cannot_be(wrong: dict[str, Any],
         WindowConfig(**wrong)
 
 
-def test_a_window_configuration_comes_back_from_json() -> None:
-    config = WindowConfig(14, 2, "exact", "last_visit")
-    assert WindowConfig(**json.loads(json.dumps(asdict(config)))) == config
-
-
-def test_windows_are_configured_in_one_way_only() -> None:
-    visits = random_visits(1)
-    assert prepare(visits, days=3, protocol="exact").config == WindowConfig(3, protocol="exact")
-    with pytest.raises(DataError, match="not both"):
-        prepare(visits, days=3, config=WindowConfig())
-
-
-def test_the_protocol_is_that_of_the_vocabulary() -> None:
-    visits = random_visits(1, visits=100, places=40)
-    exact = prepare(visits, protocol="exact")
-    assert prepare(visits, vocabulary=exact.vocabulary).config == exact.config
-
-
 def test_no_window_crosses_people_or_splits(data: Dataset) -> None:
     for name in SPLITS:
         windows = getattr(data, name)
@@ -180,17 +161,6 @@ def test_a_batch_equals_the_visits_of_its_windows(data: Dataset) -> None:
         assert {name: int(getattr(batch, name)[i]) for name in single} == single
 
 
-def test_days_are_those_of_the_local_calendar() -> None:
-    start = at("2024-03-30 23:50", "2024-03-31 00:10", "2024-03-31 23:50", "2024-04-01 00:10")
-    visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": start, "split": "train"})
-    visits["finished_at"] = visits.started_at + pd.Timedelta(minutes=5)
-    batch = prepare(visits, days=1, min_visits=1).train.batch([0, 1, 2])
-    # The clocks went forward in between: 31 March has 23 hours and is still one day.
-    assert batch.days_ago.tolist() == [[0, 0], [1, 0], [0, 0]]
-    assert batch.length.tolist() == [1, 2, 2]
-    assert batch.gap_days.tolist() == [1, 0, 1]
-
-
 def test_in_window_equals_a_loop() -> None:
     visits = random_visits(3, users=3, visits=130, places=12)
     for protocol in ("published", "exact"):
@@ -232,14 +202,6 @@ def test_windows_of_like_length_share_a_batch(data: Dataset, max_len: int) -> No
         assert batch.location.shape[1] == int(batch.length.max()) <= max_len
 
 
-def test_windows_move_to_another_device_and_are_counted(data: Dataset) -> None:
-    moved = data.train.to("meta")
-    assert moved.features.device.type == "meta" and moved.first is data.train.first
-    assert torch.equal(data.train.to("cpu").features, data.train.features)
-    assert data.counts() == {name: len(getattr(data, name)) for name in SPLITS}
-    assert sum(data.counts().values()) > 0
-
-
 def test_the_order_of_the_visits_table_changes_nothing(data: Dataset) -> None:
     shuffled = random_visits(1, users=4, visits=130).sample(frac=1, random_state=0)
     again = prepare(shuffled)
@@ -248,11 +210,6 @@ def test_the_order_of_the_visits_table_changes_nothing(data: Dataset) -> None:
         assert torch.equal(one.features, two.features)
         assert one.first.tolist() == two.first.tolist()
         assert one.target.tolist() == two.target.tolist()
-
-
-def test_another_citys_people_with_the_same_numbers_are_noted(data: Dataset) -> None:
-    with pytest.warns(DataNote, match="None of the 4 people"):
-        prepare(random_visits(9, users=4, visits=130), vocabulary=data.vocabulary)
 
 
 def test_a_subset_is_the_same_windows(data: Dataset) -> None:
@@ -362,27 +319,6 @@ def test_latest_gives_everybody_a_window_with_a_visit() -> None:
             assert (windows.visits_of(i).user_id == user).all()
 
 
-def test_latest_before_everything_has_no_windows() -> None:
-    visits = random_visits(7)
-    early = visits.started_at.min() - pd.Timedelta(days=1)
-    assert len(latest(visits, Vocabulary((1,), (0,), 1), at=early)) == 0
-
-
-def test_latest_wants_a_time_zone() -> None:
-    with pytest.raises(DataError, match="no time zone"):
-        latest(random_visits(7), Vocabulary((1,), (0,), 1), at=pd.Timestamp("2024-05-01"))
-
-
-def test_latest_accepts_any_zone() -> None:
-    visits = random_visits(7)
-    moment = visits.started_at.iloc[30]
-    vocabulary = prepare(visits).vocabulary
-    one = latest(visits, vocabulary, at=moment.tz_convert("UTC"))
-    two = latest(visits, vocabulary, at=moment)
-    assert torch.equal(one.features, two.features)
-    assert str(one.visits.started_at.dt.tz) == ZONE
-
-
 # --- the features of a visit are what its clocks and its calendar say
 
 
@@ -406,28 +342,3 @@ def test_features_are_those_of_each_visit() -> None:
             "end_day": end.date().toordinal() - 719_163,
         }
     assert (table[FEATURES.index("start_day")] != table[FEATURES.index("end_day")]).any()
-
-
-def test_the_longest_stays_share_one_level() -> None:
-    visits = check(random_visits(4, users=1, visits=4))
-    hours = pd.to_timedelta([0.4, 49.4, 49.6, 500], unit="h")
-    visits["finished_at"] = visits.started_at + hours
-    table = encode(visits, prepare(visits, days=1, protocol="exact").vocabulary)
-    assert table[FEATURES.index("duration"), 1:].tolist() == [
-        1,
-        DURATIONS - 1,
-        DURATIONS,
-        DURATIONS,
-    ]
-
-
-def test_gathering_takes_rows_by_name_and_keeps_the_shape() -> None:
-    table = torch.arange(6, dtype=torch.int32).view(2, 3)
-    at = torch.tensor([[2, 0], [1, 1]])
-    found = gather(table, ("one", "two"), at, "two", "one", "two")
-    assert [part.tolist() for part in found] == [
-        [[5, 3], [4, 4]],
-        [[2, 0], [1, 1]],
-        [[5, 3], [4, 4]],
-    ]
-    assert {part.dtype for part in found} == {torch.int64}

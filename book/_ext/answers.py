@@ -25,24 +25,15 @@ logger = logging.getLogger(__name__)
 
 ASKED = re.compile(r'check\.exercise\(\s*"([\d.]+)"')
 ROUNDING = (
-    "A whole number.", "One decimal is enough.", "Two decimals are enough.",
+    "Whole numbers.", "One decimal is enough.", "Two decimals are enough.",
     "Three decimals are enough.", "Four decimals are enough.",
 )  # fmt: skip
 CODE = "It takes code: run the chapter on Colab or at home."
 PLACE = '<div class="pgt-answer"'
-SCRIPT = "answers.js"
 
 
 def form(answer: Answer) -> dict[str, Any] | None:
-    """What the page's script needs of an answer, ready for JSON; None where it has no fields.
-
-    Examples
-    --------
-    >>> from wherenext.exercises import Field
-    >>> form(Answer([25.0], (([4.0], "that is the root."),), fields=(Field("Share", "%"),)))
-    {'fields': [{'label': 'Share', 'unit': '%', 'within': 0.05}], 'right': [25.0], 'slips': \
-[{'answer': [4.0], 'why': 'that is the root.'}], 'hint': 'One decimal is enough.', 'then': ''}
-    """
+    """What the page's script needs of an answer, ready for JSON; None where it has no fields."""
     if not answer.fields:
         return None
     fields: list[dict[str, Any]] = []
@@ -57,43 +48,23 @@ def form(answer: Answer) -> dict[str, Any] | None:
     right = flat(answer.value)
     if len(right) != len(fields):
         raise ValueError(f"{len(fields)} fields for an answer of {len(right)} parts")
-    slips = [{"answer": flat(slip), "why": why} for slip, why in answer.slips]
     digits = [field.digits for field in answer.fields if not field.choices]
-    hints = filter(None, (rounding(digits), CODE if answer.code else ""))
+    hints = [ROUNDING[max(digits)]] if digits else []
     return {
-        "fields": fields, "right": right, "slips": slips, "hint": " ".join(hints),
+        "fields": fields,
+        "right": right,
+        "slips": [{"answer": flat(slip), "why": why} for slip, why in answer.slips],
+        "hint": " ".join(hints + [CODE] * answer.code),
         "then": answer.then,
-    }  # fmt: skip
+    }
 
 
 def flat(value: Any) -> list[Any]:
-    """The words or numbers of an answer in one list.
-
-    Examples
-    --------
-    >>> flat([[1, 2.5], [3, 4]]), flat(("park", "home"))
-    ([1.0, 2.5, 3.0, 4.0], ['park', 'home'])
-    """
+    """The words or numbers of an answer in one list."""
     if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
         return list(value)
     numbers: list[Any] = np.asarray(value, dtype=float).ravel().tolist()
     return numbers
-
-
-def rounding(digits: list[int]) -> str:
-    """How many decimals are asked for, in words; nothing where no number is.
-
-    Examples
-    --------
-    >>> rounding([0]), rounding([0, 0]), rounding([0, 1]), rounding([])
-    ('A whole number.', 'Whole numbers.', 'One decimal is enough.', '')
-    """
-    most = max(digits, default=-1)
-    if most < 0:
-        return ""
-    if most == 0 and len(digits) > 1:
-        return "Whole numbers."
-    return ROUNDING[most]
 
 
 def markup(number: str, about: dict[str, Any]) -> str:
@@ -101,11 +72,6 @@ def markup(number: str, about: dict[str, Any]) -> str:
 
     The answer is in base64, so that a look at the source does not give it away. That is a courtesy
     to the reader and no secret: the solution is on the same page.
-
-    Examples
-    --------
-    >>> markup("4.1", {})
-    '<div class="pgt-answer" data-exercise="4.1" data-answer="e30=" hidden></div>'
     """
     packed = base64.b64encode(json.dumps(about).encode("ascii")).decode("ascii")
     return f'{PLACE} data-exercise="{html.escape(number)}" data-answer="{packed}" hidden></div>'
@@ -115,27 +81,13 @@ def add_forms(_app: Sphinx, doctree: nodes.document) -> None:
     """Put a form above each cell that asks for an answer with fields."""
     for cell in list(code_cells(doctree)):
         asked = ASKED.search(cell[0].astext()) if "tag_try" in cell["classes"] else None
-        if asked is None:
-            continue
-        if asked[1] not in ANSWERS:
+        if asked and asked[1] not in ANSWERS:
             logger.warning("There is no answer to exercise %s.", asked[1], location=cell)
-            continue
-        about = form(ANSWERS[asked[1]]())
-        if about is not None:
+        elif asked and (about := form(ANSWERS[asked[1]]())):
             place = nodes.raw("", markup(asked[1], about), format="html")
             cell.parent.insert(cell.parent.index(cell), place)
-
-
-def add_script(
-    app: Sphinx, _pagename: str, _template: str, _context: dict[str, Any], doctree: Any
-) -> None:
-    """Pages with a form load its script, after the one of all pages."""
-    raws = doctree.findall(nodes.raw) if doctree is not None else ()
-    if any(raw.astext().startswith(PLACE) for raw in raws):
-        app.add_js_file(SCRIPT, loading_method="defer", priority=900)
 
 
 def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("doctree-read", add_forms)
-    app.connect("html-page-context", add_script)

@@ -2,9 +2,8 @@
 
 Chapters are executed here and nowhere else (see execute.py), so that the outputs in the book are
 what a reader of Colab gets. The environment sees the libraries that are installed beside this
-script, as Colab has its own. The package comes from a freshly built wheel, through the very cell
-with which each chapter begins, without a network: whatever else that cell would install is an
-error. A hook in each kernel notes what is written, and where.
+script. The package comes from a freshly built wheel, through the very cell with which each chapter
+begins, without a network: whatever else that cell would install is an error.
 """
 
 from __future__ import annotations
@@ -26,55 +25,10 @@ from toc import ROOT
 
 # What the first cell of a chapter installs.
 ADDRESS = "https://github.com/where-next-book/where-next/archive/main.zip"
-# Seconds after which a cell hangs, surely: the slowest takes about forty on a quiet machine, and
-# several minutes on a busy one. The same limit stands in _config.yml.
+# Seconds after which a cell hangs, surely; the same limit stands in _config.yml.
 TIMEOUT = 1800
-# A kernel computes with one thread, unless the variable is set. Torch and the libraries below NumPy
-# would take every core. Where other programs need the cores too, as with several chapters side by
-# side, such threads wait for each other without sleeping, and a chapter takes several times as long.
+# A kernel computes with one thread, unless the variable is set: several chapters run side by side.
 THREADS = "OMP_NUM_THREADS"
-
-# Runs at the start of each Python of the environment. Colab has its module loaded, too. A kernel
-# and whatever it starts is watched; the programs around it write where they must.
-AT_START = """
-import os, sys
-
-def watch():
-    name = os.path.basename(os.getcwd())
-    top = os.environ["PLACE"]
-    os.environ["WATCHED"] = name
-    os.environ["HOME"] = os.path.join(top, "home", name)
-    os.environ["TMPDIR"] = os.path.join(top, "tmp", name)
-
-kernel = any("ipykernel_launcher" in word for word in sys.orig_argv)
-if kernel and "WATCHED" not in os.environ:
-    watch()
-
-if "WATCHED" in os.environ:
-    import google.colab
-
-    top = os.environ["PLACE"]
-    allowed = (os.path.join(top, "scratch"), os.environ["TMPDIR"], "/dev/")
-    written = os.path.join(top, "written", os.environ["WATCHED"])
-    log = os.open(written, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-
-    def note(event, arguments):
-        if event == "open":
-            path, mode, flags = arguments
-            writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-        elif event in ("os.mkdir", "os.remove"):
-            path, writes = arguments[0], arguments[-1] == -1  # else relative to an open folder
-        elif event in ("os.rename", "os.symlink"):
-            path, writes = arguments[1], arguments[-1] == -1
-        else:
-            return
-        if writes and isinstance(path, (str, bytes)):
-            path = os.path.realpath(os.fsdecode(path))
-            if not path.startswith(allowed):
-                os.write(log, f"{event} {path}\\n".encode())
-
-    sys.addaudithook(note)
-"""
 
 # The last two cells of each chapter as it runs here: the numbers of its text, and whence it came.
 NUMBERS = """
@@ -87,48 +41,23 @@ def _text(name, spec):
 print(_json.dumps({f"{name}:{spec}": _text(name, spec) for name, spec in WANTED}))
 """
 WHENCE = """
-import json, os, sys
+import json, sys
 import pgt, torch
-print(json.dumps([pgt.__file__, torch.__file__, sys.path, sum(os.times()[:4])]))
+print(json.dumps([pgt.__file__, torch.__file__, sys.path]))
 """
 
 
 @dataclass
 class Report:
-    """How a chapter ran, as the cache keeps it beside the outputs.
+    """How a chapter ran, as the cache keeps it beside the outputs."""
 
-    Attributes
-    ----------
-    execution_seconds
-        All code cells together; under this name MyST-NB knows it, too.
-    processor_seconds
-        What the chapter and the programs that it started used of a processor, start included.
-    cells
-        Seconds of each code cell.
-    strays
-        What was written outside the folder for temporary files.
-    left
-        Files that the chapter left in its own folder or in the home folder.
-    loud
-        What its cells wrote to stderr, with their code.
-    package, torch
-        Whence the two came: ``"wheel"``, ``"libraries"``, or a path.
-    repository
-        Whether the repository was on the module search path.
-    numbers
-        What stands in the place of each placeholder of the text.
-    """
-
-    execution_seconds: float
-    processor_seconds: float
-    cells: list[float]
-    strays: list[str]
-    left: list[str]
-    loud: list[str]
-    package: str
+    execution_seconds: float  # all code cells together; under this name MyST-NB knows it, too
+    left: list[str]  # files that the chapter left in its own folder
+    loud: list[str]  # what its cells wrote to stderr, with their code
+    package: str  # whence it came: "wheel", "libraries", or a path
     torch: str
-    repository: bool
-    numbers: dict[str, str]
+    repository: bool  # whether the repository was on the module search path
+    numbers: dict[str, str]  # what stands in the place of each placeholder of the text
 
 
 def build_wheel(folder: Path) -> Path:
@@ -166,56 +95,37 @@ def loud(notebook: Any) -> list[str]:
     ]
 
 
-def seconds(notebook: Any) -> list[float]:
-    """What each code cell of an executed notebook took, by the kernel's own clock."""
-    taken = []
+def seconds(notebook: Any) -> float:
+    """What the code cells of an executed notebook took, by the kernel's own clock."""
+    taken = 0.0
     for cell in notebook.cells:
         times = cell.metadata.get("execution", {})
         begin, end = (times.get(f"iopub.status.{state}") for state in ("busy", "idle"))
         if begin and end:
-            taken.append(
-                (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-            )
-    return taken
+            span = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+            taken += span.total_seconds()
+    return round(taken, 2)
 
 
 class Colab:
-    """An environment as Colab has it, after the first cell of a chapter.
-
-    Parameters
-    ----------
-    top : pathlib.Path
-        An empty folder to make it in.
-    chapter : pathlib.Path
-        The notebook whose first cell installs the package.
-
-    Raises
-    ------
-    RuntimeError
-        When that cell fails, or would install more than the package.
-    """
+    """An environment as Colab has it, after the first cell of a chapter, in an empty folder."""
 
     def __init__(self, top: Path, chapter: Path) -> None:
         self.top = top.resolve()
         self.python = self.top / "venv" / "bin" / "python"
-        for name in ("scratch", "home", "tmp", "written", "work", "libraries"):
+        for name in ("scratch/matplotlib", "work", "libraries"):
             (self.top / name).mkdir(parents=True)
-        (self.top / "scratch" / "matplotlib").mkdir()
         # All the libraries that are here, but neither the package nor the link to it.
         for entry in Path(sysconfig.get_path("purelib")).iterdir():
             if not entry.name.startswith(("pgt-", "__editable__", "__pycache__")):
                 (self.top / "libraries" / entry.name).symlink_to(entry)
         venv.create(self.top / "venv", with_pip=False, symlinks=True)
+        self.site = Path(sysconfig.get_path("purelib", "venv", {"base": str(self.top / "venv")}))
         (self.site / "google" / "colab").mkdir(parents=True)
         (self.site / "google" / "colab" / "__init__.py").write_text("")
-        (self.site / "sitecustomize.py").write_text(AT_START)
+        (self.site / "sitecustomize.py").write_text("import google.colab\n")  # loaded, as there
         (self.site / "libraries.pth").write_text(f"{self.top / 'libraries'}\n")
         self._install(chapter)
-
-    @property
-    def site(self) -> Path:
-        """Its site-packages."""
-        return Path(sysconfig.get_path("purelib", "venv", {"base": str(self.top / "venv")}))
 
     def _install(self, chapter: Path) -> None:
         """Run the first cell. It asks for an archive on the net; here it gets the wheel."""
@@ -229,16 +139,15 @@ class Colab:
         notebook.cells = [cell]
         path = self.lay("install", notebook)
         self.execute(path, PIP_NO_INDEX="1", PIP_NO_CACHE_DIR="1")
-        new = {path.name for path in self.site.iterdir()} - ours
+        new = {path.name for path in self.site.iterdir()} - ours - {"__pycache__"}
         installed = sorted(name for name in new if not name.startswith(("pgt", "wherenext")))
         if installed or "pgt" not in new:
             raise RuntimeError(f"The first cell installs {installed}, not just the package.")
 
     def lay(self, name: str, notebook: Any) -> Path:
         """Put a notebook into an empty folder of its own, and return its path."""
-        for kind in ("work", "home", "tmp"):
-            (self.top / kind / name).mkdir()
         path = self.top / "work" / name / f"{name}.ipynb"
+        path.parent.mkdir()
         nbformat.write(notebook, path)
         return path
 
@@ -252,7 +161,6 @@ class Colab:
             "HOME": str(scratch),
             "TMPDIR": str(scratch),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PLACE": str(self.top),
             # The notebook's own machinery and the font cache of matplotlib.
             "IPYTHONDIR": str(scratch / "ipython"),
             "JUPYTER_CONFIG_DIR": str(scratch / "config"),
@@ -276,23 +184,18 @@ class Colab:
         return read(path)
 
     def report(self, path: Path, notebook: Any) -> Report:
-        """Say how a notebook ran, whose last cell is `WHENCE`; `path` is where it lies."""
-        name = path.stem
-        left = [p for kind in ("work", "home") for p in (self.top / kind / name).rglob("*")]
-        written = self.top / "written" / name
-        package, torch, search, used = json.loads(notebook.cells[-1].outputs[0].text)
-        taken = seconds(notebook)[:-2]
+        """Say how a notebook ran, whose last cells are `NUMBERS` and `WHENCE`."""
+        numbers, whence = (json.loads(cell.outputs[0].text) for cell in notebook.cells[-2:])
+        package, torch, search = whence
+        notebook.cells = notebook.cells[:-2]
         return Report(
-            execution_seconds=round(sum(taken), 2),
-            processor_seconds=round(used, 2),
-            cells=[round(value, 2) for value in taken],
-            strays=written.read_text().splitlines() if written.exists() else [],
-            left=sorted(p.relative_to(self.top).as_posix() for p in left if p != path),
+            execution_seconds=seconds(notebook),
+            left=sorted(p.name for p in path.parent.rglob("*") if p != path),
             loud=loud(notebook),
             package=self._whence(package),
             torch=self._whence(torch),
             repository=any(Path(entry).is_relative_to(ROOT) for entry in search if entry),
-            numbers=json.loads(notebook.cells[-2].outputs[0].text),
+            numbers=numbers,
         )
 
     def _whence(self, file: str) -> str:

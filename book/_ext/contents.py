@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -29,78 +28,42 @@ OPENING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Opening:
-    """What a chapter says at its beginning.
-
-    Attributes
-    ----------
-    title, goal : str
-        As plain text.
-    minutes : int
-        How long it takes to read.
-    """
-
-    title: str
-    goal: str
-    minutes: int
-
-
-def opening(chapter: Path) -> Opening:
-    """Read the opening lines of a chapter, a notebook.
-
-    Raises
-    ------
-    ValueError
-        When they do not say what they should.
-    """
+def opening(chapter: Path) -> tuple[str, str, int]:
+    """What a notebook says at its beginning: its title, its goal, and the minutes to read it."""
     text = "".join(json.loads(chapter.read_text(encoding="utf-8"))["cells"][0]["source"])
     title, _, rest = text.removeprefix("# ").partition("\n")
     found = OPENING.search(" ".join(rest.split()))
     if found is None:
         raise ValueError(
             f"{chapter.name} must begin with a title and what to wonder about, then: *You will be "
-            "able to* …. "
-            "*You need* …. *It takes* … minutes to read …"
+            "able to* …. *You need* …. *It takes* … minutes to read …"
         )
     goal = re.sub(r"\]\([^)]*\)|[*`\[]", "", found["goal"])
-    return Opening(title, goal, MINUTES[found["read"]])
+    return title, goal[:1].upper() + goal[1:], MINUTES[found["read"]]
 
 
 def contents(root: Path, built: set[str]) -> str:
-    """The parts and their chapters, as HTML.
-
-    Parameters
-    ----------
-    root : Path
-        The repository.
-    built : set of str
-        Names of the pages that can be linked.
-    """
+    """The parts and their chapters, those that are built, as HTML."""
     took = {name: report.execution_seconds for name, report in execute.reports().items()}
-    blocks, minutes, names = [], 0, []
+    blocks, minutes, ran = [], 0, 0.0
     for caption, pages in toc.parts(root).items():
         items = []
         for name in pages:
-            if name not in built or toc.chapter(name) is None:
-                continue
-            names.append(name)
-            one = opening(root / "book" / f"{name}.ipynb")
-            minutes += one.minutes
-            times = f"{one.minutes}\u00a0min"
-            if name in took:
-                times += f" · runs {duration(took[name])}"
-            items.append(
-                f'<li value="{toc.chapter(name)}"><a class="reference internal" href="{name}.html">'
-                f'{escape(one.title)}</a> <span class="times">{times}</span>'
-                f'<span class="goal">{escape(one.goal[:1].upper() + one.goal[1:])}.</span></li>'
-            )
+            if name in built and (number := toc.chapter(name)) is not None:
+                title, goal, reading = opening(root / "book" / f"{name}.ipynb")
+                minutes += reading
+                ran += took.get(name, 0)
+                times = f"{reading}\u00a0min"
+                times += f" · runs {duration(took[name])}" if name in took else ""
+                items.append(
+                    f'<li value="{number}"><a class="reference internal" href="{name}.html">'
+                    f'{escape(title)}</a> <span class="times">{times}</span>'
+                    f'<span class="goal">{escape(goal)}.</span></li>'
+                )
         if items:
-            blocks.append(
-                f'<h3 class="part">{escape(caption)}</h3><ol class="chapters">{"".join(items)}</ol>'
-            )
+            blocks.append(f'<h3 class="part">{escape(caption)}</h3>'
+                          f'<ol class="chapters">{"".join(items)}</ol>')  # fmt: skip
     total = f"About {minutes / 60:.0f} hours of reading"
-    if names and took.keys() >= set(names):
-        total += f"; the code of all chapters takes {duration(sum(took[name] for name in names))}"
-        total += " on one processor core"
+    if ran:
+        total += f"; the code takes {duration(ran)} on one processor core"
     return f'<p class="total">{total}.</p>{"".join(blocks)}'

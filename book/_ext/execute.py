@@ -10,8 +10,6 @@ not know the package: after a change in ``pgt`` the old outputs would be shown. 
    ``notebooks.py`` what it stores, with a report on how it ran, which tests/colab reads and the
    page of execution times,
 4. and fails when a number in a chapter's text is not what its run gave.
-
-``pytest --nbmake book`` remains a complete test of its own; it just leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -33,13 +31,13 @@ from jupyter_cache.base import CacheBundleIn
 from notebooks import placeholders
 from toc import ROOT
 
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 CACHE = ROOT / "_build" / ".jupyter_cache"
 # Whatever a chapter's output and its report may depend on, apart from the chapter itself.
 INPUTS = (
     "pgt", "book/wherenext", "data", "book/results", "requirements.in", "book/_ext/colab.py",
     "book/_ext/execute.py",
 )  # fmt: skip
-IGNORED = ("__pycache__", ".DS_Store")
 
 
 def fingerprint(root: Path = ROOT) -> str:
@@ -48,7 +46,7 @@ def fingerprint(root: Path = ROOT) -> str:
     for name in INPUTS:
         top = root / name
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
-            if path.is_file() and not any(part in path.parts for part in IGNORED):
+            if path.is_file() and not {"__pycache__", ".DS_Store"} & set(path.parts):
                 digest.update(path.relative_to(root).as_posix().encode() + b"\0")
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -58,14 +56,6 @@ def is_fresh() -> bool:
     """Whether the cache was filled with the present inputs."""
     stamp = CACHE / "fingerprint"
     return stamp.exists() and stamp.read_text() == fingerprint()
-
-
-def drop_stale_cache() -> None:
-    """Empty the cache unless it was filled with the present inputs."""
-    if not is_fresh():
-        shutil.rmtree(CACHE, ignore_errors=True)
-        CACHE.mkdir(parents=True)
-        (CACHE / "fingerprint").write_text(fingerprint())
 
 
 def run_nbmake(colab: Colab, paths: list[Path]) -> int:
@@ -91,7 +81,7 @@ def keep(chapter: Path, done: Any, report: Report) -> None:
     """Put the outputs of the executed notebook `done` into the cache, as those of `chapter`."""
     # The cells of the chapter with the outputs of the copy: nbmake's timings stay out of the book.
     notebook = read(chapter)
-    for cell, twin in zip(notebook.cells, done.cells[:-2], strict=True):
+    for cell, twin in zip(notebook.cells, done.cells, strict=True):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = twin.outputs, twin.execution_count
     notebook.metadata = done.metadata
@@ -107,20 +97,12 @@ def record(chapter: Path) -> Any:
         return None
 
 
-def notebooks() -> list[Path]:
-    """All chapters."""
-    return sorted((ROOT / "book").glob("*.ipynb"))
-
-
 def reports(chapters: list[Path] | None = None) -> dict[str, Report]:
-    """How each chapter ran whose outputs the cache holds, by the name of its file without suffix.
-
-    A chapter that nothing but a build of the book has executed is not among them.
-    """
-    found: dict[str, Report] = {}
-    for path in (chapters or notebooks()) if CACHE.exists() else []:
-        if (it := record(path)) is not None and "cells" in (it.data or {}):
-            found[path.stem] = Report(**it.data)
+    """How each chapter ran whose outputs the cache holds, by the name of its file without suffix."""
+    found, names = {}, Report.__annotations__
+    for path in (chapters or CHAPTERS) if CACHE.exists() else []:
+        if (it := record(path)) is not None and names.keys() <= (it.data or {}).keys():
+            found[path.stem] = Report(**{name: it.data[name] for name in names})
     return found
 
 
@@ -142,20 +124,21 @@ def differences() -> list[str]:
 
 def execute(chapters: list[Path]) -> int:
     """Execute those chapters that the cache does not hold; return the exit status."""
-    drop_stale_cache()
+    before = fingerprint()
+    if not is_fresh():
+        shutil.rmtree(CACHE, ignore_errors=True)
+        CACHE.mkdir(parents=True)
+        (CACHE / "fingerprint").write_text(before)
     todo = [path for path in chapters if record(path) is None]
     if not todo:
         return 0
-    before = fingerprint()
     with tempfile.TemporaryDirectory() as name:
         colab = Colab(Path(name), todo[0])
         laid = {}
         for chapter in todo:
             notebook = read(chapter)
-            for (
-                cell
-            ) in notebook.cells:  # what a committed notebook stores is not what this run gave
-                if cell.cell_type == "code":
+            for cell in notebook.cells:
+                if cell.cell_type == "code":  # what is stored is not what this run gives
                     cell.outputs, cell.execution_count = [], None
             wanted = placeholders(chapter.with_suffix(".py").read_text(encoding="utf-8"))
             asked = NUMBERS.replace("WANTED", repr(wanted))
@@ -165,7 +148,8 @@ def execute(chapters: list[Path]) -> int:
         for chapter, path in laid.items():
             done = read(path)
             if complete(done):
-                keep(chapter, done, colab.report(path, done))
+                report = colab.report(path, done)
+                keep(chapter, done, report)
     if fingerprint() != before:
         print("The package or the data changed while the chapters ran; run this again.")
         return 1
@@ -174,7 +158,7 @@ def execute(chapters: list[Path]) -> int:
 
 def main() -> int:
     """Bring the cache up to date; return the exit status."""
-    status = execute(notebooks())
+    status = execute(CHAPTERS)
     for sentence in (found := differences()):
         print(sentence, "Run python book/_ext/notebooks.py --refresh, and read the sentence again.")
     return status or int(bool(found))

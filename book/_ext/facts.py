@@ -1,9 +1,9 @@
-"""Sphinx extension: measured numbers on pages without code;
-MyST-NB's glue would have to be imported on Colab.
+"""Sphinx extension: measured numbers on pages without code.
 
 Chapters compute their numbers in cells. A page such as the front page has none, so it names a
 fact, as in ``{fact}`kernel```, and the build puts the number there. A fact that is not known, or
-whose results are not there, is a warning, and warnings fail the build.
+whose results are not there, is a warning, and warnings fail the build. (MyST-NB's glue would have to
+be imported by chapters, on Colab too.)
 """
 
 from __future__ import annotations
@@ -11,48 +11,52 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from docutils import nodes
 from front_chart import own_rows
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
-from wherenext.comparison import compare, verdict
+from wherenext.comparison import CLAIMS, compare, verdict
 from wherenext.results import Results, read_results
 
 from pgt.config import ABLATIONS
 
-Fact = tuple[str, Callable[[Results], str]]
+Where = dict[str, Any]
+Fact = tuple[str, Callable[[Results], str]]  # a results file, and what to read from it
 
 
 def percent(**where: Any) -> Callable[[Results], str]:
     """The mean test Acc@1 of some rows, in per cent."""
-    return lambda results: f"{mean(results, **where):.1f}\u00a0%"
-
-
-def lead(
-    one: dict[str, Any], other: dict[str, Any], metric: str = "acc@1", group: str = "all",
-    **where: Any,
-) -> Callable[[Results], str]:  # fmt: skip
-    """How far rows are ahead of others on the same windows, with its 95 % interval, in points."""
 
     def written(results: Results) -> str:
-        same = {"target_time": "unknown", **where}
-        points, low, high = results.difference(one | same, other | same, metric, group)
-        return _interval(points, low, high)
+        rows = own_rows(results, **where)
+        if rows.empty:
+            raise KeyError(f"{results.name}.json has no row with {where}.")
+        return f"{rows['acc@1'].mean():.1f}\u00a0%"
 
     return written
 
 
-def gain(more: dict[str, Any], less: dict[str, Any], **where: Any) -> Callable[[Results], str]:
+def lead(
+    one: Where, other: Where, metric: str = "acc@1", group: str = "all", **where: Any
+) -> Callable[[Results], str]:
+    """How far rows are ahead of others on the same windows, with its 95 % interval, in points."""
+
+    def written(results: Results) -> str:
+        same = {"target_time": "unknown", **where}
+        return _interval(*results.difference(one | same, other | same, metric, group))
+
+    return written
+
+
+def gain(more: Where, less: Where, **where: Any) -> Callable[[Results], str]:
     """As `lead`, without the interval."""
     return lambda results: lead(more, less, **where)(results).partition(" ")[0]
 
 
-def change(
-    one: dict[str, Any], other: dict[str, Any], column: str = "acc@1"
-) -> Callable[[Results], str]:
+def change(one: Where, other: Where, column: str = "acc@1") -> Callable[[Results], str]:
     """How far rows are from others, in points, on average over the seeds that both have."""
 
     def written(results: Results) -> str:
@@ -66,12 +70,23 @@ def change(
     return written
 
 
+def board(told: bool) -> Callable[[Results], str]:
+    """Acc@1 of the contextual pointer on New York's leaderboard, told the time or not."""
+
+    def written(results: Results) -> str:
+        rows = results.rows[results.rows.seed.isna() & (results.rows.model == "contextual")]
+        (value,) = rows[(rows.past == "every earlier visit") & (rows.told == told)]["acc@1"]
+        return f"{value:.1f}\u00a0%"
+
+    return written
+
+
 def judged(variant: str) -> Callable[[Results], str]:
-    """What chapter 19 says of a proposal on GeoLife, and the interval that holds for all at once."""
+    """The verdict on a proposal on GeoLife, and the interval that holds for all at once."""
 
     def written(results: Results) -> str:
         row = proposals(results.folder).loc[variant]
-        word = verdict(row.low_all, row.high_all, CLAIMED.get(variant, 1))
+        word = verdict(row.low_all, row.high_all, CLAIMS.expected[variant])
         return f"{word}: {_interval(row['mean'], row.low_all, row.high_all)}"
 
     return written
@@ -92,11 +107,11 @@ def without(variant: str) -> Callable[[Results], str]:
     """How DNNTSP on the baskets differs with one of its parts changed, in points of NDCG@10."""
 
     def written(results: Results) -> str:
-        rows = results.select("gain", data="dc", variant=variant)
-        ends = [
-            results.select(f"gain {end}", data="dc", variant=variant) for end in ("low", "high")
+        rows = [
+            results.select(split, data="dc", variant=variant)
+            for split in ("gain", "gain low", "gain high")
         ]
-        return _interval(*(float(r["ndcg@10"].item()) for r in (rows, *ends)))
+        return _interval(*(float(row["ndcg@10"].item()) for row in rows))
 
     return written
 
@@ -105,22 +120,13 @@ def _interval(points: float, low: float, high: float) -> str:
     return f"{points:+z.1f} [{low:z.1f}, {high:z.1f}]".replace("-", "−")
 
 
-def mean(results: Results, **where: Any) -> float:
-    """The mean test Acc@1 of rows that there must be, as the chart of the front page has it."""
-    rows = own_rows(results, **where)
-    if rows.empty:
-        raise KeyError(f"{results.name}.json has no row with {where}.")
-    return float(rows["acc@1"].mean())
-
-
-# Name -> results file, and what to read from it.
-GEOLIFE: dict[str, Any] = {"data": "geolife", "protocol": "exact"}
-NEW_YORK: dict[str, Any] = {"data": "new york", "protocol": "published"}
-MEMORY: dict[str, Any] = {"model": "contextual", "variant": "full"}
-WEEK: dict[str, Any] = {"model": "contextual", "variant": "window"}
+GEOLIFE: Where = {"data": "geolife", "protocol": "exact"}
+NEW_YORK: Where = {"data": "new york", "protocol": "published"}
+MEMORY: Where = {"model": "contextual", "variant": "full"}
+WEEK: Where = {"model": "contextual", "variant": "window"}
 RULE_MEMORY, RULE_WEEK = {"model": "kernel_memory"}, {"model": "kernel"}
-PGT: dict[str, Any] = {"model": "pgt", "variant": "full"}
-PGT_TUNED: dict[str, Any] = {"model": "pgt", "variant": "tuned"}
+PGT: Where = {"model": "pgt", "variant": "full"}
+PGT_TUNED: Where = {"model": "pgt", "variant": "tuned"}
 FACTS: dict[str, Fact] = {
     "kernel": ("geolife_exact", percent(**RULE_WEEK, **GEOLIFE)),
     "pgt": ("geolife_exact", percent(**PGT, **GEOLIFE)),
@@ -137,83 +143,59 @@ FACTS: dict[str, Fact] = {
     "lead": ("beyond", lead(MEMORY, RULE_MEMORY, **GEOLIFE)),
     "week-lead": ("beyond", lead(WEEK, RULE_WEEK, **GEOLIFE)),
     "nobody": ("nobody", percent(model="predictor", **GEOLIFE)),
-    "new-york-nobody": ("last_visit", percent(model="predictor", **NEW_YORK)),
+    "new-york-nobody": ("nobody", percent(model="predictor", **NEW_YORK)),
     "contextual": ("beyond", percent(**MEMORY, **GEOLIFE)),
     "new-york-contextual": ("last_visit", percent(**MEMORY, **NEW_YORK)),
+    "board": ("leaderboard", board(told=False)),
+    "board-told": ("leaderboard", board(told=True)),
 }
 
 # Those of the page on the design documents: Acc@1 on GeoLife in points, unless it says otherwise.
-CLAIMED: dict[str, Literal[-1, 0, 1]] = {"post_norm": -1, "augmented": -1, "rope": 0}
 PROPOSALS = (
     "relative_bias", "geglu", "post_norm", "multi_scale_time", "adaptive_embeddings",
     "adaptive_reversed", "cross_attention", "experts", "recent_and_first", "focal", "balanced",
     "more_smoothing", "many_heads", "mixture_of_softmaxes", "adaptive_softmax", "rope",
     "four_layers", "augmented", "all_five",
 )  # fmt: skip
-PUBLISHED: dict[str, Any] = {"data": "geolife", "protocol": "published", "target_time": "day"}
-SUMMARY = {"what": "pointer-generator", "search": "greedy"}
+PUBLISHED: Where = {"data": "geolife", "protocol": "published", "target_time": "day"}
 TOWN = {"data": "city", "split": "test", "group": "all", "model": "pgt"}
+BIAS = {"what": "city", "variant": "as documented"}
+SUMMARY = {"what": "pointer-generator", "search": "greedy"}
+COVERED = SUMMARY | {"what": "pointer-generator, coverage"}
+parts = {name: lead({"variant": name}, {"variant": "full"}, **PUBLISHED) for name in ABLATIONS}
+sets = ("no_graph", "no_attention", "no_time", "no_gate", "mean_heads")
 FACTS |= {
-    variant.replace("_", "-"): (
-        "ablations",
-        lead({"variant": variant}, {"variant": "full"}, **PUBLISHED),
-    )
-    for variant in ABLATIONS
-    if variant != "full"
+    name.replace("_", "-"): ("ablations", read) for name, read in parts.items() if name != "full"
 }
 FACTS |= {name.replace("_", "-"): ("improvements", judged(name)) for name in PROPOSALS}
+FACTS |= {f"sets-{name.replace('_', '-')}": ("temporal_sets", without(name)) for name in sets}
 FACTS |= {
-    f"sets-{name.replace('_', '-')}": ("temporal_sets", without(name))
-    for name in ("no_graph", "no_attention", "no_time", "no_gate", "mean_heads")
-}
-COVERED, BEAM = {"what": "pointer-generator, coverage"}, {"search": "beam"}
-PLAIN_S2S = {"what": "sequence to sequence"}
-FACTS |= {
-    "no-bias": (
-        "position_bias",
-        change(
-            {"what": "city", "variant": "bias off"}, {"what": "city", "variant": "as documented"}
-        ),
-    ),
+    "no-bias": ("position_bias", change(BIAS | {"variant": "bias off"}, BIAS)),
     "decoder": (
-        "side_by_side",
-        change(TOWN | {"variant": "with decoder"}, TOWN | {"variant": "full"}),
+        "side_by_side", change(TOWN | {"variant": "with decoder"}, TOWN | {"variant": "full"}),
     ),
     "bilstm": ("improvements", lead({"variant": "bilstm"}, {"variant": "plain"}, data="geolife")),
-    "summary-pointer": ("summarizer", change(SUMMARY, SUMMARY | PLAIN_S2S, "rouge1")),
-    "summary-coverage": ("summarizer", change(SUMMARY | COVERED, SUMMARY, "repeated_3")),
-    "summary-beam": ("summarizer", change(SUMMARY | BEAM, SUMMARY, "rouge1")),
-}
+    "summary-pointer": (
+        "summarizer", change(SUMMARY, SUMMARY | {"what": "sequence to sequence"}, "rouge1"),
+    ),
+    "summary-coverage": ("summarizer", change(COVERED, SUMMARY, "repeated_3")),
+    "summary-beam": ("summarizer", change(SUMMARY | {"search": "beam"}, SUMMARY, "rouge1")),
+}  # fmt: skip
 
 
 def fact(name: str, folder: Path | None = None) -> str:
-    """The number of a fact, as it is printed.
-
-    Raises
-    ------
-    KeyError
-        There is no such fact.
-    """
+    """The number of a fact, as it is printed."""
     file, read = FACTS[name]
     return read(read_results(file, folder))
 
 
 class Number(SphinxRole):
-    """A role that becomes a number.
-
-    Parameters
-    ----------
-    find : callable
-        What the number is, from its name and the root of the repository.
-    """
-
-    def __init__(self, find: Callable[[str, Path], str]) -> None:
-        self.find = find
+    """A role that becomes a number."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """The number, or a warning."""
         try:
-            shown = self.find(self.text, Path(self.env.srcdir))
+            shown = fact(self.text, Path(self.env.srcdir) / "book" / "results")
         except (KeyError, ValueError, FileNotFoundError) as error:
             problem = f"No {self.name} {self.text}: {error}"
             message = self.inliner.reporter.warning(problem, line=self.lineno)
@@ -223,4 +205,4 @@ class Number(SphinxRole):
 
 def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
-    app.add_role("fact", Number(lambda name, root: fact(name, root / "book" / "results")))
+    app.add_role("fact", Number())

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -24,6 +23,7 @@ AROUND = re.compile(
 )
 BODY = re.compile(r"<body>(?P<body>.*)</body>\s*<script>(?P<script>.*)</script>\s*</html>", re.S)
 MAP = re.compile(r'<div class="folium-map" id="(?P<id>\w+)"\s*>\s*</div>')
+SOURCES = re.compile(r'<script src="([^"]+)"')
 ALT = re.compile(r'\bdata-alt="([^"]*)"')
 DATA = re.compile(r"(?P<call>\w+_add\()(?P<data>\{.{4000,}\})(?=\);)")
 # folium names these libraries on every page; maps of `pgt.maps` use none of them.
@@ -31,52 +31,47 @@ UNUSED = re.compile(r"jquery|bootstrap|awesome|moment")
 TEXT = "This map is drawn by a script, when it comes into sight."
 
 
+def unpacked(frame: re.Match[str], seen: set[str]) -> str:
+    """A map's frame as a figure; ``seen`` are the names of the data that the page has already."""
+    page = html.unescape(frame["page"])
+    parts, place = BODY.search(page), MAP.search(page)
+    if parts is None or place is None:
+        return frame[0]
+    needs = [one for one in SOURCES.findall(page) if not UNUSED.search(one)]
+    unknown = [one for one in needs if "/leaflet@" not in one and "timeline" not in one]
+    if unknown or re.search(r"\$\(|\bmoment\(", parts["script"]):
+        problem = f"A map needs {unknown or 'jQuery or moment'}, which the book does not have"
+        raise ExtensionError(f"{problem}: book/_ext/leaflet.py")
+    alt = ALT.search(parts["body"])
+    label = alt[1] if alt else "Map"
+    shared = ""
+
+    def once(call: re.Match[str]) -> str:
+        """Large data has a place of its own in the page."""
+        nonlocal shared
+        name = "map-data-" + hashlib.sha256(call["data"].encode()).hexdigest()[:10]
+        if name not in seen:
+            seen.add(name)
+            shared += f'<script type="application/json" id="{name}">{call["data"]}</script>'
+        return f'{call["call"]}JSON.parse(document.getElementById("{name}").textContent)'
+
+    script = DATA.sub(once, parts["script"].strip())
+    timeline = " data-timeline" if any("timeline" in one for one in needs) else ""
+    drawn = (
+        f'<div class="folium-map" id="{place["id"]}" role="group" aria-label="{label}">'
+        f"<p>{label}</p><p>{TEXT}</p></div>"
+    )
+    return (
+        f'<figure class="folium-figure">{MAP.sub(drawn, parts["body"].strip())}{shared}'
+        f'<script type="text/x-map"{timeline}>{script}</script></figure>'
+    )
+
+
 def unpack(output: str, seen: set[str]) -> str:
-    """The HTML of a cell's output with the frames of maps unpacked.
-
-    ``seen`` holds the names of the data that the page has already, and grows.
-    """
-
-    def unpacked(frame: re.Match[str]) -> str:
-        page = html.unescape(frame["page"])
-        parts, place = BODY.search(page), MAP.search(page)
-        if parts is None or place is None:
-            return frame[0]
-        script = parts["script"].strip()
-        sources = re.findall(r'<script src="([^"]+)"', page)
-        needs = [one for one in sources if not UNUSED.search(one)]
-        unknown = [one for one in needs if "/leaflet@" not in one and "timeline" not in one]
-        if unknown or re.search(r"\$\(|\bmoment\(", script):
-            raise ExtensionError(f"A map needs {unknown or 'jQuery or moment'}, which the book "
-                                 "does not have: book/_ext/leaflet.py")  # fmt: skip
-        alt = ALT.search(parts["body"])
-        label = alt[1] if alt else "Map"
-        shared: list[str] = []
-
-        def once(call: re.Match[str]) -> str:
-            """Large data has a place of its own in the page."""
-            name = "map-data-" + hashlib.sha256(call["data"].encode()).hexdigest()[:10]
-            if name not in seen:
-                seen.add(name)
-                shared.append(
-                    f'<script type="application/json" id="{name}">{call["data"]}</script>'
-                )
-            return f'{call["call"]}JSON.parse(document.getElementById("{name}").textContent)'
-
-        script = DATA.sub(once, script)
-        timeline = " data-timeline" if any("timeline" in one for one in needs) else ""
-        body = MAP.sub(
-            f'<div class="folium-map" id="{place["id"]}" role="group" aria-label="{label}">'
-            f"<p>{label}</p><p>{TEXT}</p></div>", parts["body"].strip(),
-        )  # fmt: skip
-        return (
-            f'<figure class="folium-figure">{body}{"".join(shared)}'
-            f'<script type="text/x-map"{timeline}>{script}</script></figure>'
-        )
-
+    """The HTML of a cell's output with the frames of maps unpacked."""
     if "folium-map" not in output:
         return output
-    result = FRAME.sub(unpacked, output)
+    result = FRAME.sub(lambda frame: unpacked(frame, seen), output)
     opened = AROUND.match(result)
     if opened and "<iframe" not in result:
         depth = opened[0].count("<div")
@@ -93,24 +88,8 @@ def unpack_all(app: Sphinx, doctree: nodes.document, _name: str) -> None:
         text = node.astext()
         if (result := unpack(text, seen)) != text:
             node.replace_self(nodes.raw("", result, format="html"))
-            doctree["has_maps"] = "yes"
 
 
-def add_files(
-    app: Sphinx,
-    _page: str,
-    _template: str,
-    _context: dict[str, Any],
-    doctree: nodes.document | None,
-) -> None:
-    """Only a page with a map loads what draws maps."""
-    if doctree is not None and doctree.get("has_maps"):
-        app.add_css_file("maps.css", priority=900)
-        app.add_js_file("maps.js", loading_method="defer")
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.connect("doctree-resolved", unpack_all, priority=900)
-    app.connect("html-page-context", add_files)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -37,8 +37,6 @@ KERNEL = {
 GPU = {"10_training", "25_scale"}  # chapters for which Colab is asked for a GPU
 # What a cell may carry: tags and prompts for the book, the form view for Colab.
 CELL_METADATA = {"cellView", "mystnb", "tags"}
-# jupytext's own notes on blank lines.
-SPACING = {"lines_to_next_cell", "lines_to_end_of_cell_marker"}
 FOLDED = {"hide-input", "hide-cell"}  # folded in the book, and so everywhere else
 
 PLACEHOLDER = re.compile(
@@ -51,22 +49,11 @@ ELSEWHERE = "<p><em>This figure is interactive: run the cell to see it, or open 
 
 
 def cells(script: str) -> Any:
-    """The notebook of a chapter's script, its placeholders as they are and without outputs.
-
-    Raises
-    ------
-    ValueError
-        When a cell carries metadata that neither the book nor Colab reads.
-    """
+    """The notebook of a chapter's script, its placeholders as they are and without outputs."""
     notebook = jupytext.reads(script, fmt="py:percent")
     notebook.metadata = dict(KERNEL)
     for number, cell in enumerate(notebook.cells):
-        cell.metadata = {key: value for key, value in cell.metadata.items() if key not in SPACING}
-        if unknown := set(cell.metadata) - CELL_METADATA:
-            raise ValueError(
-                f"Cell {number} has the metadata {', '.join(sorted(unknown))}; "
-                f"use only {', '.join(sorted(CELL_METADATA))}."
-            )
+        cell.metadata = {name: cell.metadata[name] for name in CELL_METADATA & set(cell.metadata)}
         if cell.cell_type == "code" and FOLDED & set(cell.metadata.get("tags", ())):
             cell.metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
         cell.id = f"{number:03d}-{hashlib.sha256(cell.source.encode()).hexdigest()[:8]}"
@@ -74,13 +61,7 @@ def cells(script: str) -> Any:
 
 
 def placeholders(script: str) -> list[tuple[str, str]]:
-    """The names and formats of a script's numbers, each once.
-
-    Examples
-    --------
-    >>> placeholders("# %% [markdown]\\n# Of {{ n }} visits {{ share[0]:.1f }} % return.\\n")
-    [('n', ''), ('share[0]', '.1f')]
-    """
+    """The names and formats of a script's numbers, each once."""
     found = [
         (match["name"], match["spec"] or "")
         for cell in jupytext.reads(script, fmt="py:percent").cells
@@ -91,25 +72,7 @@ def placeholders(script: str) -> list[tuple[str, str]]:
 
 
 def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any = None) -> str:
-    """The notebook (JSON text) of a chapter's script.
-
-    Parameters
-    ----------
-    script : str
-        Text of a percent-format script: ``# %%`` starts a code cell, ``# %% [markdown]`` a
-        Markdown cell, and ``# %% tags=["hide-cell"]`` gives a cell its metadata.
-    numbers : mapping, optional
-        What stands in the place of each placeholder, by ``"name:format"``; without, they stay.
-    outputs : list, optional
-        For each code cell its outputs, as `stored` leaves them.
-
-    Examples
-    --------
-    >>> '"1 + 1"' in render("# %%\\n1 + 1\\n")
-    True
-    >>> "78 % return" in render("# %% [markdown]\\n# {{ x:.0f }} % return", {"x:.0f": "78"})
-    True
-    """
+    """The notebook (JSON text) of a script, with its numbers by ``"name:format"`` and outputs."""
     notebook = cells(script)
     if numbers:
         notebook.metadata["numbers"] = dict(sorted(numbers.items()))
@@ -125,11 +88,7 @@ def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any =
 
 
 def stored(outputs: list[Any]) -> list[Any]:
-    """Outputs as a committed notebook keeps them: small, and the same after every run.
-
-    Of a picture the PNG alone, with few colours; of a map no name drawn by lot; of a figure that
-    is a small program a hint where to see it.
-    """
+    """Outputs as a committed notebook keeps them: small, and the same after every run."""
     kept = []
     for output in outputs:
         output = nbformat.from_dict(output)
@@ -192,24 +151,18 @@ def committed(script: Path) -> tuple[dict[str, str], list[Any]] | None:
         return None
     text = script.read_text(encoding="utf-8")
     there = nbformat.read(path, as_version=4)
-    sources = [c.source for c in there.cells if c.cell_type == "code"]
+    code = [cell for cell in there.cells if cell.cell_type == "code"]
     numbers = dict(there.metadata.get("numbers", {}))
     wanted = {f"{name}:{spec}" for name, spec in placeholders(text)}
-    code = [c for c in there.cells if c.cell_type == "code"]
-    same = sources == [c.source for c in cells(text).cells if c.cell_type == "code"]
-    if not same or set(numbers) != wanted or all(c.execution_count is None for c in code):
+    sources = [cell.source for cell in cells(text).cells if cell.cell_type == "code"]
+    same = sources == [cell.source for cell in code] and set(numbers) == wanted
+    if not same or all(cell.execution_count is None for cell in code):
         return None
-    return numbers, [c.outputs for c in code]
+    return numbers, [cell.outputs for cell in code]
 
 
 def whole(script: Path, numbers: Mapping[str, str], outputs: list[Any]) -> bytes:
-    """The bytes of a chapter's notebook.
-
-    Raises
-    ------
-    ValueError
-        When they are too many.
-    """
+    """The bytes of a chapter's notebook."""
     notebook = nbformat.reads(render(script.read_text("utf-8"), numbers, outputs), as_version=4)
     if script.stem in GPU:
         notebook.metadata |= {"accelerator": "GPU", "colab": {"gpuType": "T4"}}
@@ -227,15 +180,37 @@ def outdated(book: Path = BOOK) -> list[str]:
     found = []
     for script in chapters(book):
         notebook = script.with_suffix(".ipynb")
-        kept = committed(script)
         if not notebook.exists():
             found.append(f"{notebook.name} is missing.")
-        elif kept is None or notebook.read_bytes() != whole(script, *kept):
+        elif (kept := committed(script)) is None or notebook.read_bytes() != whole(script, *kept):
             found.append(f"{notebook.name} differs from what {script.name} renders to.")
-    for notebook in sorted(book.glob("*.ipynb")):
-        if not notebook.with_suffix(".py").exists():
-            found.append(f"{notebook.name} has no script beside it.")
     return found
+
+
+def refresh(everything: bool) -> int:
+    """Execute the chapters whose code has changed, or all, and write the notebooks."""
+    import execute
+
+    kept = {script: committed(script) for script in chapters()}
+    todo = [script for script, there in kept.items() if everything or there is None]
+    for script in todo:
+        if kept[script] is None:
+            bare = render(script.read_text(encoding="utf-8"))
+            script.with_suffix(".ipynb").write_text(bare, encoding="utf-8")
+    if todo and (status := execute.execute([s.with_suffix(".ipynb") for s in todo])):
+        return status
+    for script in todo:
+        done = execute.executed(script.with_suffix(".ipynb"))
+        outputs = [stored(c.outputs) for c in done.cells if c.cell_type == "code"]
+        outputs = fitting(outputs, LARGEST_NOTEBOOK - 3 * len(script.read_bytes()))
+        kept[script] = execute.reports([script.with_suffix(".ipynb")])[script.stem].numbers, outputs
+    for script, there in kept.items():  # of the others, words of the text may have changed
+        assert there is not None
+        notebook, data = script.with_suffix(".ipynb"), whole(script, *there)
+        if notebook.read_bytes() != data:
+            notebook.write_bytes(data)
+            print(f"wrote {notebook.relative_to(ROOT)}")
+    return 0
 
 
 def main() -> int:
@@ -245,37 +220,10 @@ def main() -> int:
     parser.add_argument("--refresh", action="store_true", help="take everything from the last run")
     options = parser.parse_args()
     if not options.check:
-        import execute
-
-        todo = [s for s in chapters() if options.refresh or committed(s) is None]
-        for script in todo:
-            bare = render(script.read_text(encoding="utf-8"))
-            notebook = script.with_suffix(".ipynb")
-            if not notebook.exists() or committed(script) is None:
-                notebook.write_text(bare, encoding="utf-8")
-        if todo and (status := execute.execute([s.with_suffix(".ipynb") for s in todo])):
-            return status
-        for script in todo:
-            done = execute.executed(script.with_suffix(".ipynb"))
-            outputs = [stored(c.outputs) for c in done.cells if c.cell_type == "code"]
-            outputs = fitting(outputs, LARGEST_NOTEBOOK - 3 * len(script.read_bytes()))
-            numbers = execute.reports([script.with_suffix(".ipynb")])[script.stem].numbers
-            _write(script, whole(script, numbers, outputs))
-        for script in set(chapters()) - set(todo):  # words of the text may have changed
-            kept = committed(script)
-            assert kept is not None
-            _write(script, whole(script, *kept))
-    problems = outdated()
-    for problem in problems:
+        return refresh(options.refresh)
+    for problem in (problems := outdated()):
         print(f"{problem} Run `make notebooks`, and edit the .py, not the .ipynb.", file=sys.stderr)
-    return 1 if problems else 0
-
-
-def _write(script: Path, data: bytes) -> None:
-    notebook = script.with_suffix(".ipynb")
-    if not notebook.exists() or notebook.read_bytes() != data:
-        notebook.write_bytes(data)
-        print(f"wrote {notebook.relative_to(ROOT)}")
+    return int(bool(problems))
 
 
 if __name__ == "__main__":

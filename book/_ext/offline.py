@@ -26,43 +26,22 @@ VENDOR: dict[str, tuple[str, ...]] = {
     "mathjax/input/tex/extensions": ("mathjax/es5/input/tex/extensions",),
     "mathjax/output/chtml/fonts/woff-v2": ("mathjax/es5/output/chtml/fonts/woff-v2",),
 }
-
-EXTERNAL = r"(?P<url>(?:https?:)?//[^\"'\s>]+)"
-STYLE = re.compile(rf"<link\b[^>]*\bhref=[\"']{EXTERNAL}[\"'][^>]*>\n?", re.I)
-SRCDOC = re.compile(r"\bsrcdoc=(?P<quote>[\"'])(?P<page>.*?)(?P=quote)", re.S | re.I)
+# What a browser fetches by itself; a link that a reader may click (``<a href>``) is not among it.
 FETCHING = re.compile(
-    r"<(?:script|img|iframe|source|audio|video|embed|object|track|input)\b"
-    rf"[^>]*?\b(?:src|srcset|data|poster)=[\"']{EXTERNAL}",
+    r"(?:<(?:script|img|iframe|source|audio|video|embed|object|track|input)\b"
+    r"[^>]*?\b(?:src|srcset|data|poster)=[\"']|(?:url\(\s*|@import\s+)[\"']?|"
+    r"<link\b(?![^>]*\brel=[\"'](?:canonical|author|license|search|next|prev|alternate))"
+    r"[^>]*\bhref=[\"'])(?P<url>(?:https?:)?//[^\"'\s>]+)",
     re.I,
 )
-CSS_URL = re.compile(rf"(?:url\(\s*|@import\s+)[\"']?{EXTERNAL}", re.I)
-# These links name an address without fetching it.
-NAMING = re.compile(
-    r"\brel=[\"'](?:canonical|author|license|search|next|prev|alternate)[\"']", re.I
-)
+SRCDOC = re.compile(r"\bsrcdoc=(?P<quote>[\"'])(?P<page>.*?)(?P=quote)", re.S | re.I)
 
 
 def external(page: str) -> list[str]:
-    """Return the addresses elsewhere that opening the HTML or CSS text `page` would fetch.
-
-    Links that a reader may click (``<a href>``) are not among them.
-    """
-    found = [m["url"] for m in FETCHING.finditer(page)]
-    found += [m["url"] for m in STYLE.finditer(page) if not NAMING.search(m[0])]
-    found += [m["url"] for m in CSS_URL.finditer(page)]
-    for match in SRCDOC.finditer(page):
-        found += external(html.unescape(match["page"]))
-    return found
-
-
-def audit(output: Path) -> list[str]:
-    """Return one line for each address elsewhere that a page or style sheet under `output` needs."""
-    return [
-        f"{path.relative_to(output).as_posix()} fetches {url}"
-        for path in sorted(output.rglob("*"))
-        if path.suffix in {".html", ".css", ".svg"}
-        for url in external(path.read_text(encoding="utf-8"))
-    ]
+    """Return the addresses elsewhere that opening the HTML or CSS text `page` would fetch."""
+    inner = (external(html.unescape(frame["page"])) for frame in SRCDOC.finditer(page))
+    own = [found["url"] for found in FETCHING.finditer(page)]
+    return own + [url for urls in inner for url in urls]
 
 
 def copy_vendor(output: Path) -> None:
@@ -86,7 +65,13 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     output = Path(app.outdir)
     copy_vendor(output)
-    if problems := audit(output):
+    problems = [
+        f"{path.relative_to(output).as_posix()} fetches {url}"
+        for path in sorted(output.rglob("*"))
+        if path.suffix in {".html", ".css", ".svg"}
+        for url in external(path.read_text(encoding="utf-8"))
+    ]
+    if problems:
         raise ExtensionError("The book must work offline, but:\n  " + "\n  ".join(problems))
 
 

@@ -1,18 +1,35 @@
-"""Sphinx extension: what is made from the book's own data, since Sphinx has no tool for it.
+"""Sphinx extension: what is made from the book's own data goes where a page says ``<div id="…"></div>``.
 
-A page says with ``<div id="…"></div>`` where it goes.
+Sphinx has no tool for these. autosummary would import every module to list them.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 from contents import contents
 from front_chart import chart
-from hero import fragment
 from results_tables import experiments, speeds
 from sphinx.application import Sphinx
+from toc import REPOSITORY
+from wherenext.front_game import fragment
+
+
+def modules(root: Path) -> str:
+    """The modules of the package, each with the first line of its docstring and a link to its source."""
+    lines = []
+    for path in sorted((root / "pgt").glob("[!_]*.py")):
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        first = escape(" ".join(said.split("\n\n")[0].replace("`", "").split()))
+        lines.append(
+            f'<li id="pgt.{path.stem}"><a href="{REPOSITORY}pgt/{path.name}"><code>pgt.{path.stem}'
+            f"</code></a> · {first}</li>"
+        )
+    return f"<ul>{''.join(lines)}</ul>"
+
 
 # The id of a place -> what writes it, from the repository and the pages that can be linked.
 PLACES: dict[str, Callable[[Path, set[str]], str]] = {
@@ -20,6 +37,7 @@ PLACES: dict[str, Callable[[Path, set[str]], str]] = {
     "experiments": experiments,
     "front-chart": lambda root, _: chart(root / "book" / "results"),
     "front-game": lambda *_: fragment(),
+    "modules-of-package": lambda root, _: modules(root),
     "speed": lambda root, _: speeds(root),
 }
 

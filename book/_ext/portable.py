@@ -1,7 +1,6 @@
 r"""Sphinx extension: plain Markdown that reads well in Colab, where MyST shows as raw text.
 
-Directives and roles such as ``{note}``, ``{cite}`` and ``{eq}`` mean nothing to Colab and GitHub.
-Chapters use plain Markdown instead, and the book build recognises some habits:
+Chapters use plain Markdown, and the book build recognises some habits:
 
 * A block quote that starts with a bold word and a full stop (``> **Pitfall.** …``) becomes a box
   with the classes ``callout`` and ``callout-pitfall``.
@@ -13,11 +12,9 @@ Chapters use plain Markdown instead, and the book build recognises some habits:
 * A link to a page of the built book that is no notebook (``…/where-next/book/errata.html``), which
   is how Colab finds it, leads to the page beside it.
 * Links between chapters name notebooks. MyST turns those in the text into links to pages; those in
-  what a cell printed are turned here. A figure's links name pages of the built book, which a
-  notebook can open anywhere; they, too, lead to the page beside it.
+  what a cell printed, and a figure's links to the built book, are turned here.
 
-Code cells stay as they are: there, a citation's braces would be those of an f-string, and other
-code would not be found among the executed chapters.
+Code cells stay as they are: other code would not be found among the executed chapters.
 """
 
 from __future__ import annotations
@@ -61,18 +58,7 @@ def addresses(bibliography: Path) -> dict[str, str]:
 
 
 def enrich(text: str, keys: dict[str, str]) -> str:
-    """Return Markdown with links to known papers as citations, and equations as references.
-
-    Examples
-    --------
-    >>> enrich("[A (2015)](https://doi.org/10.1/A)", {"https://doi.org/10.1/a": "a2015"})
-    '{cite:t}`a2015`'
-    >>> enrich("Equations (7.1) and (8.2), not `equation (7.1)`.", {})
-    'Equations {eq}`7.1` and {eq}`8.2`, not `equation (7.1)`.'
-    >>> enrich("[Errata](https://where-next-book.github.io/where-next/book/errata.html)", {})
-    '[Errata](errata.md)'
-    """
-    text = OWN_PAGE.sub(r"](\1.md)", text)
+    """Return Markdown with links to known papers as citations, and equations as references."""
 
     def cite(match: re.Match[str]) -> str:
         url = match[1]
@@ -82,14 +68,13 @@ def enrich(text: str, keys: dict[str, str]) -> str:
     def refer(match: re.Match[str]) -> str:
         return match[0] if match["code"] else NUMBER.sub(r"{eq}`\1`", match[0])
 
-    return EQUATIONS.sub(refer, LINK.sub(cite, text))
+    return EQUATIONS.sub(refer, LINK.sub(cite, OWN_PAGE.sub(r"](\1.md)", text)))
 
 
 def enrich_source(app: Sphinx, docname: str, source: list[str]) -> None:
     """Enrich a page, or the Markdown cells of a notebook, before it is parsed."""
-    keys: dict[str, str] = {}
-    for name in app.config.bibtex_bibfiles:
-        keys |= addresses(Path(app.srcdir) / name)
+    (bibliography,) = app.config.bibtex_bibfiles
+    keys = addresses(Path(app.srcdir) / bibliography)
     if not str(app.env.doc2path(docname)).endswith(".ipynb"):
         source[0] = enrich(source[0], keys)
         return

@@ -22,13 +22,6 @@ def parts(root: Path = ROOT) -> dict[str, list[str]]:
 
 
 def chapter(page: str) -> int | None:
-    """The number of a chapter, which its file has in its name, or None.
-
-    Examples
-    --------
-    >>> chapter("book/07_pointer")
-    7
-    >>> chapter("book/glossary")
-    """
+    """The number of a chapter, which its file has in its name, or None."""
     found = re.match(r"(\d\d)_", page.rpartition("/")[2])
     return int(found[1]) if found else None

@@ -47,14 +47,7 @@ Row = dict[str, Any]
 
 
 def given_away(windows: Windows, days: int) -> Row:
-    """What the span of windows tells of the gap to their targets.
-
-    Parameters
-    ----------
-    windows : Windows
-    days : int
-        Of history.
-    """
+    """What the span of windows tells of the gap to their targets."""
     spans, gaps = [], []
     for batch in windows.batches(512):
         spans.append(batch.days_ago.max(1).values.numpy())

@@ -15,10 +15,8 @@ import pandas as pd
 from lab.context_matching import ContextMatch, repeat_rate
 from lab.entropy import (
     accuracy_between,
-    chain_truth,
     entropy_rate,
     max_predictability,
-    sample_chain,
     shannon_entropy,
 )
 from pgt.history import HistoryWindows
@@ -37,8 +35,6 @@ LIKE: dict[str, ContextMatch] = {
     "the same, 100 visits": ContextMatch(place=True, minutes=60, day=True, memory=100),
 }
 MOST_ALIKE = "place, 1 h, day, before"
-LENGTHS = (50, 100, 200, 400)
-CHAIN_LENGTHS = (50, 100, 200, 400, 1000, 3000)
 Row = dict[str, Any]
 
 
@@ -100,7 +96,7 @@ def bounds(sequence: np.ndarray) -> Row:
 
 
 def entropies(windows: HistoryWindows) -> Iterator[Row]:
-    """The bound of every person, averaged over the test windows; and from fewer visits."""
+    """The bound of every person, averaged over the test windows."""
     people = dict(sequences(windows))
     users, places = windows.users, int(windows.features[0].max()) - 1
     for kind in next(iter(people.values())):
@@ -111,55 +107,6 @@ def entropies(windows: HistoryWindows) -> Iterator[Row]:
         yield {"table": "entropy", "group": kind} | percent(
             row, "value", "low", "high", "unordered", "uniform", "frequent", "repeats", "everyone"
         )
-    long = [own["visits"] for own in people.values() if len(own["visits"]) >= max(LENGTHS)]
-    for length in LENGTHS if len(long) >= FEWEST else ():
-        # Only people with enough visits, so that it is always the same people.
-        row = pd.DataFrame([bounds(visits[:length]) for visits in long]).mean().to_dict()
-        yield {"table": "length", "people": len(long)} | percent(
-            row, "value", "unordered", "uniform", "frequent", "repeats"
-        )
-
-
-def chains() -> dict[str, np.ndarray]:
-    """Chains of known truth: two coins, and somebody with 30 places and a habit after each."""
-    rng = np.random.default_rng(0)
-    often = 1 / np.arange(1, 31)
-    habit = np.eye(30)[rng.choice(30, 30, p=often / often.sum())]
-    return {
-        "fair coin": np.full((2, 2), 0.5),
-        "unfair coin": np.tile([0.8, 0.2], (2, 1)),
-        "habits": 0.35 * habit + 0.65 * np.tile(often / often.sum(), (30, 1)),
-    }
-
-
-def biases(repeats: int = 10) -> Iterator[Row]:
-    """The estimates for chains of known truth, from shorter and longer samples."""
-    for name, transitions in chains().items():
-        entropy, best = chain_truth(transitions)
-        for length in CHAIN_LENGTHS:
-            some = [sample_chain(transitions, length, i) for i in range(repeats)]
-            table = pd.DataFrame([bounds(one) for one in some])
-            # The wrong logarithm: entropy in nats, taken for bits.
-            nats = [max_predictability(e * np.log(2), int(n))
-                    for e, n in zip(table.entropy, table.states, strict=True)]  # fmt: skip
-            row = table.mean().to_dict() | {
-                "low": table.value.min(), "high": table.value.max(), "n": repeats,
-                "nats": float(np.mean(nats)), "best": best, "true_entropy": entropy,
-                "true_bound": max_predictability(entropy, len(transitions)),
-            }  # fmt: skip
-            yield {"table": "bias", "data": "chain", "group": name} | percent(
-                row,
-                "value",
-                "low",
-                "high",
-                "unordered",
-                "uniform",
-                "frequent",
-                "repeats",
-                "nats",
-                "best",
-                "true_bound",
-            )
 
 
 def alike(windows: HistoryWindows, hits: dict[str, np.ndarray]) -> Iterator[Row]:

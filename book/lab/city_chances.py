@@ -18,40 +18,7 @@ from pgt.errors import DataError
 
 
 def choice_probabilities(city: City) -> pd.DataFrame:
-    """The chances that the simulator gave each visit's place before it was chosen.
-
-    Parameters
-    ----------
-    city : City
-        As simulated; its people live again from its own seed.
-
-    Returns
-    -------
-    DataFrame
-        One row a visit, in the order of ``city.visits``. For somebody who knows when the choice is
-        made, and everything about the person: ``best`` (chance of the likeliest place), ``hit``
-        (whether it was chosen), ``agreement`` (sum of p²), ``entropy`` (bits), ``chosen`` (chance
-        of what was chosen), ``new`` (chance of a place never visited before). For somebody who
-        knows everything but when the next visit will be: ``hit_unaware`` (whether the likeliest
-        place was chosen; NaN at the first visit). The latter does without what the length of a stay
-        tells, so the best possible accuracy of "where next?" lies between the means of
-        ``hit_unaware`` and of ``best``.
-
-    Raises
-    ------
-    DataError
-        When other visits come out: the city is not of this simulator.
-
-    Examples
-    --------
-    >>> import dataclasses, wherenext.city
-    >>> town = wherenext.city.load()
-    >>> visits = town.visits.query("user_id <= 3")
-    >>> few = dataclasses.replace(town, people=town.people[:3], visits=visits)
-    >>> table = choice_probabilities(few)
-    >>> bool((table.agreement <= table.best + 1e-9).all()), len(table) == len(visits)
-    (True, True)
-    """
+    """The chances that the simulator gave each visit's place before it was chosen."""
     names = Behaviour.__dataclass_fields__
     behaviour = Behaviour(**{name: city.truth[name] for name in names})
     town = Town(city.places)

@@ -20,56 +20,17 @@ from pgt.windows import FEATURES
 
 @dataclass(frozen=True)
 class ContextMatch:
-    """What two situations of one person must share.
+    """What two situations of one person must share."""
 
-    Attributes
-    ----------
-    place : bool
-        The place where the person is.
-    minutes : int
-        The end of the visit there lies at most so far apart by time of day.
-    day : bool
-        Both on a weekday, or both at a weekend.
-    before : bool
-        The place visited before it.
-    memory : int
-        Only situations so many visits back; 0 = the whole past.
-    """
-
-    place: bool = False
+    place: bool = False  # the place where the person is
     minutes: int = MINUTES_OF_DAY
-    day: bool = False
-    before: bool = False
-    memory: int = 0
+    day: bool = False  # both on a weekday, or both at a weekend
+    before: bool = False  # the place visited before it
+    memory: int = 0  # only situations so many visits back; 0 = the whole past
 
 
 def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame:
-    """Of every window, how past situations like its own went on.
-
-    Parameters
-    ----------
-    windows : HistoryWindows
-        Of `pgt.history.with_history` with a memory: the past of each window is the
-        person's whole one.
-    likeness : ContextMatch
-
-    Returns
-    -------
-    DataFrame
-        One row a window: ``n`` (past situations like the present one), ``pairs`` (the share of
-        pairs of two different ones of them that led to the same place; an estimate of the sum of
-        p² without bias, as long as habits do not change; NaN for fewer than two), and ``now`` (the
-        share that led to where the person goes now; NaN for none).
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows, pgt.history
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> windows = pgt.history.with_history(data, memory=1).test
-    >>> table = repeat_rate(windows, ContextMatch(place=True, minutes=60))
-    >>> bool(table.pairs.mean() > repeat_rate(windows, ContextMatch()).pairs.mean())
-    True
-    """
+    """Of every window, how past situations like its own went on."""
     features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
     place, minute = features["location"], features["end_minute"]
     weekend = features["weekday"] > 5

@@ -20,29 +20,6 @@ def adaptive_scores(probs: ArrayLike, u: ArrayLike | None = None) -> np.ndarray:
 
     Source: Romano, Sesia and Candès 2020, https://arxiv.org/abs/2006.02544 (adaptive prediction
     sets, APS).
-
-    Parameters
-    ----------
-    probs : array-like
-        (N, A), summing to one; 0 is no answer. Of equally likely ones, the first comes first.
-    u : array-like, optional
-        (N,) drawn evenly from 0 to 1: this part of an answer's own probability is left out. Then
-        sets cover what they promise and no more, and just as often for sure and for unsure
-        windows if the probabilities are right; but the same question may get another set tomorrow.
-        Without it, the score of an answer that is nearly certain is nearly one: the surest
-        windows are the ones that may be left with an empty set.
-
-    Returns
-    -------
-    ndarray
-        (N, A), inf for what is no answer.
-
-    Examples
-    --------
-    >>> adaptive_scores([[0.25, 0.75, 0.0]]).tolist()
-    [[1.0, 0.75, inf]]
-    >>> adaptive_scores([[0.25, 0.75, 0.0]], u=[0.5]).tolist()
-    [[0.875, 0.375, inf]]
     """
     p = np.asarray(probs, dtype=float)
     order = np.argsort(-p, axis=1, kind="stable")
@@ -66,25 +43,6 @@ def thresholds_by_group(
 
     What is promised then holds in each group; the others together are one group more. Source: Vovk,
     Gammerman and Shafer 2005, https://doi.org/10.1007/b106715 (Mondrian conformal prediction).
-
-    Parameters
-    ----------
-    scores, groups : array-like
-        (N,) of the calibration windows.
-    of : array-like
-        (M,) groups for which thresholds are wanted; ones never seen are among the others.
-    enough : int
-        Windows.
-
-    Returns
-    -------
-    ndarray
-        (M,).
-
-    Examples
-    --------
-    >>> thresholds_by_group([1, 2, 3, 9], list("aaab"), list("abc"), alpha=0.5, enough=3).tolist()
-    [2.0, 9.0, 9.0]
     """
     table = pd.Series(np.asarray(scores, dtype=float))
     name = pd.Series(np.asarray(groups))
@@ -97,47 +55,13 @@ def thresholds_by_group(
 
 
 def members(scores: ArrayLike, limit: ArrayLike) -> np.ndarray:
-    """The sets.
-
-    Parameters
-    ----------
-    scores : array-like
-        (N, A).
-    limit : array-like
-        One threshold, or (N,).
-
-    Returns
-    -------
-    ndarray
-        (N, A) of bool. What is no answer (inf) is in no set, not even where the threshold is inf.
-
-    Examples
-    --------
-    >>> members([[0.2, 0.9, np.inf]], 0.5).tolist()
-    [[True, False, False]]
-    """
+    """The sets."""
     table = np.asarray(scores, dtype=float)
     return (table <= np.reshape(np.asarray(limit, dtype=float), (-1, 1))) & np.isfinite(table)
 
 
 def shuffled_coverage(scores: ArrayLike, alpha: float, n_splits: int = 50, seed: int = 0) -> float:
-    """The coverage if windows were exchangeable: any half calibrates, the other is covered.
-
-    Parameters
-    ----------
-    scores : array-like
-        (N,) of targets, calibration and test windows together.
-
-    Returns
-    -------
-    float
-        Mean over splits, 0 to 1.
-
-    Examples
-    --------
-    >>> abs(shuffled_coverage(np.arange(2000.0), 0.1) - 0.9) < 0.01
-    True
-    """
+    """The coverage if windows were exchangeable: any half calibrates, the other is covered."""
     table, rng = np.asarray(scores, dtype=float), np.random.default_rng(seed)
     half, found = len(table) // 2, []
     for _ in range(n_splits):
@@ -149,34 +73,7 @@ def shuffled_coverage(scores: ArrayLike, alpha: float, n_splits: int = 50, seed:
 
 
 def by_person(covered: ArrayLike, users: ArrayLike) -> dict[str, float]:
-    """How coverage is spread over people, and how much of that is luck.
-
-    Parameters
-    ----------
-    covered : array-like
-        (N,) yes or no.
-    users : array-like
-        (N,) whose; only people with 20 windows or more count.
-
-    Returns
-    -------
-    dict
-        ``people``; ``sd``, the standard deviation of their coverages; ``sd_luck``, what it would
-        be if every window were covered with one and the same probability, on its own; ``sd_true``,
-        what is left of the variance without that; ``q10`` to ``q90``, quantiles over people.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than 20 such people: quantiles would be single people.
-
-    Examples
-    --------
-    >>> users = np.repeat(np.arange(40), 100)
-    >>> found = by_person(users % 2, users)  # half of the people always, the others never
-    >>> round(found["sd"], 2), round(found["sd_luck"], 2), found["q10"], found["q90"]
-    (0.51, 0.05, 0.0, 1.0)
-    """
+    """How coverage is spread over people, and how much of that is luck."""
     own = grid.means_of_people(np.asarray(covered, dtype=float), np.asarray(users))
     share = float(np.average(own["mean"], weights=own["size"]))
     sd = float(own["mean"].std())

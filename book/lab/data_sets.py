@@ -23,6 +23,7 @@ from pgt.windows import Dataset, prepare
 GEOLIFE_WINDOWS = "PGT_GEOLIFE_WINDOWS"  # folder with train.csv, valid.csv and test.csv
 GEOLIFE = "PGT_GEOLIFE"  # a table of GeoLife visits
 NEW_YORK = "PGT_NEW_YORK"  # folder with train.csv, valid.csv and test.csv: Foursquare, New York
+CITIES = "PGT_CITIES"  # folder with hanover.csv (of phones) and phoenix.csv (check-ins)
 
 COLUMNS = ("user_id", "location_id", "start_day", "start_min", "weekday")
 # The numbers that such a folder can hold: days of a person from 0, minutes of the day, Monday 0.
@@ -94,26 +95,10 @@ def sampled(visits: pd.DataFrame, people: int, share: float = 0.7, seed: int = 0
 
 @dataclass(frozen=True)
 class Data:
-    """A data set that experiments run on.
+    """A data set that experiments run on."""
 
-    Attributes
-    ----------
-    name : str
-        For the rows.
-    load : callable
-        Gives the visits.
-    protocol : {"published", "exact"}
-    needs : str
-        Environment variable that points to the data, if they are not part of the package.
-    preset : str
-        Shape and training of every PGT on it, of `pgt.config.PRESETS`; on
-        GeoLife those that the design documents name.
-    anchor : {"target_day", "last_visit"}, optional
-        The day that a window's history goes back from, if it is not the protocol's own.
-    """
-
-    name: str
-    load: Callable[[], pd.DataFrame]
+    name: str  # for the rows
+    load: Callable[[], pd.DataFrame]  # gives the visits
     protocol: Protocol
     needs: str = ""
     preset: str = "default"
@@ -146,6 +131,10 @@ def _new_york() -> pd.DataFrame:
     return read_windows_folder(from_environment(NEW_YORK))
 
 
+def _city(name: str, zone: str) -> Callable[[], pd.DataFrame]:
+    return lambda: read_visits(from_environment(CITIES) / f"{name}.csv", timezone=zone)
+
+
 _DATA: dict[str, Data] = {
     "city": Data("city", lambda: city.load().visits, "exact", preset="city"),
     "geolife_published": Data(
@@ -162,6 +151,8 @@ _DATA: dict[str, Data] = {
     "city_large_long_test": Data("large city, long test", _long_test, "exact", preset="city"),
     "checkins": Data("check-ins", _checkins, "exact", preset="city"),
     "new_york": Data("new york", _new_york, "published", NEW_YORK),
+    "hanover": Data("hanover", _city("hanover", "America/New_York"), "exact", CITIES),
+    "phoenix": Data("phoenix", _city("phoenix", "America/Phoenix"), "exact", CITIES),
 }  # fmt: skip
 # The same visits in the other kind of windows: those of the literature go back from the target's
 # day, and so tell when the next visit is.
@@ -185,11 +176,5 @@ def data_fingerprint(key: str) -> str:
 
 
 def anchored(key: str, anchor: Anchor) -> str:
-    """The entry of `DATA` with the visits of another one, and windows that go back from ``anchor``.
-
-    Examples
-    --------
-    >>> anchored("city", "target_day"), anchored("new_york", "target_day")
-    ('city_target_day', 'new_york')
-    """
+    """The entry with the visits of another one, and windows that go back from ``anchor``."""
     return key if DATA[key].config.goes_back_from == anchor else f"{key}_{anchor}"

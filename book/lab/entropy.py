@@ -25,7 +25,6 @@ argument of Cover and Hart 1967, doi 10.1109/TIT.1967.1053964.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -41,11 +40,6 @@ def match_lengths(sequence: ArrayLike) -> np.ndarray:
 
     "Before" ends at the position itself: the earlier occurrence lies wholly in the past. Where all
     that is left of the sequence has occurred, the stretch is one longer than what is left.
-
-    Examples
-    --------
-    >>> match_lengths(list("abcabd")).tolist()
-    [1, 1, 1, 3, 2, 1]
     """
     text = _as_text(sequence)
     n = len(text)
@@ -61,28 +55,7 @@ def match_lengths(sequence: ArrayLike) -> np.ndarray:
 
 
 def entropy_rate(sequence: ArrayLike) -> float:
-    """Lempel-Ziv estimate of the entropy rate, in bits a symbol.
-
-    Parameters
-    ----------
-    sequence : array-like
-        (n,) symbols in their order, n at least 2.
-
-    Returns
-    -------
-    float
-        n · log2(n) / sum of `match_lengths`. Consistent for a stationary process, but slowly: at
-        a few hundred symbols it can be off by half a bit.
-
-    Examples
-    --------
-    >>> always = [0] * 1000
-    >>> entropy_rate(always) < 0.05
-    True
-    >>> coin = np.random.default_rng(0).integers(0, 2, 5000)
-    >>> round(entropy_rate(coin), 1)
-    1.0
-    """
+    """Lempel-Ziv estimate of the entropy rate, in bits a symbol."""
     lengths = match_lengths(sequence)
     n = len(lengths)
     if n < 2:
@@ -91,24 +64,12 @@ def entropy_rate(sequence: ArrayLike) -> float:
 
 
 def shannon_entropy(sequence: ArrayLike) -> float:
-    """Entropy of how often each symbol occurs, whatever the order, in bits.
-
-    Examples
-    --------
-    >>> shannon_entropy(list("aabb"))
-    1.0
-    """
+    """Entropy of how often each symbol occurs, whatever the order, in bits."""
     return entropy_of(np.unique(np.asarray(sequence), return_counts=True)[1])
 
 
 def entropy_of(weights: ArrayLike) -> float:
-    """Entropy of a distribution given by weights that need not add up to one, in bits.
-
-    Examples
-    --------
-    >>> entropy_of([2, 1, 1])
-    1.5
-    """
+    """Entropy of a distribution given by weights that need not add up to one, in bits."""
     return float(stats.entropy(weights, base=2))
 
 
@@ -117,25 +78,6 @@ def max_predictability(entropy: float, n_states: int) -> float:
 
     The root of entropy = H(x) + (1 - x) · log2(n_states - 1): the most surprise that is compatible
     with being right in a share x of the cases is that of errors spread evenly.
-
-    Parameters
-    ----------
-    entropy : float
-        In *bits*; in nats the bound comes out far too high.
-    n_states : int
-        How many different symbols there can be; the more, the higher the bound.
-
-    Returns
-    -------
-    float
-        Between 1 / n_states (entropy at or above its maximum) and 1 (no entropy).
-
-    Examples
-    --------
-    >>> round(max_predictability(0.7219, 2), 3)  # a coin that shows heads four times in five
-    0.8
-    >>> max_predictability(0.0, 10), max_predictability(9.0, 4)
-    (1.0, 0.25)
     """
     if n_states < 1 or not entropy >= 0:
         raise DataError(f"entropy={entropy} and n_states={n_states} must be >= 0 and >= 1.")
@@ -150,109 +92,11 @@ def max_predictability(entropy: float, n_states: int) -> float:
     return float(brentq(surplus, 1 / n_states, 1.0))
 
 
-def stationary(transitions: np.ndarray) -> np.ndarray:
-    """(N,) the share of time that a chain with (N, N) ``transitions`` spends in each state.
-
-    Examples
-    --------
-    >>> stationary(np.array([[0.5, 0.5], [1.0, 0.0]])).round(3).tolist()
-    [0.667, 0.333]
-    """
-    n = len(transitions)
-    equations = np.vstack([transitions.T - np.eye(n), np.ones(n)])
-    return np.linalg.lstsq(equations, np.r_[np.zeros(n), 1.0], rcond=None)[0]
-
-
-def chain_truth(transitions: np.ndarray) -> tuple[float, float]:
-    """Of a Markov chain: its true entropy rate in bits, and the accuracy of the best predictor.
-
-    Examples
-    --------
-    >>> chain_truth(np.array([[0.5, 0.5], [0.5, 0.5]]))
-    (1.0, 0.5)
-    """
-    share = stationary(transitions)
-    entropy = sum(s * entropy_of(row) for s, row in zip(share, transitions, strict=True))
-    return float(entropy), float(share @ transitions.max(1))
-
-
-def sample_chain(transitions: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
-    """(n,) states of a Markov chain, the first one drawn from `stationary`.
-
-    Examples
-    --------
-    >>> sample_chain(np.array([[0.0, 1.0], [1.0, 0.0]]), 4).tolist() in ([0, 1, 0, 1], [1, 0, 1, 0])
-    True
-    """
-    rng = np.random.default_rng(seed)
-    steps = np.cumsum(transitions, axis=1)
-    steps[:, -1] = 1.0  # rounding must not leave a gap at the end
-    out = np.zeros(n, dtype=np.int64)
-    share = stationary(transitions).clip(0)
-    out[0] = rng.choice(len(transitions), p=share / share.sum())
-    for i, u in enumerate(rng.random(n - 1), start=1):
-        out[i] = np.searchsorted(steps[out[i - 1]], u, side="right")
-    return out
-
-
 def accuracy_between(agreement: float) -> tuple[float, float]:
-    """The least and the greatest accuracy that the best guess can have, given an agreement.
-
-    Parameters
-    ----------
-    agreement : float
-        From 0 to 1: how often two cases of one situation lead to the same outcome. A mean over
-        situations may be passed: the upper end holds for it as well, because the square root of
-        a mean is not less than the mean of square roots.
-
-    Examples
-    --------
-    >>> accuracy_between(0.25)
-    (0.25, 0.5)
-    """
+    """The least and the greatest accuracy that the best guess can have, given an agreement."""
     if not 0 <= agreement <= 1:
         raise DataError(f"agreement={agreement} is not between 0 and 1; pass a share.")
     return agreement, math.sqrt(agreement)
-
-
-def hits_at(ranks: pd.DataFrame, k: ArrayLike) -> np.ndarray:
-    """(W,) how much of a hit each window is when a model may name its ``k`` best places.
-
-    Parameters
-    ----------
-    ranks : DataFrame
-        With ``better`` and ``tied``, as of `pgt.metrics.evaluate`; ties count as in
-        `pgt.metrics.gains`.
-    k : int or array-like
-        The number of guesses, or (W,) one number for each window.
-
-    Examples
-    --------
-    >>> ranks = pd.DataFrame({"better": [0, 1, 0], "tied": [1, 1, 2]})
-    >>> hits_at(ranks, 1).tolist(), hits_at(ranks, [1, 2, 2]).tolist()
-    ([1.0, 0.0, 0.5], [1.0, 1.0, 1.0])
-    """
-    better, tied = ranks.better.to_numpy(), ranks.tied.to_numpy()
-    gain = np.clip((np.asarray(k) - better) / np.maximum(tied, 1), 0.0, 1.0)
-    return gain * (tied > 0)
-
-
-def oracle(tables: Sequence[pd.DataFrame]) -> np.ndarray:
-    """(W,) whether any of several models is right with its first guess.
-
-    Somebody who always knew which model to trust would do so well; nobody knows. Where models tie,
-    the largest share of a hit counts, so that no luck is added.
-
-    Examples
-    --------
-    >>> one = pd.DataFrame({"better": [0, 1], "tied": [1, 1]})
-    >>> other = pd.DataFrame({"better": [3, 0], "tied": [1, 2]})
-    >>> oracle([one, other]).tolist()
-    [1.0, 0.5]
-    """
-    if not tables or len({len(table) for table in tables}) > 1:
-        raise DataError("An oracle needs tables of ranks of the same windows; pass at least one.")
-    return np.max([hits_at(table, 1) for table in tables], axis=0)
 
 
 def _as_text(sequence: ArrayLike) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -11,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from wherenext.results import read_results
 
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.experiments import EXPERIMENTS
-from lab.provenance import unchanged
 from lab.reports import about_data, environment, write_results
-from pgt.files import write_text
 
 
 def execute(name: str, folder: Path, workers: int = 2) -> Path:
@@ -26,7 +22,6 @@ def execute(name: str, folder: Path, workers: int = 2) -> Path:
     jobs = EXPERIMENTS[name].jobs
     for key in EXPERIMENTS[name].runs:
         data_sets.data_fingerprint(key)  # says at once which data are missing
-    keep_held(name, folder)
     began = time.perf_counter()
     with ExitStack() as stack:
         # With no workers the runs are made one after the other, in this process.
@@ -34,49 +29,6 @@ def execute(name: str, folder: Path, workers: int = 2) -> Path:
         for label in each(runs.make, jobs):
             print(f"{time.perf_counter() - began:7.0f} s  {label}", flush=True)
     return write(name, folder)
-
-
-def keep_held(name: str, folder: Path) -> list[str]:
-    """Keep the runs that a results file holds: of these windows, by this code, on such a machine.
-
-    Tuned runs are left out, since the file does not say which settings they had.
-
-    Returns
-    -------
-    list of str
-        The keys of those that were not kept before.
-    """
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        return []
-    results = read_results(name, folder)
-    header, several = results.header, isinstance(results.header["data"], list)
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    if not unchanged(header["code"]["files"]):
-        return []
-    held = []
-    for key, run in EXPERIMENTS[name].jobs:
-        kept = runs.kept(key, run)
-        notes = header["runs"].get(f"{key}/{run.key}" if several else run.key)
-        if kept.exists() or notes is None or run.variant == "tuned":
-            continue
-        source = json.loads(json.dumps(about_data(key)))
-        known = source in (header["data"] if several else [header["data"]])
-        if not (known and environment().items() <= header.items()):
-            continue
-        about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
-        (ranks,) = results.ranks(**{k: v for k, v in about.items() if v is not None})
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        ranks.rename(columns={"user_id": "user"})[runs.RANKS].to_parquet(
-            kept.with_suffix(".parquet"), index=False
-        )
-        mine = [row for row in rows if about.items() <= row.items()]
-        notes = dict(notes)
-        seconds = notes.pop("seconds")
-        write_text(kept, json.dumps({"rows": mine, "notes": notes, "seconds": seconds,
-                                     "files": header["code"]["files"]}))  # fmt: skip
-        held.append(run.key)
-    return held
 
 
 def write(name: str, folder: Path) -> Path:

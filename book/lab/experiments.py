@@ -3,8 +3,7 @@
 An experiment writes ``book/results/NAME.json`` (how it was made, and one flat row per model, seed,
 split and group) and ``NAME.ranks.parquet`` (where each test window's target was ranked, by person,
 without places or times), from which intervals are computed. Finished runs are kept, so an
-interrupted experiment goes on where it stopped; and a run that the file holds already is taken
-from it, so an experiment that gets more runs makes those alone (`lab.executing`).
+interrupted experiment goes on where it stopped (`lab.executing`).
 """
 
 from __future__ import annotations
@@ -31,18 +30,10 @@ LONG_TEST_SEEDS = MORE_SEEDS[:7]
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run on which data.
+    """What is run on which data."""
 
-    Attributes
-    ----------
-    runs : dict of str to tuple of Run
-        By entry of `lab.data_sets.DATA`.
-    question : str
-        What it is for, in one line.
-    """
-
-    question: str
-    runs: dict[str, tuple[Run, ...]]
+    question: str  # what it is for, in one line
+    runs: dict[str, tuple[Run, ...]]  # by entry of `lab.data_sets.DATA`
 
     @property
     def jobs(self) -> list[tuple[str, Run]]:
@@ -161,7 +152,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         {
             "new_york_last_visit": (
                 *RULES,
-                Run("predictor"),
                 *_seeded([*_RIVALS, *_WEEK]),
                 *_seeded([("on_accuracy", name, "unknown") for name in ON_ACCURACY], FEW_SEEDS),
             ),

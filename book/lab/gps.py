@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab import hong_gps
+from lab import gps_protocol
 from lab.data_sets import from_environment
 from lab.reports import Report, Row
 from pgt import gps
@@ -120,11 +120,11 @@ def measured(fixes: pd.DataFrame) -> Iterator[Row]:
     tally = Tally()
     for user, own in gps.clean_fixes(fixes)[0].groupby("user_id"):
         tally.look(user, own.reset_index(drop=True))
-    tracks = hong_gps.staypoints_and_triplegs(fixes)
+    tracks = gps_protocol.staypoints_and_triplegs(fixes)
     yield from tally.rows()
     for zone in ZONES:
         for order in ORDERS:
-            journey = hong_gps.tracks_to_visits(tracks, timezone=zone, haversine_order=order)
+            journey = gps_protocol.tracks_to_visits(tracks, timezone=zone, haversine_order=order)
             about = {"table": "steps", "timezone": zone, "haversine_order": order}
             for step in journey.counts.itertuples():
                 people = None if pd.isna(step.people) else int(step.people)
@@ -133,7 +133,7 @@ def measured(fixes: pd.DataFrame) -> Iterator[Row]:
                 yield from _of_places(journey, order)
 
 
-def _of_places(journey: hong_gps.GpsResult, order: HaversineOrder) -> Iterator[Row]:
+def _of_places(journey: gps_protocol.GpsResult, order: HaversineOrder) -> Iterator[Row]:
     """Locations by person, and how many there are with another eps."""
     long_enough = journey.people.user_id[~journey.people["left"].str.startswith("tracked")]
     stays = journey.staypoints[journey.staypoints.user_id.isin(long_enough)]

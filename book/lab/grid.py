@@ -21,20 +21,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
-    """(N, 2) the column and row of each position in a grid of squares.
-
-    Parameters
-    ----------
-    lon, lat : Series
-        (N,) degrees.
-    size_km : float
-        Length of a square's sides, kilometres.
-
-    Examples
-    --------
-    >>> cells(pd.Series([0.0, 0.05]), pd.Series([0.0, 0.0]), 2.0).tolist()
-    [[0, 0], [2, 0]]
-    """
+    """(N, 2) the column and row of each position in a grid of squares."""
     if lat.empty:
         raise DataError("There are no positions to put on a grid; give visits with lon and lat.")
     # One width for all rows of the grid: a city is small beside the Earth.
@@ -45,43 +32,14 @@ def cells(lon: pd.Series, lat: pd.Series, size_km: float) -> np.ndarray:
 
 
 def enough_people(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
-    """Whether a mean over these rows tells of nobody.
-
-    Parameters
-    ----------
-    users : sequence
-        (N,) whose each row is.
-
-    Returns
-    -------
-    bool
-        Five people or more, twenty rows or more, and nobody with more than half of them.
-
-    Examples
-    --------
-    >>> enough_people([1, 2, 3, 4, 5] * 4)
-    True
-    >>> enough_people([1, 2, 3, 4, 5] * 3), enough_people([1, 2, 3, 4] + [5] * 16)
-    (False, False)
-    """
+    """Whether a mean over these rows tells of nobody."""
     own = pd.Series(np.asarray(users)).value_counts()
     n = int(own.sum())
     return len(own) >= PEOPLE and n >= WINDOWS and int(own.max()) <= LARGEST * n
 
 
 def means_of_people(values: np.ndarray, users: np.ndarray) -> pd.DataFrame:
-    """Each person's ``mean`` and ``size``, of those with enough rows that quantiles hide people.
-
-    Parameters
-    ----------
-    values, users : ndarray
-        (N,) what is averaged, and whose it is.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than 20 people with 20 rows: quantiles would be single people.
-    """
+    """Each person's ``mean`` and ``size``, of those with enough rows that quantiles hide people."""
     own = pd.Series(values, dtype=float).groupby(users).agg(["mean", "size"])
     own = own[own["size"] >= WINDOWS]
     if len(own) < MANY:
@@ -92,26 +50,12 @@ def means_of_people(values: np.ndarray, users: np.ndarray) -> pd.DataFrame:
 
 
 def quantiles(means: pd.Series) -> dict[str, float]:
-    """Quantiles over people, as ``q10``, ``q25`` … ``q90``.
-
-    Examples
-    --------
-    >>> quantiles(pd.Series(range(101)))["q25"]
-    25.0
-    """
+    """Quantiles over people, as ``q10``, ``q25`` … ``q90``."""
     return {f"q{round(100 * q)}": float(means.quantile(q)) for q in QUANTILES}
 
 
 def safe(cell: pd.Series, users: Sequence[object] | np.ndarray) -> set[object]:
-    """The cells that may be shown, those with `enough_people` behind them.
-
-    Examples
-    --------
-    >>> where = pd.Series(["busy"] * 20 + ["home"] * 20)
-    >>> who = [k % 5 for k in range(20)] + [1, 2, 3, 4] + [0] * 16
-    >>> safe(where, who)
-    {'busy'}
-    """
+    """The cells that may be shown, those with `enough_people` behind them."""
     table = pd.DataFrame({"cell": cell.to_numpy(), "user": np.asarray(users)})
     return {name for name, part in table.groupby("cell").user if enough_people(part)}
 
@@ -123,29 +67,7 @@ def aggregated(
     origin: tuple[int, int] | None = None,
     each: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Means over the cells that may be shown.
-
-    Parameters
-    ----------
-    table : DataFrame
-        ``user_id``, ``lon``, ``lat`` (degrees) and the columns to be averaged.
-    means : sequence of str
-        Their names.
-    size_km : float
-        Side of a cell, kilometres.
-    origin : (int, int), optional
-        Column and row of the cell at 0, 0, if not the busiest that may be shown.
-    each : sequence of str
-        Columns whose values stand in several rows: a visit is in many windows. A cell must have
-        enough of each kind too, every value counted once.
-
-    Returns
-    -------
-    DataFrame
-        One row a cell, from the busiest on: ``x_km`` and ``y_km`` (east and north of the origin,
-        multiples of ``size_km``), ``people``, ``n`` (rows, rounded to tens) and the means.
-        ``attrs["origin"]`` is the origin, for another table on the same grid.
-    """
+    """Means over the cells that may be shown."""
     column, row = cells(table.lon, table.lat, size_km).T
     cell = pd.Series(list(zip(column.tolist(), row.tolist(), strict=True)), index=table.index)
     shown = safe(cell, table.user_id.to_numpy())

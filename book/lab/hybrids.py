@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lab.hong import Prediction
+from lab.lstm_mhsa import Prediction
 from pgt.batch import Batch
 from pgt.config import ModelConfig
 from pgt.model import PlaceModel, PointerGeneratorTransformer
@@ -24,19 +24,7 @@ from pgt.summarizer import AdditiveAttention, Decoder, Encoder, ReduceState, mix
 
 @dataclass(frozen=True)
 class OriginalConfig:
-    """What shapes an `Original`.
-
-    Parameters
-    ----------
-    n_locations : int
-        V, its words.
-    embedding, hidden : int
-        E and H.
-    decoder : bool
-        Whether an LSTM step stands between the encoder and the answer.
-    max_len : int
-        The most visits it reads; of longer windows the most recent ones.
-    """
+    """What shapes an `Original`."""
 
     n_locations: int
     embedding: int = 64
@@ -58,15 +46,6 @@ class Original(PlaceModel):
     """Reads places as a text, and writes the next place as a summary of one word.
 
     It sees places in order and nothing else: no person, no time, no duration.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> data = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact")
-    >>> model = Original(OriginalConfig(data.vocabulary.n_locations))
-    >>> total = model(data.test.batch([0, 1])).log_probs.exp().sum(1)
-    >>> bool(torch.allclose(total, torch.ones(2), atol=1e-5))
-    True
     """
 
     def __init__(self, config: OriginalConfig) -> None:
@@ -110,12 +89,6 @@ class WithDecoder(PointerGeneratorTransformer):
 
     The encoded last visit starts an LSTM, whose input is a learned "begin"; it attends to all
     visits and makes the vector that asks the pointer, the generator and the gate.
-
-    Examples
-    --------
-    >>> config = ModelConfig(n_locations=100, n_users=10)
-    >>> WithDecoder(config).n_parameters() > PointerGeneratorTransformer(config).n_parameters()
-    True
     """
 
     def __init__(self, config: ModelConfig) -> None:

@@ -4,9 +4,8 @@
 
 writes ``book/results/imbalance.json``, for the claims about the data with which the improvements
 document begins. The rows with ``table`` "lengths" tell of the windows of a split; "uneven" how
-often the known locations occur in the training split, counted in three ways (see `COUNTED`), and
-"rank" the same by rank, most frequent first; "top" compares the three ways for the location that
-training windows show most often.
+often the known locations occur in the training split, counted in three ways (see `COUNTED`);
+"top" compares the three ways for the location that training windows show most often.
 """
 
 from __future__ import annotations
@@ -25,28 +24,10 @@ from pgt.windows import Dataset, Windows
 DATA_SETS = ("city", "geolife_exact")
 # A visit stands in as many windows as there are targets within a week of it.
 COUNTED = ("in windows", "visits", "targets")
-RANKS = (1, 2, 3, 5, 8, 13, 20, 32, 50, 80, 130, 200, 320, 500, 800, 1000, 1300)
 
 
 def counts(train: Windows) -> dict[str, np.ndarray]:
-    """How often each known location occurs in training, by what is counted.
-
-    Parameters
-    ----------
-    train : Windows
-
-    Returns
-    -------
-    dict of str to ndarray
-        Of each way to count (`COUNTED`), (n_known,) numbers in the order of the vocabulary.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> train = pgt.windows.prepare(wherenext.city.load().visits, protocol="exact").train
-    >>> bool(counts(train)["targets"].sum() == len(train))
-    True
-    """
+    """How often each known location occurs in training, by what is counted."""
     known = slice(2, 2 + train.vocabulary.n_known)
     size = train.vocabulary.n_locations
     visited = np.bincount(train.features[0].numpy()[1:], minlength=size)
@@ -75,9 +56,6 @@ def uneven(train: Windows) -> Iterator[dict[str, Any]]:
             "never": int((count == 0).sum()),
             "top_tenth": float(100 * ordered[: len(count) // 10].sum() / count.sum()),
         }  # fmt: skip
-        for rank in RANKS:
-            if rank <= len(ordered):
-                yield {"table": "rank", "of": of, "rank": rank, "count": int(ordered[rank - 1])}
     most = int(found["in windows"].argmax())
     yield {"table": "top"} | {of: int(count[most]) for of, count in found.items()}
 

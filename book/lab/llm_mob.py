@@ -51,26 +51,7 @@ Row = dict[str, Any]
 
 
 def their_ranks(answers: pd.DataFrame, windows: Windows) -> tuple[pd.DataFrame, float]:
-    """Ranks as of `pgt.metrics.evaluate`, one a window in our order.
-
-    Parameters
-    ----------
-    answers : DataFrame
-        ``user_id``, ``order`` (of the window among the person's), ``ground_truth``, ``prediction``
-        (place ids with blanks between them, the likeliest first).
-    windows : Windows
-
-    Returns
-    -------
-    ranks : DataFrame
-    same_target : float
-        The share of windows whose target is the same place here and there.
-
-    Raises
-    ------
-    ValueError
-        A window of ours has no answer, or several.
-    """
+    """Ranks as of `pgt.metrics.evaluate`, one a window in our order."""
     ours = pd.DataFrame({"user_id": windows.users})
     ours["order"] = ours.groupby("user_id").cumcount()
     table = ours.merge(answers, "left", ["user_id", "order"], validate="1:1")

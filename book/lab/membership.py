@@ -30,10 +30,9 @@ from lab import data_sets, models, nobody
 from lab.newcomers import folds
 from lab.reports import Report
 from lab.runs import SEEDS
-from pgt.contextual import TRAINING
+from pgt.contextual import TRAINING, new_network
 from pgt.metrics import ends, resampled_means
 from pgt.model import PointerGeneratorTransformer, evaluating
-from pgt.predictor import new_network
 from pgt.train import fit
 from pgt.windows import Dataset
 
@@ -76,15 +75,7 @@ MODELS: dict[str, Callable[[Dataset, int, int], Any]] = {
 
 
 def betrayed(likelihoods: np.ndarray, half: np.ndarray) -> np.ndarray:
-    """(W,) by how much the model that has seen a window finds it likelier than the other.
-
-    Parameters
-    ----------
-    likelihoods : ndarray
-        (2, W) of the model of either half.
-    half : ndarray
-        (W,) 0 or 1, in which half the window's person is.
-    """
+    """(W,) by how much the model that has seen a window finds it likelier than the other."""
     rows = np.arange(len(half))
     more: np.ndarray = likelihoods[half, rows] - likelihoods[1 - half, rows]
     return more

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 import torch
@@ -13,14 +12,12 @@ from wherenext import pointer_variants
 from lab import data_sets
 from lab.data_sets import DATA
 from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
-from pgt import contextual, metrics
+from pgt import metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
-from pgt.files import folder
 from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
 from pgt.model import Loss, PlaceModel, PointerGeneratorTransformer, cross_entropy
-from pgt.predictor import NextLocation
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
@@ -59,16 +56,23 @@ def untrained(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     return NETWORKS[run.model](key, run)
 
 
-def trained(key: str, run: Run) -> tuple[metrics.Predictor, dict[str, Any]]:
-    """Make and train a run's model.
-
-    Returns
-    -------
-    predictor
-    notes : dict
-        What the results file keeps of the training.
-    """
-    return MAKERS[run.model](key, run)
+def trained(key: str, run: Run) -> Trained:
+    """Make and train a run's model; what it is, and notes on it."""
+    data = windows_of(key, run)
+    if run.model in baselines() or run.model == "kernel_memory":
+        rule = fit_baseline(run.model.removesuffix("_memory"), data.train, data.valid)
+        grid = ContextKernel.GRID if isinstance(rule, ContextKernel) else ()
+        return rule, {name: getattr(rule, name) for name in grid}
+    # "on_accuracy": the network that the variant names, as when it is "full", stopped on Acc@1.
+    full = replace(run, model=run.variant, variant="full") if run.model == "on_accuracy" else run
+    network, training = untrained(key, full)
+    if full is not run:
+        training = replace(training, monitor="acc@1")
+    loss: Loss = cross_entropy
+    if run.model == "improved":
+        loss = IMPROVEMENTS[run.variant].loss(data.train)
+    history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
+    return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
 
 
 def _pgt(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
@@ -78,7 +82,7 @@ def _pgt(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     torch.manual_seed(run.seed)
     if run.variant == "default":
         return build_pgt(Settings(), data_sets.dataset(key).vocabulary, run.seed)
-    config, training = _preset(key, run)
+    config, training = preset(key, data_sets.dataset(key).vocabulary, run.seed, run.target_time)
     return PointerGeneratorTransformer(ablate(config, run.variant)), training
 
 
@@ -99,14 +103,9 @@ def _contextual(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
 def _improved(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     assert run.seed is not None
     torch.manual_seed(run.seed)
-    config, training = _preset(key, run)
+    config, training = preset(key, data_sets.dataset(key).vocabulary, run.seed, run.target_time)
     model = improved(config, data_sets.dataset(key).train, run.variant)
     return model, replace(training, **IMPROVEMENTS[run.variant].training)
-
-
-def _preset(key: str, run: Run) -> tuple[ModelConfig, TrainConfig]:
-    assert run.seed is not None
-    return preset(key, data_sets.dataset(key).vocabulary, run.seed, run.target_time)
 
 
 def preset(
@@ -119,47 +118,6 @@ def preset(
     return config, replace(chosen.training, seed=seed)
 
 
-def _trained_pgt(key: str, run: Run) -> Trained:
-    return _learned(*_pgt(key, run), data_sets.dataset(key))
-
-
-def _trained_rival(key: str, run: Run) -> Trained:
-    return _learned(*_rival(key, run), data_sets.dataset(key))
-
-
-def _trained_contextual(key: str, run: Run) -> Trained:
-    return _learned(*_contextual(key, run), _with_history(key, run))
-
-
-def _trained_improved(key: str, run: Run) -> Trained:
-    data = _augmented(key, run)
-    return _learned(*_improved(key, run), data, IMPROVEMENTS[run.variant].loss(data.train))
-
-
-def _trained_on_accuracy(key: str, run: Run) -> Trained:
-    """The network that the variant names, as when it is "full", but stopped on the accuracy."""
-    full = replace(run, model=run.variant, variant="full")
-    network, training = NETWORKS[full.model](key, full)
-    return _learned(network, replace(training, monitor="acc@1"), data_sets.dataset(key))
-
-
-def _learned(network: PlaceModel, training: TrainConfig, data: Dataset, loss: Loss = cross_entropy
-             ) -> Trained:  # fmt: skip
-    history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
-    return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
-
-
-def _fitted(key: str, run: Run) -> Trained:
-    return _noted(
-        fit_baseline(run.model, data_sets.dataset(key).train, data_sets.dataset(key).valid)
-    )
-
-
-def _fitted_with_memory(key: str, run: Run) -> Trained:
-    data = _with_memory(key, run)
-    return _noted(fit_baseline("kernel", data.train, data.valid))
-
-
 def _with_memory(key: str, run: Run) -> Dataset:
     return with_history(data_sets.dataset(key), int(run.variant.removeprefix("memory_")))
 
@@ -168,41 +126,15 @@ def _with_history(key: str, run: Run) -> Dataset:
     return pointer_variants.windows(data_sets.dataset(key), pointer_variants.VARIANTS[run.variant])
 
 
-def _shipped(key: str, run: Run) -> Trained:
-    """The predictor as it comes, its experts weighed by what these people did in training."""
-    data, path = _remembered(key, run), folder("checkpoints") / "nobody.safetensors"
-    model = NextLocation.load(path).experts["next_place"].weighed(data.train)
-    weights = [round(weight, 3) for weight in model.weights.tolist()]
-    return model, {"file": sha256(path.read_bytes()).hexdigest()[:12], "weights": weights}
-
-
-def _remembered(key: str, run: Run) -> Dataset:
-    return with_history(data_sets.dataset(key), contextual.MEMORY, contextual.OLDER)
-
-
 def _augmented(key: str, run: Run) -> Dataset:
     data = data_sets.dataset(key)
     return replace(data, train=IMPROVEMENTS[run.variant].windows(data.train))
 
 
-def _noted(baseline: metrics.Predictor) -> Trained:
-    if isinstance(baseline, ContextKernel):
-        return baseline, {name: getattr(baseline, name) for name in ContextKernel.GRID}
-    return baseline, {}
-
-
-# The windows of models that need others than the data set's; how each model is made, and how it is
-# made and trained.
+# The windows of models that need others than the data set's; how each network is made.
 WINDOWS: dict[str, Callable[[str, Run], Dataset]] = {
     "kernel_memory": _with_memory, "contextual": _with_history, "improved": _augmented,
-    "predictor": _remembered,
 }  # fmt: skip
 NETWORKS: dict[str, Callable[[str, Run], tuple[PlaceModel, TrainConfig]]] = {
     "pgt": _pgt, "lstm": _rival, "mhsa": _rival, "contextual": _contextual, "improved": _improved,
-}  # fmt: skip
-MAKERS: dict[str, Callable[[str, Run], Trained]] = {
-    "pgt": _trained_pgt, "lstm": _trained_rival, "mhsa": _trained_rival,
-    "contextual": _trained_contextual, "improved": _trained_improved,
-    "kernel_memory": _fitted_with_memory, "predictor": _shipped,
-    "on_accuracy": _trained_on_accuracy, **dict.fromkeys(baselines(), _fitted),
 }  # fmt: skip

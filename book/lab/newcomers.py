@@ -84,15 +84,7 @@ def questions(visits: pd.DataFrame, vocabulary: Vocabulary) -> Windows:
 
 
 def without(visits: pd.DataFrame, new: np.ndarray) -> Dataset:
-    """Train and valid are those of the other people, test is every question to the new ones.
-
-    Parameters
-    ----------
-    visits : DataFrame
-        With ``split``.
-    new : ndarray
-        (N,) which visits are new people's.
-    """
+    """Train and valid are those of the other people, test is every question to the new ones."""
     as_split = visits.split.where(~new, "test")
     kept = visits.assign(split=as_split)[new | (visits.split != "test")]
     vocabulary = Vocabulary.build(kept, "exact")

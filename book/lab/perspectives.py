@@ -70,15 +70,7 @@ def explored(data: Dataset) -> np.ndarray:
 
 
 def by_person(values: np.ndarray, users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(S, P, M) means of each person, and the (P,) people.
-
-    Parameters
-    ----------
-    values : ndarray
-        (S, W, M) of seeds, windows and measures.
-    users : ndarray
-        (W,) whose window it is.
-    """
+    """(S, P, M) means of each person, and the (P,) people."""
     person, names = pd.factorize(users)
     sums = np.zeros((len(names), *values.shape[::2]))  # (P, S, M)
     np.add.at(sums, person, values.swapaxes(0, 1))

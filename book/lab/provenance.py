@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -28,14 +28,7 @@ CHUNK = 1024  # windows that are looked at together
 
 
 def fingerprint(data: Dataset) -> str:
-    """A short hash of what a model sees of every window, and of a sample with a memory.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> len(fingerprint(pgt.windows.prepare(wherenext.city.load().visits)))
-    12
-    """
+    """A short hash of what a model sees of every window, and of a sample with a memory."""
     digest = hashlib.sha256()
     for part in (data.train, data.valid, data.test):
         for array in _seen(part, np.arange(len(part))):
@@ -56,25 +49,10 @@ def _seen(windows: Windows, index: np.ndarray) -> Iterator[bytes]:
 
 
 def imported() -> dict[str, str]:
-    """The files of our packages that are imported now, each with a short hash.
-
-    Examples
-    --------
-    >>> "lab/provenance.py" in imported()
-    True
-    """
+    """The files of our packages that are imported now, each with a short hash."""
     files = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
     paths = {Path(file).resolve() for file in files if file}
     return {name: hash_of(path) for name, path in sorted(_named(paths))}
-
-
-def unchanged(files: Mapping[str, str]) -> bool:
-    """Whether files that made a result are still those that they were."""
-    return all(
-        (path := ROOTS[name.partition("/")[0]] / name.partition("/")[2]).is_file()
-        and hash_of(path) == was
-        for name, was in files.items()
-    )
 
 
 @cache

@@ -14,47 +14,8 @@ from pgt.metrics import ends, resampled_means
 from pgt.windows import Windows
 
 
-def ratios(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """Mean weight of the visits that show a feature over that of the others in the same windows.
-
-    ``same_before`` and ``same_hour`` as in `factors`, ``recent`` (the last fifth of the visits) and
-    ``top_place`` (the place most visited); windows where all or none of the visits show it do not
-    count. Nothing is held: features that come together share the credit.
-    """
-    length = visits.groupby("window").age.transform("max")
-    most = visits.groupby("window")["count"].transform("max")
-    shown = {
-        "same_before": visits.same_before,
-        "same_hour": visits["apart"] <= CLOSE,
-        "recent": visits.age <= np.ceil(length / 5),
-        "top_place": visits["count"] == most,
-    }
-    found = {}
-    for name, has in shown.items():
-        means = visits.groupby([visits.window, has.to_numpy()])[weight].mean().unstack()
-        both = means.reindex(columns=[True, False]).dropna().sum()
-        found[name] = float(both[True] / both[False]) if both[False] else float("nan")
-    return found
-
-
 def window_groups(windows: Windows, visits: pd.DataFrame, zone: str | None = None) -> pd.DataFrame:
-    """What kind of question each window is; every column is a way to group the windows.
-
-    Parameters
-    ----------
-    windows : Windows
-    visits : DataFrame
-        Of `visit_weights`.
-    zone : str, optional
-        Where hours and weekdays are read, if not where the visits say.
-
-    Returns
-    -------
-    DataFrame
-        (W rows) ``target`` (kind of place), ``rank`` (of the target's place by count), ``match``
-        (what speaks for the target), ``length``, ``unique``, ``hour``, ``day``, ``gap``: categories
-        in order.
-    """
+    """What kind of question each window is; every column is a way to group the windows."""
     places = windows.features[0].numpy()[1:]
     seen = visits.assign(place=places[visits.row], target=windows.targets[visits.window])
     seen["hit"] = seen.place == seen.target
@@ -109,27 +70,7 @@ def bins(values: object, edges: list[float], unit: str) -> pd.Categorical:
 def paired_accuracy(
     one: np.ndarray, others: Sequence[np.ndarray], users: np.ndarray, mask: np.ndarray
 ) -> dict[str, float] | None:
-    """How one predictor does against the runs of another on a group of windows.
-
-    Parameters
-    ----------
-    one : ndarray
-        (W,) hits, 0 to 1 (a tie is a fraction).
-    others : sequence of ndarray
-        (W,) hits of each seed.
-    users : ndarray
-        (W,) whose window it is.
-    mask : ndarray
-        (W,) the group.
-
-    Returns
-    -------
-    dict or None
-        None for a group with too few behind it (`lab.grid.enough_people`). ``n``,
-        ``people``; in percent of the windows ``one`` and ``other`` (right), ``both``, ``only_one``,
-        ``only_other``, ``neither`` (means over seeds); and ``difference`` (one - other) with
-        ``low`` and ``high``, the 95 % interval, people resampled.
-    """
+    """How one predictor does against the runs of another on a group of windows."""
     if not grid.enough_people(users[mask]):
         return None
     a, b = one[mask], np.mean(others, axis=0)[mask]
@@ -145,13 +86,7 @@ def paired_accuracy(
 
 
 def by_person(lead: np.ndarray, users: np.ndarray) -> dict[str, float]:
-    """How a lead is spread over people with at least 20 windows: quantiles only, in points.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than 20 such people: quantiles would be single people.
-    """
+    """How a lead is spread over people with at least 20 windows: quantiles only, in points."""
     means = grid.means_of_people(100 * lead, users)["mean"]
     better = 100 * float((means > 0).mean())
     return {"people": len(means), "better": better} | grid.quantiles(means)

@@ -37,9 +37,6 @@ def simulate_copying(
     visits, so that the world does not die out. There are three visits a day: a window of seven days
     holds 22 to 24, enough for everything that people remember and too few to show a place out of
     sight. So a target is in its window exactly if it was copied.
-
-    >>> simulate_copying(flat(), people=2, visits=30).groupby("user_id").size().tolist()
-    [30, 30]
     """
     kernel = np.asarray(kernel, dtype=float)
     if kernel.ndim != 1 or (kernel < 0).any() or not np.isclose(kernel.sum(), 1):

@@ -32,48 +32,39 @@ REPORTS: dict[str, str] = {
     "gps": "lab.gps",
     "imbalance": "lab.imbalance",
     "interval_coverage": "lab.interval_coverage",
+    "leaderboard": "lab.leaderboard",
     "llm_mob": "lab.llm_mob",
     "membership": "lab.membership",
     "newcomers": "lab.newcomers",
     "nobody": "lab.nobody",
+    "nobody_learning": "lab.nobody_learning",
     "own_city": "lab.own_city",
     "perspectives": "lab.perspectives",
     "position_bias": "lab.position_bias",
     "position_bias_towns": "lab.position_bias_towns",
+    "pool": "lab.pool",
     "predictability": "lab.predictability",
+    "repeated": "lab.repeated",
     "side_by_side": "lab.side_by_side",
     "summarizer": "lab.summarizer",
     "temporal_sets": "lab.temporal_sets",
     "traps": "lab.traps_report",
-    "whom": "lab.whom",
-    "wins": "lab.wins",
+    "tuning": "lab.tuning",
+    "whom": "lab.scores_by_habit",
+    "wins": "lab.kernel_against_pgt",
 }
 
 
 @dataclass(frozen=True)
 class Report:
-    """A results file whose rows one module measures by itself.
+    """A results file whose rows one module measures by itself."""
 
-    Attributes
-    ----------
-    question : str
-        What it is for, in one line.
-    rows : callable
-        Makes the rows: flat, and no person, place or moment can be recognized in them.
-    data : tuple of str, or callable
-        Entries of `lab.data_sets.DATA` that are used; of other data, what there is to say of them,
-        made from the rows.
-    results : tuple of str
-        Other results files from which it takes something.
-    more : dict
-        Further entries of the header.
-    """
-
-    question: str
+    question: str  # what it is for, in one line
     rows: Callable[[], Iterable[Row]]
     data: tuple[str, ...] | Callable[[list[Row]], list[Row]]
-    results: tuple[str, ...] = ()
-    more: Row = field(default_factory=dict)
+    results: tuple[str, ...] = ()  # other results files from which it takes something
+    more: Row = field(default_factory=dict)  # further entries of the header
+    decimals: int = 3  # of the numbers
 
 
 def report(name: str) -> Report:
@@ -135,7 +126,7 @@ def write_report(name: str, folder: Path) -> Path:
         "seconds": round(time.perf_counter() - began, 1),
         **report(name).more,
     }
-    return write_results(folder / f"{name}.json", header, rows)
+    return write_results(folder / f"{name}.json", header, rows, report(name).decimals)
 
 
 def _sources(name: str, rows: list[Row]) -> Any:
@@ -152,13 +143,7 @@ def _taken(name: str, folder: Path) -> Row:
 
 
 def run_fingerprints(results: Results) -> dict[str, str]:
-    """A short hash of what was measured of each model and variant, whichever code measured it.
-
-    Examples
-    --------
-    >>> list(run_fingerprints(read_results("city")))[0]
-    'kernel-full-unknown'
-    """
+    """A short hash of what was measured of each model and variant, whichever code measured it."""
     marks = {}
     for about, part in results.rows.groupby(["model", "variant", "target_time"]):
         # A column that other models have does not count.

@@ -17,23 +17,19 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[level]) for level in (1, 2)
 
 from wherenext.results import results_folder  # noqa: E402
 
-from lab import executing, experiments, reports, tuning  # noqa: E402
+from lab import executing, experiments, reports  # noqa: E402
 from pgt.errors import DataError  # noqa: E402
-
-TUNING = "tuning"
 
 
 def names() -> list[str]:
     """Every results file that can be made."""
-    return sorted([*experiments.EXPERIMENTS, *reports.REPORTS, TUNING])
+    return sorted([*experiments.EXPERIMENTS, *reports.REPORTS])
 
 
 def make(name: str, folder: Path, workers: int) -> Path:
     """Measure and write a results file."""
     if name in experiments.EXPERIMENTS:
         return executing.execute(name, folder, workers)
-    if name == TUNING:
-        return tuning.execute(folder)
     return reports.write_report(name, folder)
 
 

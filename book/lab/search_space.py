@@ -8,12 +8,12 @@ validation windows of GeoLife (`lab.tuning`) is written down here as `TUNED`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import torch
 
-from lab.hong import neural
-from lab.hong_config import KINDS, PUBLISHED, NeuralConfig
+from lab.lstm_mhsa import KINDS, PUBLISHED, NeuralConfig, neural
 from pgt.config import PRESETS, ModelConfig, TrainConfig
 from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
@@ -23,15 +23,7 @@ MODELS = (*KINDS, "pgt")
 
 @dataclass(frozen=True)
 class Settings:
-    """One candidate.
-
-    Attributes
-    ----------
-    shape : dict
-        Fields of the model's configuration: `lab.hong_config.NeuralConfig`, or
-        `pgt.model.ModelConfig`.
-    training : TrainConfig
-    """
+    """One candidate."""
 
     shape: dict[str, Any] = field(default_factory=dict)
     training: TrainConfig = field(default_factory=TrainConfig)
@@ -66,25 +58,15 @@ LEVELS: dict[str, tuple[Any, Any]] = {
 # (the orthogonal array L8: three settings vary freely, the others are parities of them).
 CORNERS: tuple[dict[str, Any], ...] = tuple(
     {
-        name: levels[level]
-        for (name, levels), level in zip(
-            LEVELS.items(), (a, b, c, a ^ b ^ c, a ^ b, a ^ c), strict=True
-        )
+        name: LEVELS[name][i]
+        for name, i in zip(LEVELS, (a, b, c, a ^ b ^ c, a ^ b, a ^ c), strict=True)
     }
-    for a in (0, 1)
-    for b in (0, 1)
-    for c in (0, 1)
+    for a, b, c in product((0, 1), repeat=3)
 )
 
 
 def candidates(model: str) -> dict[str, Settings]:
-    """The ten candidates of a model, by name.
-
-    Examples
-    --------
-    >>> list(candidates("lstm"))[:3]
-    ['documented', 'documented_acc', 'corner_1']
-    """
+    """The ten candidates of a model, by name."""
     documented = DOCUMENTED[model]
     on_accuracy = replace(documented.training, monitor="acc@1")
     corners = {f"corner_{i}": corner(model, **at) for i, at in enumerate(CORNERS, 1)}
@@ -127,14 +109,6 @@ def build(
     """A model with its first weights, and how to train it.
 
     It knows nothing of the target's time.
-
-    Examples
-    --------
-    >>> import wherenext.city, pgt.windows
-    >>> vocabulary = pgt.windows.prepare(wherenext.city.load().visits).vocabulary
-    >>> model, training = build("mhsa", DOCUMENTED["mhsa"], vocabulary, seed=1)
-    >>> type(model).__name__, training.seed
-    ('MHSABaseline', 1)
     """
     if model == "pgt":
         return build_pgt(settings, vocabulary, seed)
@@ -157,11 +131,5 @@ def build_pgt(
 
 
 def tuned(model: str) -> Settings:
-    """The best of a model's candidates.
-
-    Examples
-    --------
-    >>> tuned("lstm") == candidates("lstm")[TUNED["lstm"]]
-    True
-    """
+    """The best of a model's candidates."""
     return candidates(model)[TUNED[model]]

@@ -59,23 +59,7 @@ WHOLE = ("dnntsp", "full")
 
 
 def read_baskets(path: Path | str) -> dict[str, Sequences]:
-    """Baskets in the file format of DNNTSP: part -> user -> baskets; the last one is the target.
-
-    Parameters
-    ----------
-    path : path
-        A JSON file such as ``DC.json`` of https://github.com/yule-BUAA/DNNTSP.
-
-    Returns
-    -------
-    dict
-        train, valid and test. Users of different parts are different people.
-
-    Raises
-    ------
-    DataError
-        When the file is not there, lacks a part, or somebody has fewer than two baskets.
-    """
+    """Baskets in the file format of DNNTSP: part -> user -> baskets; the last one is the target."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"There is no {path.name}; set {DC} to the file's place.")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.neighbors import BallTree
 
-from lab import hong_gps
+from lab import gps_protocol
 from lab.traps import Row, accuracy, row
 from pgt import gps
 from pgt.baselines import ContextKernel
@@ -50,7 +50,7 @@ def score(
     return kernel, ranks
 
 
-def ways(fixes: dict[str, hong_gps.GpsResult]) -> Iterator[Row]:
+def ways(fixes: dict[str, gps_protocol.GpsResult]) -> Iterator[Row]:
     """The same fixes, four times: swapped or right coordinates, UTC or local time."""
     for way, journey in fixes.items():
         yield from score(journey.visits, way)
@@ -71,26 +71,13 @@ def ways(fixes: dict[str, hong_gps.GpsResult]) -> Iterator[Row]:
 
 
 def refitted(
-    journey: hong_gps.GpsResult, *, growing: bool, eps: float = 20.0, min_samples: int = 2
+    journey: gps_protocol.GpsResult, *, growing: bool, eps: float = 20.0, min_samples: int = 2
 ) -> pd.DataFrame:
     """The visits of a journey with places found while looking ahead as little as can be.
 
     Places are clustered from what people did in their training days. Later staypoints come one
     after the other, in order of time: each belongs to the place of the nearest staypoint within
     ``eps``; if that one has no place yet, the two found a new one. Nothing else looks ahead.
-
-    Parameters
-    ----------
-    journey : GpsResult
-        Made with swapped coordinates, as published: only one thing may differ.
-    growing : bool
-        Whether later staypoints let a place grow, as DBSCAN would; otherwise a place stays what
-        it was in training, and only new places are founded.
-
-    Returns
-    -------
-    DataFrame
-        Visits with the ``split`` of the journey's.
     """
     visits = journey.visits
     train_ends = visits[visits.split == "train"].groupby("user_id").started_at.max()
@@ -153,7 +140,7 @@ def _visits(stays: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
 
 
 def nightly(
-    journey: hong_gps.GpsResult, kernel: ContextKernel, eps: float = 20.0
+    journey: gps_protocol.GpsResult, kernel: ContextKernel, eps: float = 20.0
 ) -> Iterator[pd.DataFrame]:
     """Ranks of the test windows, day by day, with all places clustered anew in the night before.
 
@@ -210,7 +197,7 @@ def same_targets(ranks: dict[str, pd.DataFrame]) -> Iterator[Row]:
                       low=float(low), high=float(high), n=len(table))  # fmt: skip
 
 
-def alone(journey: hong_gps.GpsResult) -> pd.DataFrame:
+def alone(journey: gps_protocol.GpsResult) -> pd.DataFrame:
     """The journey's visits with places clustered, from all days, among its last people only.
 
     The published pipeline clusters everybody's staypoints, also those of people whom it leaves
@@ -222,7 +209,7 @@ def alone(journey: hong_gps.GpsResult) -> pd.DataFrame:
     return _visits(found[found.location_id.notna()], journey.visits)
 
 
-def clusters(journey: hong_gps.GpsResult) -> Iterator[Row]:
+def clusters(journey: gps_protocol.GpsResult) -> Iterator[Row]:
     """Places clustered from all days, from training days, as the days come, and every night."""
     made = {
         "all days": alone(journey),

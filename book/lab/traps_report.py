@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from wherenext.results import read_results
 
-from lab import data_sets, hong_gps, traps, traps_gps
+from lab import data_sets, gps_protocol, traps, traps_gps
 from lab.reports import Report
 from lab.traps import Row
 from pgt import gps
@@ -34,9 +34,9 @@ def measured() -> Iterator[tuple[str, Iterable[Row]]]:
     yield "mixed protocols", traps.mixed_protocols(visits)
     yield "stopping", traps.stopping()
     yield "chosen on test", traps.chosen_on_test(data_sets.dataset("geolife_exact"))
-    tracks = hong_gps.staypoints_and_triplegs(read_fixes(data_sets.from_environment(gps.FIXES)))
+    tracks = gps_protocol.staypoints_and_triplegs(read_fixes(data_sets.from_environment(gps.FIXES)))
     found = {
-        way: hong_gps.tracks_to_visits(tracks, **settings)
+        way: gps_protocol.tracks_to_visits(tracks, **settings)
         for way, settings in traps_gps.WAYS.items()
     }
     yield "ways", traps_gps.ways(found)

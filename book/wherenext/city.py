@@ -33,30 +33,7 @@ _VISITS = ["user_id", "location_id", "started_at", "finished_at", "split", "expl
 
 @dataclass(frozen=True)
 class City:
-    """A town, its people, and where they went.
-
-    Attributes
-    ----------
-    name, timezone : str
-    places : DataFrame
-        ``location_id``, ``name``, ``kind``, ``district``, ``lon``, ``lat`` (degrees), ``appeal`` (1
-        is average for the kind).
-    people : DataFrame
-        ``user_id``, ``role``, first ``home`` and ``work`` (-1: none), ``first_day``, ``n_days``,
-        ``active``, ``pace``, ``regularity``, ``curiosity``.
-    moves : DataFrame
-        Life changes: ``user_id``, ``day`` (counted like ``first_day``), ``home`` and ``work`` from
-        then.
-    visits : DataFrame
-        By person and time: ``user_id``, ``location_id``, ``started_at``, ``finished_at`` (local
-        time), ``lon``, ``lat``, ``kind``, ``split``, and the truth: ``explored`` (a first visit),
-        ``p_explore`` (its probability before the choice) and ``why`` (start, routine, return,
-        explore).
-    base : dict
-        The map as a GeoJSON FeatureCollection; see `wherenext.town_map.draw`.
-    truth : dict
-        Parameters of behaviour, seed and preset.
-    """
+    """A town, its people, and where they went."""
 
     name: str
     timezone: str
@@ -64,8 +41,8 @@ class City:
     people: pd.DataFrame
     moves: pd.DataFrame
     visits: pd.DataFrame
-    base: dict[str, Any]
-    truth: dict[str, Any]
+    base: dict[str, Any]  # the map as a GeoJSON FeatureCollection; see `wherenext.town_map.draw`
+    truth: dict[str, Any]  # parameters of behaviour, seed and preset
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

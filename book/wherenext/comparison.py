@@ -19,11 +19,12 @@ from pgt.errors import DataError
 from pgt.metrics import ends, gains, group_mask, resampled_means
 from wherenext.results import Results
 
-# What is claimed of each of `pgt.improvements.IMPROVEMENTS`, with a title, and where: under a
-# number, in the lists "avoid" and "list", of the summarizer ("original"), or in the notebook
-# of temporal "sets".
+# Of each of `pgt.improvements.IMPROVEMENTS` a title, where it was proposed (under a number, in the
+# lists "avoid" and "list", of the summarizer ("original"), or in the notebook of temporal "sets"),
+# and what `verdict` is to expect of a proposal.
 _FILE = resources.files("wherenext").joinpath("claims.csv").read_text("utf-8")
 CLAIMS = pd.read_csv(StringIO(_FILE), index_col="name", dtype=str, keep_default_na=False)
+CLAIMS["expected"] = pd.to_numeric(CLAIMS.expected)  # NaN where nothing is claimed
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
 NOT_CONFIRMED, CANNOT_TELL = "not confirmed", "cannot tell"
 

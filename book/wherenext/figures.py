@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pgt.colours import (
@@ -31,7 +33,7 @@ from wherenext.page_text import framed, safe_html
 
 __all__ = [
     "COPIED", "EXTRA", "GATE", "GENERATED", "GRID", "INK", "MUTED", "PALETTE", "PAPER",
-    "SEQUENTIAL", "TRUTH", "Shown", "lighter", "show", "themed_svg",
+    "SEQUENTIAL", "TRUTH", "Shown", "flowchart", "lighter", "show", "themed_svg",
 ]  # fmt: skip
 set_theme()
 
@@ -106,3 +108,27 @@ def show(figure: Figure, *, alt: str, caption: str) -> Shown:
     shown = Shown(themed_svg(figure, alt), buffer.getvalue(), alt, caption, width)
     plt.close(figure)
     return shown
+
+
+def flowchart(axes: Axes, boxes: Mapping[str, tuple[Any, ...]]) -> None:
+    """Draw boxes with arrows, each ``name: (x, y, colour, *names of where its arrows lead)``.
+
+    An arrow that leads up goes round on the right, in dashes.
+    """
+    drawn = {}
+    for name, (x, y, colour, *_) in boxes.items():
+        box = {"boxstyle": "round", "fc": PAPER, "ec": colour, "lw": 1.8}
+        text = axes.text(x, y, name, bbox=box, ha="center", va="center", fontsize=8.5)
+        drawn[name] = text.get_bbox_patch()
+    for name, (x, y, _, *after) in boxes.items():
+        for other in after:
+            there = boxes[other][:2]
+            look: dict[str, Any] = {"arrowstyle": "->", "color": MUTED, "lw": 1.2}
+            look |= {"patchA": drawn[name], "patchB": drawn[other], "shrinkA": 2, "shrinkB": 2}
+            if there[1] > y:
+                look |= {"connectionstyle": "arc3,rad=1.5", "ls": "--"}
+            # After the boxes, whose places are known once they are drawn.
+            axes.annotate("", there, (x, y), arrowprops=look, zorder=4)
+    x, y = zip(*(box[:2] for box in boxes.values()), strict=True)
+    axes.set(xlim=(min(x) - 1.4, max(x) + 1.4), ylim=(min(y) - 0.4, max(y) + 0.4))
+    axes.axis("off")

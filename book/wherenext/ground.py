@@ -101,9 +101,3 @@ def districts(base: Mapping[str, Any]) -> pd.DataFrame:
         if one["properties"]["kind"] == "district"
     ]
     return pd.DataFrame(rows, columns=["location_id", "lon", "lat"])
-
-
-def _kind(feature: Mapping[str, Any]) -> str:
-    """What lies there; a wide street has a name of its own."""
-    about = feature["properties"]
-    return str(about["level"] if about.get("level") in STYLES else about["kind"])

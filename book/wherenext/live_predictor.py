@@ -2,7 +2,7 @@
 
 They compute in plain JavaScript (`predictor_*.js`), so the file stays where it is. The answers are
 those of `pgt.NextLocation.predict` for that person alone; only for somebody with more than twice
-`PAST` visits, the experts are weighed by the latest windows, and there by some drawn at random.
+`PAST` visits, what speaks is weighed by the latest windows, and there by some drawn at random.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 import pandas as pd
 
 from pgt import files
-from pgt.contextual import MEMORY, OLDER, ContextualPointer
+from pgt.baselines import ContextKernel
+from pgt.contextual import KERNELS, LEAST, MEMORY, OLDER, PAST, RIDGE, ContextualPointer
 from pgt.datasets import ALIASES
 from pgt.errors import DataError
-from pgt.predictor import PAST, PRIOR, RECENT, STEPS, NextLocation
+from pgt.predictor import RECENT, NextLocation
 from pgt.recordings import MAGIC
 from pgt.visits import REQUIRED
 from wherenext import city as towns
@@ -63,7 +64,9 @@ def live(
                   for name, feature in network.scorer.known.items()},
         "facts": {network.config.target_time: list(network.scorer.facts) for network in every},
         "memory": MEMORY, "older": OLDER, "recent": RECENT,
-        "past": PAST, "prior": PRIOR, "steps": STEPS,
+        "past": PAST, "ridge": RIDGE, "least": LEAST,
+        "kernels": [{name: getattr(kernel, name) for name in ContextKernel.GRID}
+                    for kernel in KERNELS],
         "novelty": dict(zip(("mean", "strength"), predictor.novelty, strict=True)),
     }  # fmt: skip
     data = {

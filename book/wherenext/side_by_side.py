@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
@@ -44,23 +41,6 @@ def parameters(model: nn.Module) -> pd.Series:
             raise ValueError(f"{name} belongs to {owners or 'no part'}; see ROLES.")
         found[owners[0]] += parameter.numel() if parameter.requires_grad else 0
     return pd.Series(found)
-
-
-def trace(model: nn.Module, batch: Any, modules: dict[str, str]) -> pd.DataFrame:
-    """By label, in order of their first answer: ``out``, the shape that came out, and ``calls``."""
-    rows: dict[str, dict[str, Any]] = {}
-
-    def hear(module: nn.Module, given: Any, out: Any, label: str) -> None:
-        while isinstance(out, tuple):
-            out = out[0]
-        rows.setdefault(label, {"out": tuple(out.shape), "calls": 0})["calls"] += 1
-
-    with ExitStack() as stack, torch.no_grad():
-        for name, label in modules.items():
-            module = model.get_submodule(name)
-            stack.callback(module.register_forward_hook(partial(hear, label=label)).remove)
-        model(batch)
-    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def work(kind: Kind, length: int, config: ModelConfig) -> int:
@@ -108,16 +88,3 @@ def encoder_step(kind: Kind, length: int, batch: int, config: ModelConfig) -> Ca
         return loss
 
     return step
-
-
-def reach(kind: Kind, length: int, config: ModelConfig, windows: int = 32) -> np.ndarray:
-    """(L,) the gradient by each visit's vector, oldest first, relative to the last visit's."""
-    encoder = encoder_of(kind, config, length).eval()
-    noise = torch.Generator().manual_seed(0)
-    x = torch.randn(windows, length, config.d_model, generator=noise)
-    x.requires_grad_()
-    direction = torch.randn(windows, config.d_model, generator=noise)
-    out, _ = encoder(x, torch.zeros(windows, length, dtype=torch.bool))
-    (gradient,) = torch.autograd.grad((out[:, -1] * direction).sum(), x)
-    size = gradient.norm(dim=-1).mean(0).double()  # (L,)
-    return (size / size[-1]).numpy()

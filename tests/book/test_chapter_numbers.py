@@ -40,11 +40,3 @@ def test_the_real_book_is_numbered_without_gaps() -> None:
     assert [title.split(" · ")[0] for title in numbered] == "I II III IV V".split()
     assert (evidence, last) == ("Evidence", "Back matter")
     assert not any(map(toc.chapter, parts[evidence] + parts[last]))
-
-
-def test_the_front_page_numbers_the_parts() -> None:
-    import contents
-
-    text = contents.contents(toc.ROOT, {"01_where_next", "05_embeddings"})
-    assert '<h3 class="part">I · People return</h3>' in text
-    assert '<h3 class="part">II · Build it</h3>' in text

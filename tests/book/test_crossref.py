@@ -37,7 +37,8 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Two chapters that refer to each other."""
     pages = {"07_pointer": SEVEN, "08_gate": EIGHT}
     extensions = ("sphinxcontrib.bibtex", "portable")
-    return build(tmp_path_factory.mktemp("book"), pages, *extensions, more="bibtex_bibfiles = []")
+    more = f"bibtex_bibfiles = [{str(ROOT / 'book' / 'references.bib')!r}]"
+    return build(tmp_path_factory.mktemp("book"), pages, *extensions, more=more)
 
 
 def test_references_become_links_also_across_chapters(book: Built) -> None:

@@ -70,10 +70,6 @@ def test_the_audit_finds_whatever_would_be_fetched(page: str) -> None:
     assert len(offline.external(page)) == 1
 
 
-WRAPPED = "As [S\n(2010)](https://doi.org/10.1126/science.1177170) says."
-CODE = 'k = 1\nf"{k} of [S (2010)](https://doi.org/10.1126/science.1177170)"'
-
-
 def read_by_sphinx(path: Path) -> dict[str, object]:
     """A notebook as the book's parser gets it."""
     app = SimpleNamespace(
@@ -93,21 +89,6 @@ def cells(notebook: Any, kind: str) -> list[str]:
     return ["".join(source) for source in found]
 
 
-def test_links_in_code_cells_stay_and_those_in_prose_become_citations(tmp_path: Path) -> None:
-    path = tmp_path / "x.ipynb"
-    kinds = {"markdown": WRAPPED, "code": CODE, "raw": CODE}
-    both = [{"cell_type": kind, "metadata": {"n": kind}, "source": form(text)}
-            for kind, text in kinds.items()
-            for form in (str, lambda text: text.splitlines(keepends=True))]  # fmt: skip
-    path.write_text(json.dumps({"cells": both, "metadata": {"é": "ü"}, "nbformat": 4}))
-    read = read_by_sphinx(path)
-    assert cells(read, "markdown") == ["As {cite:t}`song2010limits` says."] * 2
-    assert cells(read, "code") == cells(read, "raw") == [CODE] * 2
-    assert read["metadata"] == {"é": "ü"}
-    for code in cells(read, "code"):
-        compile(code, "cell", "exec")  # with a citation's braces it would be no f-string
-
-
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
     """Else it would not find the executed chapter either, and show another one's outputs."""
@@ -116,21 +97,3 @@ def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
     assert cells(read, "code") == cells(before, "code")
     keys = portable.addresses(ROOT / "book" / "references.bib")
     assert cells(read, "markdown") == [portable.enrich(t, keys) for t in cells(before, "markdown")]
-
-
-def test_every_doi_in_a_chapter_is_in_the_bibliography() -> None:
-    keys = portable.addresses(ROOT / "book" / "references.bib")
-    for script in SCRIPTS:
-        for url in portable.LINK.findall(script.read_text(encoding="utf-8")):
-            if re.match(r"https://(doi\.org|arxiv\.org/abs)/", url):
-                known = (url.lower() if "doi.org" in url else url) in keys
-                assert known, f"{script.name} links to {url}: add it to book/references.bib."
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_link_to_a_work_is_named_after_it(script: Path) -> None:
-    """The page shows authors and year in place of the link's words, so others would be lost."""
-    keys = portable.addresses(ROOT / "book" / "references.bib")
-    text = script.read_text(encoding="utf-8").replace("\n# ", " ")
-    works = [link[0] for link in portable.LINK.finditer(text) if link[1] in keys]
-    assert [link for link in works if not re.match(r"\[[^]]*\b(?:19|20)\d\d\b", link)] == []

@@ -56,7 +56,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
     # MyST-NB brings MyST's parser with it.
     more = 'extensions.remove("myst_parser")\nnb_execution_mode = "off"\n'
     more += 'source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}'
-    return build(folder, {"other": "# Other\n"}, "myst_nb", "reading", "page_files", more=more)
+    return build(folder, {"other": "# Other\n"}, "myst_nb", "reading", more=more)
 
 
 def test_a_folded_cell_says_what_is_in_it(book: Built) -> None:
@@ -74,23 +74,3 @@ def test_what_installs_is_in_the_notebook_alone(book: Built) -> None:
     assert "seen" in page
     offered = (book.folder / "_sources" / "01_a.ipynb.txt").read_text(encoding="utf-8")
     assert ADDRESS in offered
-
-
-# ---- Tables --------------------------------------------------------------------------------------
-
-
-def numbers(markup: str) -> list[str]:
-    """The texts of the cells that stand right."""
-    table = BeautifulSoup(reading.align(markup), "html.parser")
-    return [found.get_text() for found in table.select(".number")]
-
-
-def test_heads_stand_over_their_numbers() -> None:
-    head = "<th></th><th>model</th><th>Acc@1</th>"
-    first = "<tr><th>0</th><td>kernel</td><td>58.1 [55, 60]</td></tr>"
-    second = "<tr><th>1</th><td>PGT</td><td>–</td></tr>"
-    markup = (
-        f'<table><thead><tr style="text-align: right;">{head}</tr></thead>{first}{second}</table>'
-    )
-    assert numbers(markup) == ["", "Acc@1", "0", "58.1 [55, 60]", "1", "–"]
-    assert "text-align" not in reading.align(markup)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import hero
 import pytest
+from wherenext.front_game import fragment
 
 from ..helpers import ROOT
 from .conftest import watched
@@ -31,8 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '<meta name="viewport" content="width=device-width"><style>* { box-sizing: border-box }'
         ".visually-hidden { position: absolute; clip-path: inset(50%) }</style>"
         '<link rel="stylesheet" href="../_static/book.css">'
-        '<link rel="stylesheet" href="../_static/front.css">'
-        f'<main class="bd-article">{hero.fragment()}</main>',
+        f'<main class="bd-article">{fragment()}</main>',
         encoding="utf-8",
     )
     return page
@@ -113,14 +112,6 @@ def test_keyboard_alone_plays(play: Any) -> None:
         assert page.locator(f"{WEEK} .count").inner_text().startswith("2 of")
         page.keyboard.press("Tab")
         assert page.evaluate(f"{active}matches('{WEEK} button.place')")
-
-
-def test_a_place_on_the_map_is_an_answer_too(play: Any) -> None:
-    with play() as page:
-        truth = answers(page)[0]["truth"]
-        page.locator(f'{WEEK} .spot[data-place="{truth}"]').click()
-        assert scores(page)[0] == 1
-        assert page.locator(f"{WEEK} .trail").is_visible()
 
 
 def test_without_a_script_a_week_stands_there_and_a_sentence(play: Any) -> None:

@@ -179,32 +179,7 @@ def test_a_file_that_is_dropped_is_read_and_answered(
         assert said(page, "read").startswith("A sample")
 
 
-def test_the_time_of_the_next_visit_counts(
-    opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
-) -> None:
-    visits = histories["a usual person"]
-    with opened() as page:
-        give(page, as_text(visits))
-        page.select_option("[data-own=time]", "chosen")
-        page.select_option("[data-own=weekday]", "3")
-        page.select_option("[data-own=hour]", "18")
-        ready(page)
-        end = visits.finished_at.iloc[-1]
-        days = [end.normalize() + pd.Timedelta(days=d, hours=18) for d in range(8)]
-        at = next(day for day in days if day >= end and day.day_of_week == 2)
-        rows = top(page)
-    expected = model.predict(visits, top=10, at=at)
-    assert rows == answers(expected) and rows != answers(model.predict(visits, top=10))
-
-
-@pytest.mark.parametrize(
-    "evil",
-    [
-        "</script><img src=x onerror=alert(1)>{{7*191}}",
-        "</style><style>*{display:none}</style> red;} url(javascript:alert(1))",
-        "javascript:alert(1)//expression(alert(1))",
-    ],
-)
+@pytest.mark.parametrize("evil", ["</script></style><img src=x onerror=alert(1)>{{7*191}}"])
 def test_hostile_text_in_a_file_is_text(opened: Any, evil: str) -> None:
     rows = "".join(
         f'"{evil}","{evil}{n % 2}",2024-05-{1 + n:02d} 09:00,2024-05-{1 + n:02d} 10:00,1{n % 2},4\n'
@@ -244,19 +219,6 @@ def test_a_wrong_file_gets_one_sentence_and_changes_nothing(
         give(page, text)
         assert sentence in said(page, "wrong")
         assert (said(page, "told"), said(page, "read")) == before
-
-
-def test_it_works_by_keyboard(opened: Any) -> None:
-    with opened() as page:
-        before = said(page, "told")
-        page.locator("[data-own=count]").focus()
-        page.keyboard.press("ArrowRight")
-        ready(page)
-        assert said(page, "told") != before
-        page.keyboard.press("End")
-        ready(page)
-        assert "nobody knows yet" in said(page, "told")
-        assert page.locator("[data-own=next]").is_disabled()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

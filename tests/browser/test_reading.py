@@ -40,12 +40,6 @@ def test_all_code_opens_and_closes_by_keyboard_and_is_remembered(visit: Any) -> 
         assert page.locator("button.pgt-code").count() == 0
 
 
-# ---- Colours -------------------------------------------------------------------------------------
-
-
-# ---- Numbers -------------------------------------------------------------------------------------
-
-
 # ---- Search --------------------------------------------------------------------------------------
 
 
@@ -78,9 +72,3 @@ def test_search_puts_the_page_first_that_is_about_it(visit: Any, query: str, fir
         # A word's meaning may come before the chapter on it.
         assert places and places[0] <= ("glossary" in found[0][0]), [a for a, _ in found]
         assert opened.errors == []
-
-
-def test_search_finds_words_from_disk(visit: Any) -> None:
-    with visit("search.html?q=gate", "file") as opened:
-        opened.page.wait_for_selector("#search-results li")
-        assert opened.outside == []

@@ -17,7 +17,6 @@ from typing import Any
 
 import colab as colab_place
 import execute
-import nbformat
 import pytest
 
 from ..helpers import ROOT, give_up
@@ -86,9 +85,6 @@ def test_the_chapter_runs_from_the_wheel_alone(report: colab_place.Report) -> No
     assert report.package == "wheel", f"pgt comes from {report.package}."
     assert report.torch == "libraries", f"torch comes from {report.torch}."
     assert not report.repository, "The repository is on the path."
-    assert not report.strays, "Written outside the folder for temporary files:\n" + "\n".join(
-        report.strays
-    )
     assert not report.left, f"Files are left behind: {report.left}"
     assert not report.loud, "Cells that write to stderr:\n" + "\n".join(report.loud)
 
@@ -132,13 +128,6 @@ def test_the_text_reads_well_in_colab(chapter: Path, what: str) -> None:
 def place(tmp_path_factory: pytest.TempPathFactory) -> colab_place.Colab:
     """The environment, with the package installed by a chapter's first cell from the wheel."""
     return colab_place.Colab(tmp_path_factory.mktemp("colab"), CHAPTERS[0])
-
-
-def run(place: colab_place.Colab, name: str, source: str) -> colab_place.Report:
-    """Execute one cell in that place."""
-    cells = [nbformat.v4.new_code_cell(code) for code in (source, colab_place.WHENCE)]
-    path = place.lay(name, nbformat.v4.new_notebook(cells=cells))
-    return place.report(path, place.execute(path))
 
 
 REAL = sorted(name for name in os.environ if name.startswith("PGT_"))

@@ -14,19 +14,6 @@ def crowd(people: int, rows: int, *, lon: float = 0.0, lat: float = 0.0) -> pd.D
     return pd.DataFrame({"user_id": users, "lon": lon, "lat": lat, "value": users / 10})
 
 
-@pytest.mark.parametrize(
-    ("table", "shown"),
-    [
-        (crowd(5, 20), True),
-        (crowd(4, 200), False),  # too few people
-        (crowd(5, 19), False),  # too few rows
-        (pd.concat([crowd(9, 20), crowd(1, 25)]), False),  # somebody's own place
-    ],
-)
-def test_who_must_stand_behind_a_cell(table: pd.DataFrame, shown: bool) -> None:
-    assert len(grid.aggregated(table.reset_index(drop=True), ["value"], 2.0)) == int(shown)
-
-
 def test_means_and_positions_are_those_of_cells() -> None:
     step = 1.5 * 2 / grid.KM_PER_DEGREE  # lands in the middle of the next cell
     near = crowd(5, 40, lon=0.001, lat=0.001)

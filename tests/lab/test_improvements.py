@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from lab import models
-from lab.models import Run
-from wherenext import city
-from wherenext.results import read_results, results_folder
 
-from pgt.config import ModelConfig, WindowConfig
+from pgt.config import ModelConfig
 from pgt.improvements import IMPROVEMENTS, improved
 from pgt.windows import Dataset, prepare
 
@@ -41,30 +37,3 @@ def test_every_variant_stays_below_the_budget(as_large_as_geolife: Dataset, name
     assert vocabulary.n_locations > 2000 and vocabulary.n_users == 46
     config = ModelConfig(vocabulary.n_locations, vocabulary.n_users)
     assert improved(config, as_large_as_geolife.train, name).n_parameters() < BUDGET
-
-
-def test_what_is_measured_trains_on_the_data_that_it_should() -> None:
-    """Only augmentation changes windows, and only those of training."""
-    plain = models.windows_of("city", Run("improved", "plain", seed=1))
-    for name in IMPROVEMENTS:
-        seen = models.windows_of("city", Run("improved", name, seed=1))
-        assert seen.valid is plain.valid and seen.test is plain.test
-        assert (seen.train is plain.train) == (name != "augmented"), name
-
-
-@pytest.mark.slow
-def test_every_variant_has_its_size_on_the_city() -> None:
-    """As measured: the same numbers of parameters as book/results tells."""
-    if not (results_folder() / "improvements.json").exists():
-        pytest.skip("book/results/improvements.json is not there")
-    header = read_results("improvements").header
-    notes = header["runs"]
-    # Which places come often enough for a wide vector hangs on the windows.
-    anchor = next(one for one in header["data"] if one["name"] == "city").get("anchor")
-    config = WindowConfig(protocol="exact", anchor=anchor or "target_day")
-    data = prepare(city.load().visits, config=config)
-    config = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users)
-    for name in IMPROVEMENTS:
-        note = notes.get(f"city/improved-{name}-unknown-42")
-        if note is not None:
-            assert improved(config, data.train, name).n_parameters() == note["parameters"], name

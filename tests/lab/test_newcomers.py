@@ -34,12 +34,6 @@ def data(visits: pd.DataFrame, new: np.ndarray) -> Dataset:
     return report.without(visits, new)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_twins_share_a_fold(visits: pd.DataFrame, seed: int) -> None:
-    fold = report.folds(visits, seed)
-    assert fold[0] == fold[USERS - 1]
-
-
 def test_training_shows_nothing_of_new_people(
     visits: pd.DataFrame, data: Dataset, new: np.ndarray
 ) -> None:

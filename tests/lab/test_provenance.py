@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from lab import provenance
 
 from pgt.windows import prepare
@@ -23,16 +20,9 @@ def test_data_fingerprints_see_every_window() -> None:
                 provenance.fingerprint(prepare(shifted))}) == 3  # fmt: skip
 
 
-def test_a_changed_or_missing_file_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made_by = provenance.imported()
-    assert {"pgt/windows.py", "lab/provenance.py", "wherenext/__init__.py"} <= made_by.keys()
-    assert provenance.unchanged(made_by)
-    monkeypatch.setitem(provenance.ROOTS, "lab", tmp_path)
-    (tmp_path / "one.py").write_text("n = 1")
-    files = {"lab/one.py": provenance.hash_of(tmp_path / "one.py")}
-    assert provenance.unchanged(files)
-    assert not provenance.unchanged(files | {"lab/other.py": "0"})
-    (tmp_path / "one.py").write_text("n = 2")
-    assert not provenance.unchanged(files)
+def test_the_files_that_are_imported_are_named() -> None:
+    assert {
+        "pgt/windows.py",
+        "lab/provenance.py",
+        "wherenext/__init__.py",
+    } <= provenance.imported().keys()

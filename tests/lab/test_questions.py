@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
-from lab import grid, questions, wins
+from lab import questions
 from wherenext import disagreement
 
 from pgt.baselines import ContextKernel
@@ -51,48 +50,3 @@ def test_each_window_is_one_kind_of_question(
         low = {"under 6 h": 0, "6 to 10 h": 6, "10 to 14 h": 10, "14 to 18 h": 14, "from 18 h": 18}
         hour = visits.finished_at.iloc[-1].tz_convert("UTC").hour
         assert low[table.hour[i]] == max(edge for edge in low.values() if edge <= hour)
-
-
-def test_the_shares_of_a_comparison_add_up() -> None:
-    rng = np.random.default_rng(0)
-    users = rng.integers(0, 8, 400)
-    one, others = rng.random(400), [rng.integers(0, 2, 400) for _ in range(3)]
-    everything = np.ones(400, dtype=bool)
-    found = questions.paired_accuracy(one, others, users, everything)
-    assert found is not None
-    total = found["both"] + found["only_one"] + found["only_other"] + found["neither"]
-    assert total == pytest.approx(100)
-    assert found["difference"] == pytest.approx(found["only_one"] - found["only_other"])
-    assert found["low"] < found["difference"] < found["high"]
-    assert questions.paired_accuracy(one, others, users, users < 4) is None  # four people
-    few = np.zeros(400, dtype=bool)
-    few[:19] = True
-    assert questions.paired_accuracy(one, others, users, few) is None  # nineteen windows
-    crowd = np.where(rng.random(400) < 0.6, 0, users)
-    assert (
-        questions.paired_accuracy(one, others, crowd, everything) is None
-    )  # most are one person's
-
-
-def test_nothing_can_be_had_by_subtraction(
-    data: tuple[Windows, PointerGeneratorTransformer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    windows, model = data
-    gate, visits = disagreement.visit_weights(model, KERNEL, windows)
-    hits = np.arange(len(windows)) % 2.0
-    seen = wins.Opened(windows, hits, [1 - hits], gate, [visits], {})
-    # Everybody's windows are in "most" but those of one person.
-    who = np.where(windows.users == windows.users[0], "one", "most")
-    kinds = pd.Categorical(who, ["most", "one"])
-    spread = {"people": 30}
-    monkeypatch.setattr(questions, "by_person", lambda lead, users: spread)
-
-    def groupings(table: pd.DataFrame) -> set[str]:
-        monkeypatch.setattr(questions, "window_groups", lambda *_: table)
-        rows = wins.windows(seen, windows)
-        return {row["by"] for row in rows if row["table"] == "windows"}
-
-    assert grid.enough_people(windows.users[who == "most"])
-    assert "kind" not in groupings(pd.DataFrame({"kind": kinds}))
-    fair = pd.Categorical(np.where(np.arange(len(who)) % 2, "odd", "even"), ["odd", "even"])
-    assert "kind" in groupings(pd.DataFrame({"kind": fair}))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from lab import gate, position_bias, position_bias_towns
-from lab.newcomers import SEEDS as NEWCOMERS
 from lab.reports import REPORTS
 from wherenext.results import read_results
 
@@ -31,32 +29,8 @@ def test_a_report_is_whole_and_tells_of_nobody(name: str) -> None:
         assert (ends.low <= ends.high).all()
 
 
-@pytest.mark.parametrize("report", [position_bias, position_bias_towns])
-def test_every_curve_that_was_planned_is_there(report: object) -> None:
-    rows = read_results(report.__name__.removeprefix("lab.")).rows  # type: ignore[attr-defined]
-    made = set(zip(rows.what, rows.variant, rows.seed, strict=True))
-    assert made == {(job.what, job.variant, job.seed) for job in report.jobs()}  # type: ignore[attr-defined]
-    assert "b0" not in rows and "c0" not in rows  # padding
-
-
-def test_every_seed_that_was_planned_is_there() -> None:
-    for where in ("city", "geolife"):
-        runs = read_results("gate").select(data=where, model="pgt", variant="full")
-        assert sorted(runs.seed) == sorted(gate.SEEDS)
-    for _, part in read_results("newcomers").rows.groupby("data"):
-        for model, seeds in NEWCOMERS.items():
-            own = part[(part.model == model) & (part.variant == "new") & (part.group == "all")]
-            assert own.seed.notna().sum() == sum(seed is not None for seed in seeds)
-
-
 def test_reports_agree_with_one_another() -> None:
     """The same windows give the same score, whichever report tells it."""
     exact, wins = read_results("geolife_exact"), read_results("wins").rows
     (whole,) = wins[(wins.table == "windows") & (wins.by == "all")].kernel
     assert whole == pytest.approx(exact.mean(model="kernel"), abs=0.01)
-    for name in ("geolife_exact", "geolife_published", "city"):
-        other, rows = read_results(name), read_results("predictability").rows
-        about = other.rows.iloc[0]
-        own = rows[(rows.data == about.data) & (rows.protocol == about.protocol)]
-        (score,) = own[(own.table == "score") & (own.model == "kernel")].value
-        assert score == pytest.approx(other.mean(model="kernel"), abs=0.01)

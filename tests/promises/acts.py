@@ -19,7 +19,6 @@ import torch
 import pgt
 
 from . import adaptor
-from .chapters import tables
 
 TAPES = Path(__file__).parent / "tapes"
 ZONE = "America/Regina"  # the town's
@@ -216,9 +215,3 @@ def readme() -> dict[str, Any]:
         files_for_commands(Path(folder))
         asked = commands(slow=False) | commands(slow=True)
         return {name: run(Path(folder), *asked[name]) for name in asked}
-
-
-def chapters() -> dict[str, list[str]]:
-    """What every executed chapter prints."""
-    names = sorted(path.stem for path in adaptor.BOOK.glob("[0-9][0-9]_*.ipynb"))
-    return {name: tables(adaptor.executed(name)) for name in names}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import wherenext.city
-from lab.hong_gps import fixes_to_visits
+from lab.gps_protocol import fixes_to_visits
 from wherenext.fixes import simulate_fixes
 
 from pgt.__main__ import main

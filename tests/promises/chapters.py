@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,10 +54,3 @@ def _rows(table: Any) -> str:
         " | ".join(" ".join(text.split()) for i, text in enumerate(row) if i not in clock)
         for row in rows
     )
-
-
-def missing(taped: list[str], now: list[str]) -> Iterator[str]:
-    """The tables of a tape that a chapter no longer has, each beside the one most like it."""
-    for table in Counter(taped) - Counter(now):
-        like = "".join(difflib.get_close_matches(table, now, n=1, cutoff=0.3))
-        yield "\n".join(difflib.unified_diff(table.splitlines(), like.splitlines(), "tape", "now"))

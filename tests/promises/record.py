@@ -2,7 +2,6 @@
 
 The tapes were recorded from commit fea60a9, before the package was taken apart. Record them anew::
 
-    python book/_ext/execute.py        # for the chapters' tables
     python tests/promises/record.py    # all tapes, or those that are named: predictor score ...
 
 Do that only for what changes on purpose, in a commit of its own that changes the tape and says why.
@@ -17,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-NAMES = "predictor score log_probabilities ranks training gps readme chapters".split()
+NAMES = "predictor score log_probabilities ranks training gps readme".split()
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(TESTS), str(TESTS.parent / "book" / "_ext"), str(TESTS.parent / "book")]
+    sys.path[:0] = [str(TESTS), str(TESTS.parent / "book")]
     acts = import_module("promises.acts")
     warnings.simplefilter("ignore")
     for name in sys.argv[1:] or NAMES:

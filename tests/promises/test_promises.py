@@ -57,16 +57,3 @@ def test_the_module_is_a_command(folder: Path) -> None:
     done = subprocess.run(asked, capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("pgt: ") and "nothing.csv" in done.stderr
-
-
-@pytest.mark.parametrize("other", [1.1, float("nan"), None, "1.0", [1.0, 2.0], [], {"b": 1.0}])
-def test_a_difference_would_be_noticed(other: object) -> None:
-    taped = {"a": [1.0, None, "x", 3], "b": {"c": 250.0}}
-    for now in ({**taped, "b": other}, {**taped, "b": {"c": other}}, {**taped, "d": other or 1}):
-        assert list(acts.differences(taped, now, 1e-5))
-    for i in range(4) if other is not None else (0, 2, 3):
-        row = [*taped["a"]]
-        row[i] = other
-        assert list(acts.differences(taped, {**taped, "a": row}, 1e-5))
-    near = {"a": [1.000001, None, "x", 3], "b": {"c": 250.001}}
-    assert list(acts.differences(taped, near, 1e-5)) == []

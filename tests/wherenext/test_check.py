@@ -38,15 +38,6 @@ def test_wrong_answers_are_named(answer: object, says: str) -> None:
         check.same(answer, RIGHT)
 
 
-def test_functions_are_compared_case_by_case(capsys: pytest.CaptureFixture[str]) -> None:
-    check.function(np.cumsum, np.cumsum, ([1.0, 2.0],), ([3.0],))
-    assert "in 2 cases" in capsys.readouterr().out
-    with pytest.raises(AssertionError, match="case 2"):
-        check.function(lambda x: abs(x), lambda x: x, (1.0,), (-1.0,))
-    with pytest.raises(AssertionError, match="fails in case 1: ZeroDivisionError"):
-        check.function(lambda x: 1 / x, lambda x: x, (0,))
-
-
 def test_three_dots_are_not_an_answer_yet(capsys: pytest.CaptureFixture[str]) -> None:
     check.same(..., RIGHT, name="weights")
     check.same([0.1, ...], [0.1, 0.9], name="weights")

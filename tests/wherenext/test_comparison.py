@@ -8,16 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from wherenext.comparison import (
-    CANNOT_TELL,
-    CONFIRMED,
-    CONTRADICTED,
-    NOT_CONFIRMED,
     compare,
-    verdict,
 )
 from wherenext.results import Results
 
-from pgt.errors import DataError
 from pgt.metrics import ends, interval_of_mean
 
 PLAIN = {"model": "m", "variant": "plain"}
@@ -95,28 +89,3 @@ def test_together_the_intervals_are_wider_and_hold_more_often(results: Results) 
     factor = np.quantile(np.abs(changes.deviations).max(0), 0.95)
     outside = (np.abs(changes.deviations) > factor).any(0).mean()
     assert outside == pytest.approx(0.05, abs=0.001)
-
-
-def test_what_cannot_be_compared_is_refused(results: Results) -> None:
-    with pytest.raises(DataError, match="no run with"):
-        compare(results, {"x": {"variant": "x"}}, PLAIN)
-    with pytest.raises(DataError, match="no run with"):
-        compare(results, variants(results), PLAIN, data="moon")
-    with pytest.raises(DataError, match="more than one run"):
-        compare(results, variants(results), {"model": "m"})
-    with pytest.raises(DataError, match="good has seeds"):
-        compare(results, {"good": {"variant": "good", "seed": 1}}, PLAIN)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected", "word"),
-    [
-        (0.1, 0.5, 1, CONFIRMED), (-0.5, -0.1, 1, CONTRADICTED), (-0.5, 0.9, 1, NOT_CONFIRMED),
-        (-3.0, 0.9, 1, NOT_CONFIRMED), (-0.5, 1.1, 1, CANNOT_TELL), (-0.5, -0.1, -1, CONFIRMED),
-        (0.1, 0.5, -1, CONTRADICTED), (-0.9, 5.0, -1, NOT_CONFIRMED), (-1.1, 5.0, -1, CANNOT_TELL),
-        (0.0, 0.0, 1, NOT_CONFIRMED),
-        (0.1, 0.5, 0, CONTRADICTED), (-9.0, 0.9, 0, CONFIRMED), (-0.5, 1.1, 0, CANNOT_TELL),
-    ],
-)  # fmt: skip
-def test_words(low: float, high: float, expected: int, word: str) -> None:
-    assert verdict(low, high, expected) == word  # type: ignore[arg-type]

@@ -12,7 +12,6 @@ from wherenext.city import City
 from wherenext.fixes import Streets, simulate_fixes, true_visits
 
 from pgt import gps
-from pgt.errors import DataError
 
 PERFECT: dict[str, Any] = {
     "noise_m": 0, "jumps_per_day": 0, "gaps_per_day": 0, "indoor_loss": 0,
@@ -69,23 +68,6 @@ def test_a_visits_fixes_lie_in_its_time_and_at_its_place(city: City, perfect: pd
         assert (own.tracked_at.array > theirs.finished_at.iloc[row].array).all()
 
 
-def test_who_has_time_walks_and_who_has_none_goes_faster(city: City, streets: Streets) -> None:
-    start, end = streets.corners[[10, 900]]
-    shortest = streets.route(start, end)
-
-    def length(way: np.ndarray) -> float:
-        return float(np.hypot(*np.diff(way, axis=0).T).sum())
-
-    assert length(shortest) >= np.hypot(*(end - start))
-    np.testing.assert_array_equal(shortest[[0, -1]], [start, end])
-    wanted = 2 * length(shortest)
-    longer = streets.route(start, end, [wanted / 8, wanted, 9 * wanted])
-    np.testing.assert_allclose(length(longer), wanted, rtol=0.15)
-    np.testing.assert_array_equal(longer[[0, -1]], [start, end])
-    # No speed is enough: the shortest way.
-    np.testing.assert_array_equal(streets.route(start, end, [wanted / 8]), shortest)
-
-
 def test_noise_has_its_size_and_fades_at_its_pace(
     city: City, perfect: pd.DataFrame, streets: Streets
 ) -> None:
@@ -120,51 +102,3 @@ def test_one_imperfection_leaves_the_others_as_they_were(
         errors.append(streets.plane.metres(noisy.lon, noisy.lat) - true)
         assert noisy[key].equals(perfect[key])
     np.testing.assert_allclose(errors[1], 2 * errors[0], atol=0.5)
-
-
-def test_gaps_and_jumps_come_as_often_as_asked(
-    city: City, perfect: pd.DataFrame, streets: Streets
-) -> None:
-    some = simulate_fixes(city, PEOPLE, days=DAYS, **PERFECT | {"gaps_per_day": 4}, gap_minutes=30)
-    # A share of exp(-4 × 30 min / a day) is heard.
-    assert len(some) / len(perfect) == pytest.approx(np.exp(-4 * 30 / 1440), abs=0.04)
-    jumpy = simulate_fixes(city, PEOPLE, days=DAYS, **PERFECT | {"jumps_per_day": 60}, jump_m=150)
-    off = np.hypot(
-        *(streets.plane.metres(jumpy.lon, jumpy.lat)
-          - streets.plane.metres(perfect.lon, perfect.lat)).T
-    )  # fmt: skip
-    away = off > 0.5
-    assert 0.03 < away.mean() < 0.12  # 60 of a minute and a half are 6 % of a day
-    assert off[away].mean() == pytest.approx(150, rel=0.3)
-
-
-@pytest.mark.parametrize("share", [0.5, 1.0])
-def test_indoor_loss_silences_the_middle_of_every_stay(
-    city: City, perfect: pd.DataFrame, share: float
-) -> None:
-    lossy = simulate_fixes(city, PEOPLE, days=DAYS, **PERFECT | {"indoor_loss": share})
-    all_, left = (table.visit.value_counts() for table in (perfect, lossy))
-    assert left[-1] == all_[-1]  # nothing is lost on the way
-    assert (left.drop(-1).sum() / all_.drop(-1).sum()) == pytest.approx(1 - share, abs=0.02)
-    if share < 1:
-        ends = lossy.groupby("visit").tracked_at.agg(["min", "max"]).drop(-1)
-        same = perfect.groupby("visit").tracked_at.agg(["min", "max"]).drop(-1)
-        assert ends.equals(same)  # the first and the last fix of a stay remain
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"people": [4, 999]}, "no visit of person 999"),
-        ({"days": 0}, "days=0 must be at least 1"),
-        ({"indoor_loss": 1.5}, "indoor_loss=1.5 must be between 0 and 1"),
-        ({"noise_m": -1}, "noise_m=-1 must be at least 0"),
-        ({"noise_m": float("nan")}, "noise_m=nan must be"),
-        ({"every_s": 0}, "every_s=0 must be whole seconds between 1 and 3600"),
-        ({"every_s": 1.5}, "whole seconds"),
-        ({"gap_minutes": -2}, "gap_minutes=-2 must be at least 0"),
-    ],
-)
-def test_nonsense_is_refused(city: City, wrong: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(DataError, match=sentence):
-        simulate_fixes(city, **{"people": [4], "days": 1} | wrong)

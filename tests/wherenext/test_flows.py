@@ -55,13 +55,3 @@ def test_flows_are_what_counting_window_by_window_gives(
             100 * np.array(expected[key]) / len(inside), atol=1e-3,
         )  # fmt: skip
     np.testing.assert_allclose(table.sum(), 100)
-
-
-def test_without_a_target_in_any_window_there_is_nothing_to_compare(
-    data: Dataset, model: PointerGeneratorTransformer, group_of: pd.Series
-) -> None:
-    class Never:
-        in_window = np.zeros(3, dtype=bool)
-
-    with pytest.raises(ValueError, match="No window has its target"):
-        flows(model, Never(), group_of)  # type: ignore[arg-type]

@@ -62,14 +62,3 @@ def test_one_found_visit_stands_for_one_true_visit_only() -> None:
     # The most common time in all, not the best for the first to come.
     two = pd.concat([one, truth[:1]], ignore_index=True)
     assert match(two, truth).found.tolist() == [1, 0]
-
-
-def test_mixed_and_split_places_are_told_apart(truth: pd.DataFrame) -> None:
-    mixed = of_all(truth.assign(location_id=1), truth)
-    assert mixed.unmixed == 0 and mixed.unsplit == 1 and mixed.rand == 0
-    split = of_all(truth.assign(location_id=np.arange(len(truth))), truth)
-    assert split.unmixed == pytest.approx(1) and split.unsplit < 0.8 and split.rand < 0.01
-    nowhere = truth.location_id.astype("Int64").where(np.arange(len(truth)) % 2 == 0)
-    half = of_all(truth.assign(location_id=nowhere), truth)
-    assert half.recall == 100 and half.rand == pytest.approx(1)
-    assert np.isnan(of_all(truth.drop(columns="location_id"), truth).rand)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from wherenext import city, live
-from wherenext.live import KEPT, SCRIPTS, Playground, build, playground
-from wherenext.weights_json import unpack
+from wherenext import city
+from wherenext.live import Playground, build, playground
 
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, shipped
-from pgt.errors import DataError
-from pgt.model import PointerGeneratorTransformer
-from pgt.windows import Dataset, Windows, prepare
-
-from ..helpers import random_visits, tiny_config
+from pgt.windows import Windows, prepare
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 
@@ -99,24 +91,6 @@ def test_the_page_is_one_file_below_two_megabytes_and_asks_for_nothing(
     assert set(re.findall(r"https?://[^\s\"'`]+", text)) == {"http://www.w3.org/2000/svg"}
 
 
-@pytest.mark.parametrize("small", KEPT)
-def test_small_versions_are_of_one_person_and_weigh_less(small: live.Small) -> None:
-    part = playground(small=small)
-    data = part.data
-    assert len(data["people"]) == 1
-    seen = {place for place, _, _ in data["people"][0]["visits"]}
-    assert seen <= set(data["here"])
-    assert set(data["switches"]) == set(KEPT[small])
-    size = len(part._repr_html_())
-    assert size < (600_000 if small != "gate" else 1_200_000)
-    weights = unpack(data["model"])
-    assert ("generator.weight" in weights) == (small == "gate")
-    model, _ = load_model(shipped("city"))
-    table = model.embeddings.tables["location"].weight.detach().double()
-    kept = weights["embeddings.tables.location.weight"][sorted(seen)]
-    assert torch.allclose(kept, table[sorted(seen)], atol=1e-6)
-
-
 def test_text_from_data_stays_text() -> None:
     town = city.load()
     places = town.places.assign(name=EVIL)
@@ -125,48 +99,3 @@ def test_text_from_data_stays_text() -> None:
     text = build(model, windows, places=places, small="pointer", title=EVIL, caption=EVIL).html()
     assert "<img src=x" not in text
     assert text.count("</script>") == 2  # the page's own two
-
-
-def test_the_scripts_write_no_html() -> None:
-    from importlib import resources
-
-    for name in SCRIPTS:
-        source = resources.files("wherenext").joinpath("web").joinpath(name).read_text("utf-8")
-        assert "innerHTML" not in source and "insertAdjacentHTML" not in source, name
-        assert "</script" not in source, name
-
-
-# ---- Somebody's own model --------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def own() -> tuple[PointerGeneratorTransformer, Dataset]:
-    data = prepare(random_visits(1, users=4, visits=130))
-    torch.manual_seed(0)
-    return PointerGeneratorTransformer(tiny_config(data)).eval(), data
-
-
-def test_without_coordinates_there_is_no_map(
-    own: tuple[PointerGeneratorTransformer, Dataset],
-) -> None:
-    model, data = own
-    shown = build(model, data.train)
-    assert shown.data["ground"] is None
-    assert shown.data["names"][2] == str(data.vocabulary.locations[0])
-    json.dumps(shown.data)
-
-
-def test_wrong_arguments_are_refused(own: tuple[PointerGeneratorTransformer, Dataset]) -> None:
-    model, data = own
-    with pytest.raises(DataError, match="There is no window 99999"):
-        build(model, data.train, window=99_999)
-    with pytest.raises(DataError, match="choose of pointer, gate, bias"):
-        build(model, data.train, small="tiny")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="There is no window 0; there are 0"):
-        build(model, data.train.subset(np.zeros(len(data.train), dtype=bool)))
-    bigger = replace(data.train, vocabulary=replace(data.vocabulary, locations=(1, 2, 3)))
-    with pytest.raises(DataError, match="make them with the model's vocabulary"):
-        build(model, bigger)
-    told = PointerGeneratorTransformer(tiny_config(data, target_time="day"))
-    with pytest.raises(DataError, match="cannot ask for the next visit"):
-        build(told, data.train)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import replace
 from importlib import resources
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
-from wherenext.live_predictor import MOST_PEOPLE, SCRIPTS, as_text, live
+from wherenext.live_predictor import SCRIPTS, as_text, live
 from wherenext.weights_json import unpack
 
 from pgt import datasets
-from pgt.contextual import ContextualConfig, ContextualPointer
-from pgt.errors import DataError
-from pgt.predictor import NETWORKS, Experts, NextLocation
+from pgt.predictor import NETWORKS, NextLocation
 from pgt.visits import check
 
 from ..helpers import random_visits, routine_visits
@@ -53,14 +49,6 @@ def test_the_page_stays_small_and_asks_for_nothing(model: NextLocation) -> None:
     assert not re.search(r"\b(?:src|href)=|\bfetch\(|XMLHttpRequest|import\(", text)
 
 
-def test_it_begins_with_somebody_who_is_not_real(model: NextLocation) -> None:
-    data = live(model).data
-    assert data["sample"]
-    rows = pd.read_csv(io.StringIO(data["table"]))
-    assert rows.user_id.unique().tolist() == ["a simulated person of Larkmere"]
-    assert len(rows) > 100 and {"lon", "lat"} <= set(rows.columns)
-
-
 def test_visits_survive_the_way_into_the_page() -> None:
     visits = check(random_visits(users=2))  # through the last Sunday of March, when clocks change
     again = datasets.read(pd.read_csv(io.StringIO(as_text(visits))), timezone="Europe/Vienna")
@@ -76,28 +64,3 @@ def test_text_from_data_stays_text(model: NextLocation) -> None:
     for name in SCRIPTS:
         source = resources.files("wherenext").joinpath("web", name).read_text("utf-8")
         assert "innerHTML" not in source and "insertAdjacentHTML" not in source, name
-
-
-def test_of_many_people_the_most_visited_stay(model: NextLocation) -> None:
-    parts = [
-        routine_visits(users=1, days=1 + user % 3).assign(user_id=user)
-        for user in range(MOST_PEOPLE + 20)
-    ]
-    table = live(model, check(pd.concat(parts, ignore_index=True))).data["table"]
-    kept = pd.read_csv(io.StringIO(table))
-    assert kept.user_id.nunique() == MOST_PEOPLE
-    assert kept.user_id.value_counts().value_counts()[12] == (MOST_PEOPLE + 20) // 3
-
-
-def test_a_network_that_the_page_cannot_compute_is_refused(model: NextLocation) -> None:
-    config = ContextualConfig(2, 1, n_trained_ids=2, without=("generator", "gate"))
-    experts = dict(model.experts.items()) | {"next_place": Experts([ContextualPointer(config)])}
-    with pytest.raises(DataError, match="has more parts"):
-        live(replace(model, experts=experts))
-
-
-def test_a_single_expert_has_a_page(model: NextLocation) -> None:
-    alone = {part: Experts(list(model.experts[part].experts)[:1]) for part in NETWORKS}
-    data = live(replace(model, experts=alone)).data
-    assert len(data["model"]["next_place"]) == 1
-    assert np.isfinite(data["model"]["novelty"]["mean"])

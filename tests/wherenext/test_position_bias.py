@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from lab import recency_world
-from lab.position_bias import freeze_bias
 from wherenext.position_bias import by_position, faster_bias, refit
 
 from pgt.config import ModelConfig, TrainConfig
@@ -57,20 +56,6 @@ def test_a_bias_set_by_hand_is_read_back(data: Dataset) -> None:
     np.testing.assert_allclose(content, 0, atol=1e-5)
 
 
-def test_what_the_content_says_of_positions_is_not_read_as_bias(data: Dataset) -> None:
-    """Bias and content add up to the mean log-weight, whoever says it."""
-    model = model_for(data)
-    assert model.pointer is not None and model.pointer.position_bias is not None
-    _, before = by_position(model, data.test, UPTO)
-    curve = -0.3 * np.arange(UPTO)
-    with torch.no_grad():
-        model.pointer.position_bias[1 : UPTO + 1] = torch.as_tensor(curve).float()
-    bias, after = by_position(model, data.test, UPTO)
-    np.testing.assert_allclose(bias, curve - curve.mean(), atol=1e-5)
-    np.testing.assert_allclose(after, before, atol=1e-4)
-    assert np.abs(before).max() > 0.01  # an untrained content says something, too
-
-
 def test_a_faster_bias_takes_longer_steps_and_the_rest_does_not(data: Dataset) -> None:
     few = data.train.subset(np.arange(128))
     config = TrainConfig(
@@ -93,18 +78,6 @@ def test_a_faster_bias_takes_longer_steps_and_the_rest_does_not(data: Dataset) -
     others = (name for name in moved[1] if name != bias and "key.bias" not in name)
     for name in others:
         torch.testing.assert_close(moved[50][name], moved[1][name], rtol=1e-3, atol=1e-6)
-
-
-def test_a_frozen_bias_is_unchanged_by_training(data: Dataset) -> None:
-    model = model_for(data)
-    freeze_bias(model, np.array([0.5, -0.5, 0.25]))
-    assert model.pointer is not None and model.pointer.position_bias is not None
-    held = model.pointer.position_bias.detach().clone()
-    assert held[:6].tolist() == [0, 0.5, -0.5, 0.25, 0.25, 0.25]
-    keys = model.pointer.key.weight.detach().clone()
-    fit(model, data.train, data.valid, TrainConfig(max_epochs=1, warmup_epochs=0), progress=False)
-    assert torch.equal(model.pointer.position_bias, held)
-    assert not torch.equal(model.pointer.key.weight, keys)
 
 
 def test_a_refit_finds_the_kernel_and_then_nothing_more(data: Dataset) -> None:

@@ -38,22 +38,6 @@ def test_a_forecast_of_somewhere_new_shrinks_the_places_alike() -> None:
     assert np.isfinite(predictions.with_unseen(log_probs, named, np.ones(300))[:, 0]).all()
 
 
-def test_what_can_be_named() -> None:
-    said = np.log([[0.1, 0.1, 0.2, 0.2, 0.2, 0.2]])
-    said[0, 2] = -np.inf
-    copied = np.array([[False, True, False, False, False, True]])
-    found = predictions.nameable(said, copied, n_known=2)
-    # Ids 0 and 1 are no places; 2 is impossible; 3 trained; 4 neither copied nor trained.
-    assert found.tolist() == [[False, False, False, True, False, True]]
-    assert predictions.nameable(said, copied, n_known=0).sum() == 1
-
-
-def test_the_top_is_a_place_even_where_new_is_likelier() -> None:
-    best = predictions.top(np.log([[0.1, 0.2, 0.7], [0.3, 0.1, 0.6]]), np.array([1, 2]))
-    assert best.confidence.tolist() == pytest.approx([0.2, 0.3])
-    assert best.hit.tolist() == [True, False]
-
-
 def test_recalibrated_forecasts_have_the_mean_and_the_slope_of_what_happens() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(2, 4, 20_000)
@@ -61,11 +45,3 @@ def test_recalibrated_forecasts_have_the_mean_and_the_slope_of_what_happens() ->
     bent = 1 / (1 + np.exp(-(1.0 + 2.0 * calibration.logit(p))))
     assert predictions.recalibrated(bent, y, bent) == pytest.approx(p, abs=0.03)
     assert predictions.recalibrated(bent, np.zeros(len(p)), bent[:3]).tolist() == [0, 0, 0]
-
-
-def test_of_two_forecasts_the_one_that_knows_is_heard() -> None:
-    rng = np.random.default_rng(6)
-    p, noise = rng.beta(2, 4, 20_000), rng.uniform(size=20_000)
-    y = (rng.uniform(size=len(p)) < p).astype(float)
-    both = np.column_stack([noise, p])
-    assert predictions.recalibrated(both, y, both[:500]) == pytest.approx(p[:500], abs=0.04)

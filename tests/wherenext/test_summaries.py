@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from lab.summarizer import fingerprint
 from wherenext import city
-from wherenext.results import results_folder
 from wherenext.summaries import (
-    STAYS,
     Diaries,
     Stay,
-    scores,
-    sentence,
     stays_of,
     summarize,
     tell,
@@ -44,12 +37,6 @@ def test_people_are_in_one_split_only(diaries: Diaries) -> None:
     groups = [{d.user_id for d in part} for part in (diaries.train, diaries.valid, diaries.test)]
     assert all(groups)
     assert not groups[0] & groups[1] and not groups[0] & groups[2] and not groups[1] & groups[2]
-
-
-def test_the_seed_decides(town: city.City, diaries: Diaries) -> None:
-    assert write_diaries(town) == diaries
-    other = write_diaries(town, seed=1)
-    assert {d.user_id for d in other.test} != {d.user_id for d in diaries.test}
 
 
 def test_every_name_can_be_copied_and_some_words_have_to_be_generated(diaries: Diaries) -> None:
@@ -95,25 +82,6 @@ def test_a_summary_says_what_happened() -> None:
     )
 
 
-def test_a_diary_ends_when_enough_is_told(town: city.City, diaries: Diaries) -> None:
-    user = diaries.test[0].user_id
-    mine = [d for d in diaries.test if d.user_id == user]
-    stays = stays_of(town)[user]
-    days = len({one.day for one in stays})
-    assert 0 < len(mine) <= days
-    # One stay or one weekday is one sentence; no diary needs its last day to have enough stays.
-    for diary in mine:
-        assert diary.source.count(".") > STAYS
-
-
-def test_a_word_counts_once_for_each_person(diaries: Diaries) -> None:
-    words, everything = diaries.words(60), diaries.words()
-    assert words.names == everything.names[:60] and len(everything) > 300
-    people = {d.user_id for d in diaries.train}
-    having = {d.user_id for d in diaries.train if "also" in d.summary}
-    assert having == people and "also" in words
-
-
 def test_a_name_counts_as_often_as_it_is_right() -> None:
     words = Words(["at", "[x]"])
     source = "at Elm Row at Owl".split()
@@ -121,23 +89,3 @@ def test_a_name_counts_as_often_as_it_is_right() -> None:
     assert unknown_right("Elm Elm Row".split(), "Elm Elm Owl".split(), words, source) == (2, 3, 3)
     # What the source does not have could not be copied.
     assert unknown_right("Elm".split(), "Gnu".split(), words, source) == (0, 0, 1)
-
-
-def test_sentences_are_told_apart(diaries: Diaries) -> None:
-    summary = diaries.test[0].summary
-    assert sentence(summary, 1)[:2] == ["mostly", "at"] and sentence(summary, 2)[0] == "also"
-    assert sentence(summary, 3)[-1].startswith("errand") and sentence((), 2) == []
-
-
-def test_the_truth_scores_full(diaries: Diaries) -> None:
-    some = diaries.test[:9]
-    found = scores([d.summary for d in some], some, diaries.words(SMALL.n_words))
-    full = ("rouge1", "rougeL", "unknown_right", "unknown_precision", "exact", "days", "errands")
-    assert all(found[name] == pytest.approx(100) for name in full)
-
-
-def test_the_results_are_of_these_diaries(diaries: Diaries) -> None:
-    path = results_folder() / "summarizer.json"
-    about = json.loads(path.read_text(encoding="utf-8"))["data"]
-    assert about["fingerprint"] == fingerprint(diaries)
-    assert about["to test on"] == len(diaries.test)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,6 @@ from wherenext import city
 from wherenext.trace import Trace, trace
 
 from pgt.checkpoint import load_model, shipped
-from pgt.errors import DataError
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows, prepare
@@ -75,19 +72,3 @@ def test_the_numbers_are_those_of_the_models_answer(
         some = part[[place for place in part.index if place in windows.vocabulary.locations]]
         ids = torch.as_tensor(np.array(encode(some.index.to_series())))
         np.testing.assert_allclose(some, log_probs[0, ids].exp(), atol=1e-6)
-
-
-def test_no_hook_is_left_behind(model: PointerGeneratorTransformer, windows: Windows) -> None:
-    trace(model, windows, 0)
-    with pytest.raises(IndexError):
-        trace(model, windows, len(windows))
-    assert not any(part._forward_hooks for part in model.modules())
-
-
-def test_a_model_without_a_part_is_refused(
-    model: PointerGeneratorTransformer, windows: Windows
-) -> None:
-    for part in ("pointer", "position_bias", "generator", "gate"):
-        lacks = PointerGeneratorTransformer(replace(model.config, without=(part,)))
-        with pytest.raises(DataError, match="needs a model with"):
-            trace(lacks, windows, 0)

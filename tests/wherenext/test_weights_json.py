@@ -11,7 +11,6 @@ from wherenext.weights_json import SWITCHES, pack, switch_off, unpack
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ModelConfig
-from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 
@@ -59,14 +58,6 @@ def test_rows_that_were_left_out_come_back_as_zeros() -> None:
     assert len(packed["data"]) < 0.9 * len(pack(model)["data"])
 
 
-def test_weights_that_are_no_numbers_are_refused() -> None:
-    model = small()
-    with torch.no_grad():
-        model.generator.bias[2] = float("nan")
-    with pytest.raises(DataError, match=r"generator\.bias"):
-        pack(model)
-
-
 def test_every_switch_changes_the_prediction_and_not_the_model(batch: Batch) -> None:
     model = small()
     with torch.no_grad():
@@ -76,21 +67,3 @@ def test_every_switch_changes_the_prediction_and_not_the_model(batch: Batch) -> 
             assert torch.allclose(after.sum(1), torch.ones(len(batch)), atol=1e-5), part
             assert (after - before.exp()).abs().max() > 1e-6, part
         assert torch.equal(model(batch).log_probs, before)
-
-
-def test_a_silent_gate_is_one_half_and_a_lone_half_is_the_model(batch: Batch) -> None:
-    model = small()
-    with torch.no_grad():
-        whole = model(batch)
-        assert (switch_off(model, ["gate"])(batch).gate == 0.5).all()
-        alone = switch_off(model, ["generator"])(batch)
-        assert torch.allclose(alone.log_probs.exp(), whole.pointer_log_probs.exp(), atol=1e-6)
-        alone = switch_off(model, ["pointer"])(batch)
-        assert torch.allclose(alone.log_probs, whole.generator_log_probs, atol=1e-5)
-
-
-def test_wrong_switches_are_refused() -> None:
-    with pytest.raises(DataError, match="no part 'wheel'"):
-        switch_off(small(), ["wheel"])
-    with pytest.raises(DataError, match="nothing is left"):
-        switch_off(small(), ["pointer", "generator"])

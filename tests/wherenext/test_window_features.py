@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from wherenext import window_features
 
-from pgt.windows import Dataset, Windows, prepare
+from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits
 
@@ -47,14 +46,3 @@ def test_features_do_not_see_the_target(data: Dataset) -> None:
     blind = replace(test, features=other)
     one, two = (window_features.features_of(windows).iloc[last] for windows in (blind, test))
     assert one.equals(two)
-
-
-def test_the_forecast_finds_an_outcome_that_the_features_tell(data: Dataset) -> None:
-    def long(windows: Windows) -> np.ndarray:
-        return windows.lengths > np.median(data.train.lengths)
-
-    said = window_features.forecast(data, long)
-    for split in ("valid", "test"):
-        part = getattr(data, split)
-        assert said[split].shape == (len(part),)
-        assert ((said[split] > 0.5) == long(part)).mean() > 0.9

@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(Path(__file__).parent)]
 
 from lab.data_sets import GEOLIFE_WINDOWS, has_data, read_windows_folder  # noqa: E402
-from lab.hong_gps import staypoints_and_triplegs  # noqa: E402
+from lab.gps_protocol import staypoints_and_triplegs  # noqa: E402
 from reference import DocumentedTraining, prepare_by_loop  # noqa: E402
 from wherenext import city, pointer_variants  # noqa: E402
 

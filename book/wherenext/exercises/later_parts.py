@@ -227,15 +227,15 @@ def _new_places() -> Worked:
     }
 
 
-@works_out("24.2", ["The first expert's weight"], digits=2, atol=0.005)
+@works_out("24.2", ["The first place in the pool"], digits=2, atol=0.005)
 def _share() -> Worked:
-    """Three visits are enough to move an even weight that far."""
-    first, second = 0.5 * 0.4 * 0.5, 0.25 * 0.2 * 0.5
-    sums = 0.5 + 0.4 + 0.5, 0.25 + 0.2 + 0.5
-    return first / (first + second), {
-        "that is the second expert's share.": second / (first + second),
-        "that is how many times as likely; a share lies below 1.": first / second,
-        "probabilities of several visits are multiplied, not added.": sums[0] / sum(sums),
+    """A weight is a power, and the places share what the products leave."""
+    votes = [0.6**2 * 0.1, 0.3**2 * 0.3, 0.1**2 * 0.6]
+    even = [0.6 * 0.1, 0.3 * 0.3, 0.1 * 0.6]
+    return votes[0] / sum(votes), {
+        "the products have to sum to one over the three places.": votes[0],
+        "each probability is raised to the power of its weight.": even[0] / sum(even),
+        "that is a mixture; a log-linear pool multiplies.": (2 * 0.6 + 0.1) / 3,
     }
 
 

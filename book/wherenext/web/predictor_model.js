@@ -1,4 +1,4 @@
-// The predictor: experts who score past visits, and how they are weighed; as pgt/history.py,
+// The predictor: experts who score past visits, fixed kernels, and how they are weighed; as pgt/history.py,
 // pgt/contextual.py and pgt/predictor.py, for one person.
 //
 // A visit is {place, start, end, wall, wallEnd}: the place's number from 2, moments in milliseconds,
@@ -146,39 +146,92 @@ const logWeights = (expert, question, facts) => {
   return scores.map((score) => score - all);
 };
 
-// Of each place in sight its probability, by each expert: Map(place -> [p, …]).
-const byExpert = (experts, asked) => {
-  const counts = new Map(), found = new Map();
-  for (const { place } of asked.visits) {
-    counts.set(place, (counts.get(place) ?? 0) + 1);
-    found.set(place, new Float64Array(experts.length));
-  }
-  const question = { ...asked, counts }, [{ config, knots }] = experts;
-  const facts = placed(config.used_features, knots, question);
-  experts.forEach((expert, k) => {
-    const weight = logWeights(expert, question, facts);
-    asked.visits.forEach(({ place }, i) => (found.get(place)[k] += Math.exp(weight[i])));
-  });
-  return found;
+// A kernel's vote for each listed visit, as ContextKernel.weights in pgt/baselines.py.
+const votes = ({ decay, base, same, clock, width }, { visits, last, now, then }) => {
+  const minute = then ? then.minute : now;
+  return visits.map((visit, i) => decay ** (visits.length - 1 - i) * (base
+    + same * Number(i > 0 && visits[i - 1].place === last.place)
+    + clock * Math.exp(-aroundTheClock(visit.minute, minute) / width)));
 };
 
-// The weights that make these targets most likely, by expectation maximization. `likely` holds for
-// each visit of the past what each expert had given to its place, as a part of the most.
-const weighed = (likely, n, { steps, prior }) => {
-  let weights = new Float64Array(n).fill(1 / n);
-  if (n === 1) return weights;
-  const shares = new Float64Array(n * likely.length);
-  likely.forEach((each, i) => shares.set(each, n * i));
-  for (let step = 0; step < steps; step++) {
-    const owed = new Float64Array(n).fill(prior / n);
-    for (let at = 0; at < shares.length; at += n) {
-      let all = 0;
-      for (let k = 0; k < n; k++) all += shares[at + k] * weights[k];
-      for (let k = 0; k < n; k++) owed[k] += (shares[at + k] * weights[k]) / all;
+// Of each place in sight what each speaker says, as a logarithm: Map(place -> [log p, …]). The speakers
+// are the networks; beside several also the kernels, whether one is there, and whether one was before.
+const said = (experts, asked, { kernels, least }) => {
+  const counts = new Map();
+  for (const { place } of asked.visits) counts.set(place, (counts.get(place) ?? 0) + 1);
+  const question = { ...asked, counts }, [{ config, knots }] = experts, several = experts.length > 1;
+  const facts = placed(config.used_features, knots, question);
+  const shares = experts.map((expert) => logWeights(expert, question, facts).map(Math.exp));
+  for (const kernel of several ? kernels : []) {
+    const vote = votes(kernel, question), all = vote.reduce((sum, one) => sum + one, 0);
+    shares.push(vote.map((one) => one / all));
+  }
+  const found = new Map([...counts.keys()].map((place) => [place, new Array(shares.length).fill(0)]));
+  asked.visits.forEach(({ place }, i) => shares.forEach((share, k) => (found.get(place)[k] += share[i])));
+  const { place: here, before } = asked.last, floor = several ? least : 0;
+  return new Map([...found].map(([place, ps]) => [place, [
+    ...ps.map((p) => Math.log(p + floor)),
+    ...(several ? [Number(place === here), Number(place === before)] : []),
+  ]]));
+};
+
+const dot = (one, other) => one.reduce((sum, value, k) => sum + value * other[k], 0);
+// What the speakers say together: log p = Σ weight · log p of each, made to add up to 1.
+const together = (rows, weights) => {
+  const scores = rows.map((row) => dot(row, weights)), all = logSumExp(scores);
+  return scores.map((score) => Math.exp(score - all));
+};
+
+// x of A x = b, by elimination; A is symmetric and positive definite, and is used up.
+const solved = (A, b) => {
+  const n = b.length, x = [...b];
+  for (let i = 0; i < n; i++) {
+    for (let j = i + 1; j < n; j++) {
+      const part = A[j][i] / A[i][i];
+      for (let k = i; k < n; k++) A[j][k] -= part * A[i][k];
+      x[j] -= part * x[i];
     }
-    const sum = owed.reduce((a, b) => a + b, 0), before = weights;
-    weights = owed.map((value) => value / sum);
-    if (weights.every((value, k) => Math.abs(value - before[k]) < 1e-12)) break; // no step moves it
+  }
+  for (let i = n - 1; i >= 0; i--) {
+    for (let k = i + 1; k < n; k++) x[i] -= A[i][k] * x[k];
+    x[i] /= A[i][i];
+  }
+  return x;
+};
+
+// The weights that make where one went likeliest, drawn to equal ones by a ridge: Newton's steps down
+// a convex loss. `past` holds for each visit what was said of the places, and which one it was.
+const weighed = (past, networks, ridge, width) => {
+  const start = Array.from({ length: width }, (_, k) => (k < networks ? 1 / networks : 0));
+  if (networks === 1) return start;
+  const loss = (weights) => past.reduce(
+    (sum, { rows, hit }) => sum - Math.log(together(rows, weights)[hit]),
+    ridge * weights.reduce((sum, weight, k) => sum + (weight - start[k]) ** 2, 0));
+  let weights = start, now = loss(start);
+  for (let step = 0; step < 50; step++) {
+    const slope = weights.map((weight, k) => 2 * ridge * (weight - start[k]));
+    const bend = slope.map((_, k) => slope.map((__, l) => (k === l ? 2 * ridge : 0)));
+    for (const { rows, hit } of past) {
+      const share = together(rows, weights), mean = new Array(width).fill(0);
+      rows.forEach((row, i) => row.forEach((value, k) => (mean[k] += share[i] * value)));
+      mean.forEach((value, k) => (slope[k] += value - rows[hit][k]));
+      rows.forEach((row, i) => {
+        for (let k = 0; k < width; k++) {
+          const part = share[i] * (row[k] - mean[k]);
+          for (let l = 0; l < width; l++) bend[k][l] += part * (row[l] - mean[l]);
+        }
+      });
+    }
+    const way = solved(bend, slope);
+    let size = 1, next, then;
+    do {
+      next = weights.map((weight, k) => weight - size * way[k]);
+      then = loss(next);
+      size /= 2;
+    } while (then > now && size > 1e-6);
+    const moved = Math.max(...next.map((weight, k) => Math.abs(weight - weights[k])));
+    if (then <= now) [weights, now] = [next, then];
+    if (moved < 1e-7) break;
   }
   return weights;
 };
@@ -187,24 +240,21 @@ const weighed = (likely, n, { steps, prior }) => {
 // that has happened does not change when more is known, so it is kept.
 const askAbout = (model, visits, kept = { next_place: [], at_a_time: [] }) => {
   const rows = known(visits);
-  // What the experts say of the visit with this number, from those before it.
-  const of = (part, i) => (kept[part][i] ??= byExpert(model[part],
-    questionOf(rows, i, model, part === "at_a_time" ? momentOf(visits[i].wall) : null)));
-  // How likely each made where they went, as a part of the most; null where nobody could name it.
-  const shares = { next_place: [], at_a_time: [] };
-  const foretold = (part, i) => {
-    if (shares[part][i] === undefined) {
-      const each = of(part, i).get(visits[i].place), most = each && Math.max(...each);
-      shares[part][i] = each?.every((p) => p > 0) ? each.map((p) => p / most) : null;
-    }
-    return shares[part][i];
-  };
-  // Of the later half of the past, at most so many visits: by them the experts are weighed. Where there
+  // What is said of the visit with this number, from those before it.
+  const of = (part, i) => (kept[part][i] ??= said(model[part],
+    questionOf(rows, i, model, part === "at_a_time" ? momentOf(visits[i].wall) : null), model));
+  // Of the later half of the past, at most so many visits: by them the speakers are weighed. Where there
   // are more, here the latest count, and in the package as many drawn at random.
   const begin = (count) => Math.max(3, Math.floor(count / 2), count - model.past);
   const judged = (count) => [...rows.keys()].slice(begin(count), count);
-  const weightsAt = (part, count) =>
-    weighed(judged(count).map((i) => foretold(part, i)).filter(Boolean), model[part].length, model);
+  const weightsAt = (part, count) => {
+    const networks = model[part].length, width = networks > 1 ? networks + model.kernels.length + 2 : 1;
+    const past = judged(count).map((i) => {
+      const places = of(part, i);
+      return { rows: [...places.values()], hit: [...places.keys()].indexOf(visits[i].place) };
+    });
+    return weighed(past.filter(({ hit }) => hit >= 0), networks, model.ridge, width);
+  };
   const partFor = (at) => (at === null ? "next_place" : "at_a_time");
   // The numbers of visits that an answer needs and that nobody has been asked about yet.
   const missing = (count, at = null) => judged(count).filter((i) => !kept[partFor(at)][i]);
@@ -212,12 +262,12 @@ const askAbout = (model, visits, kept = { next_place: [], at_a_time: [] }) => {
   const answer = (count, at = null) => {
     const part = partFor(at), weights = weightsAt(part, count);
     const each = at === null && count < visits.length ? of(part, count)
-      : byExpert(model[part], questionOf(rows, count, model, at === null ? null : momentOf(at)));
+      : said(model[part], questionOf(rows, count, model, at === null ? null : momentOf(at)), model);
     const recent = rows.slice(Math.max(0, count - model.recent), count);
     const fresh = recent.filter(({ there }) => there === 1).length, { mean, strength } = model.novelty;
     const somewhereNew = (fresh + strength * mean) / (recent.length + strength);
-    const share = (ps) => ps.reduce((sum, p, k) => sum + weights[k] * p, 0);
-    const places = [...each].map(([place, ps]) => [place, (1 - somewhereNew) * share(ps)])
+    const shares = together([...each.values()], weights);
+    const places = [...each.keys()].map((place, i) => [place, (1 - somewhereNew) * shares[i]])
       .sort(([place, p], [other, q]) => q - p || place - other);
     return { places, somewhereNew, weights: [...weights] };
   };

@@ -1,0 +1,364 @@
+# %% [markdown]
+# # Evidence: the relatives
+#
+# What stands behind [The original: a summarizer](16_summarizer.ipynb), [Side by side](17_side_by_side.ipynb) and
+# [Sets over time](18_temporal_sets.ipynb): all rows of their measurements, and the intervals.
+
+# %% tags=["hide-input"]
+# @title Setup: install the package (Colab)
+try:
+    import pgt  # noqa: F401
+except ImportError:  # on Colab
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
+    )
+
+# %% tags=["hide-input"]
+# @title Imports and results
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import torch
+from matplotlib import pyplot as plt
+from wherenext import city
+from wherenext.comparison import compare
+from wherenext.figures import COPIED, GENERATED, MUTED, show
+from wherenext.results import read_results
+from wherenext.summaries import SENTENCES, sentence, write_diaries
+
+from pgt.checkpoint import load_model, shipped
+from pgt.improvements import improved
+from pgt.look import story
+from pgt.summarizer import masked_softmax, renormalised_softmax
+from pgt.temporal_sets import KS, MEASURES, VARIANTS
+from pgt.windows import prepare
+
+torch.set_num_threads(1)
+town = city.load()
+summaries = read_results("summarizer")
+swapped = read_results("improvements")
+baskets = read_results("temporal_sets")
+
+# %% [markdown]
+# ## Summaries: all rows
+#
+# Mean over three seeds and their standard deviation; with Adagrad, the optimizer of the paper, one seed and the same few steps.
+# *First words* is a rule that prints the beginning of the diary. *Names right* is the share of words outside the vocabulary
+# that are right, *triples repeated* the share of three-word sequences that the summary has already used, *all right* the share
+# of summaries without a mistake.
+
+# %% tags=["hide-input"]
+# @title Scores of summaries
+columns = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "unknown_right": "names right",
+    "repeated_3": "triples repeated",
+    "exact": "all right",
+}
+rows = summaries.rows.assign(search=summaries.rows.search.fillna("none"))
+rows["what"] = rows.what.replace({"reference": "the true summary"})
+
+
+def spread(values):
+    """Mean over seeds, and their standard deviation if there are several."""
+    mean = f"{values.mean():.1f}"
+    return mean if len(values) == 1 else f"{mean} ± {values.std():.1f}"
+
+
+by_model = rows.groupby(["what", "search"], sort=False)[list(columns)]
+by_model.agg(spread).rename(columns=columns)
+
+# %% [markdown]
+# Sequences of words that a summary repeats, in %, greedy:
+
+# %% tags=["hide-input"]
+# @title Repeated sequences, by their length
+POINTER, COVERED = "pointer-generator", "pointer-generator, coverage"
+greedy = rows[rows.search != "beam"].groupby("what").mean(numeric_only=True)
+lengths = {f"repeated_{n}": f"{n} words" for n in (1, 2, 3, 4)}
+lengths["repeated_1"] = "1 word"
+among = [POINTER, COVERED, "the true summary"]
+greedy.loc[among, list(lengths)].rename(columns=lengths).round(1)
+
+# %% [markdown]
+# Coverage is there to lower this number. It lowers it a little; but each of the four sentences is right less often, and ROUGE-2
+# falls in two of three seeds. Beside the networks stand rules: the most frequent sentence of training, and, for the two sentences
+# of names, a rule that is given the names and which of them are new, and takes the first place of the diary for the longest stay.
+
+# %% tags=["hide-input"]
+# @title Sentences that are right as a whole, in %
+diaries = write_diaries(town)
+
+
+def places_of(summary):
+    """The places of a summary, the longest stay first."""
+    lists = *sentence(summary, 1)[2:], ",", *sentence(summary, 2)[1:]
+    return " ".join(lists).replace(" ( new )", "").split(" , ")
+
+
+def first_is_longest(diary):
+    """Whether the first place in a diary is that of the longest stay."""
+    text, places = " ".join(diary.source), places_of(diary.summary)
+    return min(places, key=text.find) == places[0]
+
+
+first = 100 * np.mean([first_is_longest(d) for d in diaries.test])
+rules = dict.fromkeys(("mostly", "also"), first)
+for name in ("days", "errands"):
+    k = SENTENCES.index(name)
+    learned = [" ".join(sentence(d.summary, k)) for d in diaries.train]
+    asked = [" ".join(sentence(d.summary, k)) for d in diaries.test]
+    ((usual, _),) = Counter(learned).most_common(1)
+    rules[name] = 100 * np.mean([text == usual for text in asked])
+heads = {
+    "days": "how many days, how full, new",
+    "mostly": "the longest stay",
+    "also": "the other places",
+    "errands": "count of errands",
+}
+ALL = "sequence to sequence, all words"
+table = greedy.loc[[ALL, POINTER, COVERED], list(heads)].T
+table["a rule"] = pd.Series(rules)
+table.rename(heads).round(0).astype(int)
+
+# %% [markdown]
+# ## Mask before the softmax, or after it
+#
+# The code of the original takes the softmax over everything, sets padding to zero, and divides by what is left. PGT, and the
+# package's summarizer, put $-\infty$ at padding first. With $m_i$ for 1 at a word and 0 at padding, both are the same:
+#
+# $$
+# \frac{m_i\, e^{s_i} / \sum_j e^{s_j}}{\sum_j m_j\, e^{s_j} / \sum_j e^{s_j}}
+# = \frac{m_i\, e^{s_i}}{\sum_j m_j\, e^{s_j}} .
+# $$
+#
+# Equal on paper is not equal in a computer. If padding scores about a hundred above every word, the first softmax leaves nothing
+# for the words, and masking last divides zero by zero:
+
+# %% tags=["hide-input"]
+# @title Two words and padding with a high score
+padding = torch.tensor([False, False, True])
+orders = {"mask first": masked_softmax, "mask last": renormalised_softmax}
+cells = {}
+for high in (0.0, 200.0):
+    scores = torch.tensor([0.0, 1.0, high])
+    for name, rule in orders.items():
+        shares = rule(scores, padding).numpy().round(2)
+        said = "not a number" if np.isnan(shares).any() else str(shares)
+        cells[name, f"padding scores {high:.0f}"] = said
+pd.Series(cells, name="weights").unstack().rename_axis(None)
+
+# %% [markdown]
+# ## The parent's parts in PGT
+#
+# The table of [Side by side](17_side_by_side.ipynb), with ten guesses beside the first: the change in points, mean of five seeds,
+# with 95 % intervals over people and seeds, widened until all four of a column hold at once. *Looks back only* is a causal mask
+# in the encoder.
+
+# %% tags=["hide-input"]
+# @title PGT with one part of the summarizer
+SWAPS = {
+    "BiLSTM encoder": "bilstm",
+    "additive attention": "additive",
+    "memory of attention": "coverage",
+    "looks back only": "causal",
+}
+with_part = {n: {"model": "improved", "variant": v} for n, v in SWAPS.items()}
+plain = {"model": "improved", "variant": "plain"}
+cells = {}
+for name in ("city", "GeoLife"):
+    for metric in ("Acc@1", "Acc@10"):
+        where = {"data": name.lower(), "metric": metric.lower()}
+        found = compare(swapped, with_part, plain, draws=4000, **where).table()
+        cells[name, metric] = [
+            f"{row['mean']:+z.2f} [{row.low_all:+z.2f}, {row.high_all:+z.2f}]"
+            for _, row in found.iterrows()
+        ]
+pd.DataFrame(cells, pd.Index(SWAPS, name="PGT with"))
+
+# %% [markdown]
+# The BiLSTM is clearly behind at the first guess in the town, and clearly ahead with ten guesses on GeoLife.
+#
+# A causal mask takes nothing from what PGT reads. Gate, generator and the pointer's query read the last visit, and the last row of
+# the mask is all zeros. In the first layer only the earlier visits change. With the shipped weights on one window:
+
+# %% tags=["hide-input"]
+# @title First layer, with a causal mask and without
+data = prepare(town.visits, protocol="exact")
+shipped_pgt, _ = load_model(shipped("city"))
+causal = improved(shipped_pgt.config, data.train, "causal")
+causal.load_state_dict(shipped_pgt.state_dict())
+window = data.test.batch([story(data.test)])
+with torch.inference_mode():
+    free, masked = (
+        model.eval()(window, attention=True).self_attention[0][0].mean(0)
+        for model in (shipped_pgt, causal)
+    )
+later = 100 * float(free.triu(1).sum() / len(free))
+print("last row the same:", torch.allclose(free[-1], masked[-1]))
+print(f"without the mask, {later:.0f} % of the attention goes to later visits")
+
+# %% [markdown]
+# ## Are recent visits more predictive?
+#
+# That is a reason given for counting positions from the end. How often is the next place that of the last visit, of the one
+# before, and so on, in % of the test windows that have so many visits?
+
+# %% tags=["hide-input"]
+# @title Share of windows whose target is the place at a position
+everything = data.test.batch(np.arange(len(data.test)))
+same = everything.location == everything.target[:, None]  # (B, L)
+at = everything.position_from_end  # (B, L)
+shares = [100 * float(same[at == p].float().mean()) for p in range(1, 13)]
+shares = pd.DataFrame([shares], ["%"], range(1, 13)).round(0).astype(int)
+shares.rename_axis(columns="position from the end")
+
+# %% [markdown]
+# Few people go on to the place where they already are, so the last visit has the lowest share. From the third on the shares hardly
+# fall. (The rule that moves the people does weigh recent visits more: [chapter 12](12_position_bias.ipynb).)
+#
+# ## Baskets: longer lists, and the paper's figures
+#
+# Means over five seeds, on DC. The file is in [the paper's repository](https://github.com/yule-BUAA/DNNTSP); we keep only scores.
+# To measure again, set the environment variable `PGT_DC` to the file's path.
+
+# %% tags=["hide-input"]
+# @title Recall, NDCG and hit ratio
+dc = baskets.rows.query("data == 'dc' and split == 'test'")
+there = baskets.rows.query("data == 'city days' and split == 'test'")
+LABELS = {
+    ("popular", "full"): "popular",
+    ("personal", "own"): "personal frequency",
+    ("personal", "backoff"): "personal, then popular",
+    ("dnntsp", "full"): "DNNTSP",
+    ("dnntsp", "informed"): "informed",
+}
+metrics = [f"{name}@{k}" for k in KS for name in MEASURES]
+means = dc[dc.group == "all"].groupby(["model", "variant"])[metrics].mean()
+board = means.loc[list(LABELS)].set_axis(LABELS.values())
+paper = {  # at ten, from the paper's table of results
+    "PersonalTOP, the paper's (not verified)": (41.04, 31.74, 50.31),
+    "DNNTSP, the paper's (not verified)": (46.15, 32.60, 56.24),
+}
+paper = pd.DataFrame(paper, index=metrics[:3]).T
+pd.concat([board.iloc[:, :3], paper]).round(2)
+
+# %% tags=["hide-input"]
+# @title Lists of 20, 30 and 40
+board.iloc[:, 3:].T.round(1)
+
+# %% [markdown]
+# The two rows of the paper are *not verified*. They come from notes, we could not check them against
+# [Yu et al. (2020)](https://arxiv.org/abs/2006.11483), and nothing here rests on them. One check speaks for them: the same notes
+# have the paper's row for global popularity, 16.18, 8.80 and 22.74, which is our row *popular* to the last digit. Their
+# *PersonalTOP* should equal our *personal frequency*. It is higher, and we cannot explain this.
+#
+# Two settings, the learning rate and the patience, were changed after we had seen test scores. All variants share the final
+# learning rate, that of the authors' code, so the comparison among networks stands. But the test set is no longer untouched, and
+# the choice may flatter the networks against counting. The patience of five is ours: the authors train a fixed number of epochs.
+#
+# ## Baskets: each part taken out, or told more
+#
+# | network | how it differs from DNNTSP |
+# |---|---|
+# | no graph | an element does not see its company |
+# | no attention | sets do not look at each other |
+# | no time | no attention, and the mean over sets instead of the weighted sum |
+# | no gate | an element that was seen is scored from the history alone |
+# | mean heads | heads are averaged, not put side by side |
+# | presence | knows which sets an element was in |
+# | informed | knows that, and how long ago it was |
+
+# %% tags=["hide-input"]
+# @title Figure 1: NDCG@10 against personal, then popular
+
+
+def lead(variant, group="lead", metric="ndcg@10", rows=dc):
+    """A difference in points, and the ends of its interval."""
+    own = rows[(rows.model == "dnntsp") & (rows.variant == variant)]
+    own = own.set_index("group")[metric]
+    return own[group], own[f"{group} low"], own[f"{group} high"]
+
+
+def label(variant):
+    """The network's name here."""
+    return "DNNTSP" if variant == "full" else variant.replace("_", " ")
+
+
+figure, axes = plt.subplots(figsize=(7.0, 1.2 + 0.42 * len(VARIANTS)))
+for y, variant in enumerate(VARIANTS):
+    mean, low, high = lead(variant)
+    knowing = variant in ("informed", "presence")
+    colour = COPIED if knowing else GENERATED
+    axes.hlines(y, low, high, color=colour)
+    axes.plot(mean, y, "o" if knowing else "D", color=colour)
+axes.axvline(0, color=MUTED, lw=1)
+axes.set_yticks(range(len(VARIANTS)), map(label, VARIANTS))
+axes.invert_yaxis()
+axes.set_xlabel("NDCG@10 against personal, then popular (points)")
+show(
+    figure,
+    alt="Differences to counting for eight networks, with intervals. Those "
+    "of two networks that know presence hold zero, the others lie below.",
+    caption="DC baskets: mean and 95 % interval over people and seeds. "
+    "Dots: networks that know which elements were in each set.",
+)
+
+# %% tags=["hide-input"]
+# @title Each variant against DNNTSP
+
+
+def in_points(mean, low, high):
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+READING = {True: "better", False: "worse"}
+compared = {}
+for v in list(VARIANTS)[1:]:
+    mean, low, high = lead(v, "gain")
+    word = "open" if low <= 0 <= high else READING[mean > 0]
+    compared[label(v)] = [in_points(mean, low, high), word]
+heads = ["NDCG@10 against DNNTSP, points", "the variant is"]
+pd.DataFrame(compared, index=heads).T
+
+# %% [markdown]
+# *Open*: the interval holds zero. These are seven comparisons without a correction: do not build on one near zero. Where a part
+# can be taken out without loss, ask whether it had anything to work with: a graph has nothing to join where sets have one element,
+# and a weight over time has nothing to weigh where an element's vectors are equal.
+#
+# With twenty to forty guesses *informed* is above counting in some measures. But the nearest end of an interval lies close to zero,
+# and nine measures were tried:
+
+# %% tags=["hide-input"]
+# @title Informed against counting, longer lists
+found = {m: in_points(*lead("informed", metric=m)) for m in metrics[3:]}
+pd.Series(found, name="points").to_frame()
+
+# %% [markdown]
+# ## Where sets have company
+#
+# Most baskets hold a single element. The city's days more often have several places. Three networks on both, five seeds, in points
+# of NDCG@10:
+
+# %% tags=["hide-input"]
+# @title Two data sets
+compared = {}
+for where, rows in {"baskets": dc, "city's days": there}.items():
+    for v in ("full", "presence", "informed"):
+        gain = "" if v == "full" else in_points(*lead(v, "gain", rows=rows))
+        compared[where, label(v)] = [in_points(*lead(v, rows=rows)), gain]
+heads = ["against counting", "against DNNTSP"]
+compared = pd.DataFrame(compared, index=heads).T
+alone = [rows[rows.group == "facts"].alone.iloc[0] for rows in (dc, there)]
+lone_baskets, lone_days = alone
+compared.rename_axis(["NDCG@10, points", "network"])
+
+# %% [markdown]
+# Of the baskets {{ lone_baskets:.0f }} % hold a single element, of the city's days {{ lone_days:.0f }} %. Knowing which places were
+# there helps less on the city's days, as one would expect if lone elements were the trouble. But the two data sets differ in more
+# than that.

@@ -1,0 +1,134 @@
+"""The leaderboard's questions, on three invented people: who is asked, what may be seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from lab import leaderboard
+from lab.leaderboard import EVERY, LLM4POI, PROMPTS, Questions
+
+DAY = pd.Timedelta("1D")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three people who check in at eight places, some of them twice in a minute."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("getnext")
+    parts = []
+    for person in (7, 8, 9):
+        hours = np.cumsum(rng.choice([0, 2, 5, 30], size=150, p=[0.05, 0.4, 0.35, 0.2]))
+        time = pd.Timestamp("2012-04-03 14:00") + pd.to_timedelta(hours, unit="h")
+        parts.append(pd.DataFrame({"Uid": person, "Pid": rng.integers(1, 9, 150), "Time": time}))
+    table = pd.concat(parts).sort_values("Time", kind="stable")
+    table["Time"] = table.Time.dt.strftime("%Y-%m-%d %H:%M")
+    half = int(0.6 * len(table))
+    table[:half].to_csv(folder / "train_data.csv", index=False)
+    table[half - 40 :].to_csv(folder / "test_data.csv", index=False)  # the files overlap
+    last = table.groupby("Uid").tail(5)
+    asked = [
+        {
+            "input": f"User_{user} visited: "
+            + ", ".join(f"<{p}> at {t}" for p, t in zip(own.Pid[:-1], own.Time[:-1], strict=True))
+            + f". When {own.Time.iloc[-1]} user_{user} is likely to visit:",
+            "output": f"<{own.Pid.iloc[-1]}>",
+        }
+        for user, own in last.groupby("Uid")
+    ]
+    (folder / "test_id.json").write_text(json.dumps(asked))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asked(folder: Path) -> Questions:
+    return leaderboard.questions(folder)
+
+
+def test_a_session_is_one_persons_and_has_no_gap_of_a_day(asked: Questions) -> None:
+    table = asked.table
+    assert len(table) == 450  # the overlap is not counted twice
+    listed = table[table.session > 0]
+    for _, own in listed.groupby("session"):
+        assert own.user_id.nunique() == 1 and len(own) >= 3
+        assert (own.started_at.diff().dropna() <= DAY).all()
+    ends = listed.groupby("session").started_at.max() + DAY
+    begins = listed.groupby("session").agg({"started_at": "min", "user_id": "first"})
+    before = ends.groupby(begins.user_id).shift()
+    assert not (begins.started_at <= before).any()  # no session was cut in two
+
+
+def test_parts_follow_each_other_in_time(asked: Questions) -> None:
+    span = asked.table.groupby("split").started_at.agg(["min", "max"])
+    assert span["max"].train < span["min"].valid and span["max"].valid < span["min"].test
+
+
+@pytest.mark.parametrize("past", [EVERY, LLM4POI, PROMPTS])
+def test_the_past_is_the_persons_own_and_never_holds_the_target(
+    asked: Questions, past: str
+) -> None:
+    windows = asked.test[past]
+    assert len(windows)
+    for w in range(len(windows)):
+        target = windows.target_of(w)
+        seen = windows.visits.iloc[windows.rows(np.array([w]))[0].numpy()]
+        assert len(seen) and (seen.user_id == target.user_id).all()
+        assert (seen.started_at < target.started_at).all()
+
+
+def test_llm4poi_sees_training_and_the_session_alone(asked: Questions) -> None:
+    windows = asked.test[LLM4POI]
+    for w in range(len(windows)):
+        target, seen = windows.target_of(w), windows.visits_of(w)
+        assert ((seen.split == "train") | (seen.session == target.session)).all()
+        assert (seen.session > 0).all()
+    assert (asked.test[EVERY].target_of(w).drop("split") == target.drop("split")).all()
+    whole = asked.test[EVERY].lengths
+    assert (windows.lengths <= whole).all() and (windows.lengths < whole).any()
+
+
+def test_targets_are_last_of_their_session_and_known(asked: Questions) -> None:
+    table, rows = asked.table, asked.test[EVERY].target
+    train = table[(table.split == "train") & (table.session > 0)]
+    for row in rows:
+        one = table.loc[row]
+        assert one.user_id in set(train.user_id) and one.location_id in set(train.location_id)
+        later = table[(table.session == one.session) & (table.index > row)]
+        assert not later.location_id.isin(train.location_id).any()
+    assert (table.split[asked.train.target] == "train").all()
+    assert not set(asked.train.target) & set(rows)
+
+
+def test_only_the_told_know_the_time(asked: Questions) -> None:
+    windows = asked.test[EVERY]
+    plain, told = (one.batch([0, 1]) for one in (windows, leaderboard.told_windows(windows)))
+    assert (told.now_minute == told.target_minute).all()
+    assert (plain.now_minute != told.now_minute).any()
+    assert (plain.location == told.location).all() and (plain.target == told.target).all()
+
+
+def test_pgt_sees_seven_days(asked: Questions) -> None:
+    windows = leaderboard.last_days(asked.test[EVERY])
+    batch = windows.batch(np.arange(len(windows)))
+    assert (batch.days_ago <= leaderboard.DAYS).all() and (batch.length >= 1).all()
+    for w in range(len(windows)):
+        before = windows.visits.iloc[windows.first[w] - 1]
+        last = windows.visits.iloc[windows.target[w] - 1]
+        if before.user_id == last.user_id and len(windows.visits_of(w)) < leaderboard.MEMORY:
+            gone = last.started_at.normalize() - before.started_at.normalize()
+            assert gone > leaderboard.DAYS * DAY
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_rule_answers_all_questions(
+    folder: Path, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(leaderboard.FOLDER, str(folder))
+    monkeypatch.setattr(leaderboard.tempfile, "gettempdir", lambda: str(tmp_path))
+    found = leaderboard.ranks_of("kernel", told, None)
+    assert set(found) == {EVERY, LLM4POI, PROMPTS}
+    for ranks in found.values():
+        # What a rule can name is what the past holds.
+        assert ((ranks.better < 100) & (ranks.tied > 0) == ranks.in_past).all()
