@@ -576,7 +576,11 @@ class Experts(MixtureModel):
         found, clock = deepcopy(self), "then_clock" if self.config.knows_time else "clock"
         for network in found.experts:
             torch.nn.init.zeros_(network.scorer.tables[feature])
-        silent = {"age": {"decay": 1.0}, "before": {"same": 0.0}, clock: {"clock": 0.0}}
+        silent: dict[str, Any] = {
+            "age": {"decay": 1.0},
+            "before": {"same": 0.0},
+            clock: {"clock": 0.0},
+        }
         found.kernels = tuple(replace(one, **silent.get(feature, {})) for one in self.kernels)
         if feature == "here":
             found.weights[len(self.experts) + len(self.kernels) :] = 0

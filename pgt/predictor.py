@@ -307,7 +307,7 @@ class NextLocation:
         return self.experts["next_place" if at is None else "at_a_time"], asked
 
 
-def promises(experts: Any, windows: HistoryWindows) -> tuple[tuple[float, float], np.ndarray]:
+def promises(experts: Any, windows: Any) -> tuple[tuple[float, float], np.ndarray]:
     """The novelty and the calibration of `NextLocation`, on windows of no training."""
     happened = is_new(windows)[windows.target]
     mean = float(np.clip(happened.mean(), 0.01, 0.99))
