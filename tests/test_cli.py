@@ -126,7 +126,6 @@ def test_evaluate_shows_the_score(folder: Path, capsys: Said) -> None:
     for row in score[score.group == "all"].itertuples():
         name = "predictor" if row.model == "contextual" else row.model
         assert re.search(rf"^ *{name} +all +{n} +{row._4:.1f} +\[", said, re.MULTILINE)
-    assert "Fine-tuning" in said.splitlines()[-1]
     assert run("evaluate", folder / "one.csv") == 0
     said = capsys.readouterr().out
     assert "of 1 of 1 people" in said and "[1" not in said.partition("\n")[2]
@@ -156,6 +155,12 @@ def test_advice_is_what_the_interval_carries(
     assert says in said and "30.0 %" in said and "(kernel)" in said
     advice = ("Use the predictor.", "Use the rule", "within chance", "no advice")
     assert sum(one in said for one in advice) == 1
+
+
+def test_evaluate_tries_fine_tuning(tmp_path: Path, capsys: Said) -> None:
+    datasets.write(check(routine_visits(users=5, days=75)), tmp_path / "v.csv")
+    assert run("evaluate", tmp_path / "v.csv") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("Fine-tuning ")
 
 
 @pytest.mark.parametrize(("low", "helps"), [(0.1, True), (-0.1, False)])

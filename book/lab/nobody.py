@@ -166,11 +166,11 @@ def before_test(data: Dataset) -> tuple[Any, np.ndarray]:
     """
     train, valid = data.train, data.valid
     assert isinstance(train, HistoryWindows) and isinstance(valid, HistoryWindows)
-    parts: dict[str, Any] = {
+    columns: dict[str, Any] = {
         name: np.concatenate([getattr(train, name), getattr(valid, name)])
         for name in ("first", "target", "floor", "older", "inside")
-    }
-    both = replace(train, **parts)
+    }  # fmt: skip
+    both = replace(train, **columns)
     before = pd.Series(both.target - both.floor)
     most = before.groupby(both.users).transform("max")
     late = before >= np.maximum(3, most // 2)
