@@ -581,6 +581,11 @@ def test_claims_of_24() -> None:
     for data, file in (("geolife", "geolife_exact"), ("new york", "last_visit")):
         theirs = read_results(file).mean(model="pgt", variant="full", target_time="unknown")
         assert ours[data] > theirs + 2  # "ahead of the Transformer that did"
+    minus = nobody[(nobody.table == "minus") & (nobody.group == "all")].set_index(["model", "data"])
+    for data in ("geolife", "new york"):
+        assert minus.low["kernel_memory", data] < 0 < minus.high["kernel_memory", data]
+    bare = minus.loc["no networks"]
+    assert bare.low["city"] > 1 and 0 < bare.low["new york"] < 0.1 and bare.low["geolife"] < 0
     lacking = mean[(mean.table == "worlds") & (mean.data != "city")]
     lost = lacking.pivot_table("acc@1", "variant", "data")
     assert lost.mean(axis=1).nsmallest(2).index.tolist() == ["no clock", "no new places"]
@@ -709,3 +714,11 @@ def test_claims_of_04() -> None:
     assert first["most frequent"] > first["Markov"]  # "beats a Markov chain"
     pair = {"model": "pgt", "variant": "full"}, {"model": "kernel"}
     assert read_results("geolife_exact").difference(*pair)[2] < 0  # "there the kernel is ahead"
+
+
+def test_claims_of_the_evidence_on_sets() -> None:
+    rows = read_results("nobody").rows.query("table == 'sets' and calibration == 'this table'")
+    off = (rows.coverage - rows.asked).abs()
+    assert off[rows.asked >= 80].max() < 5.1 < off[rows.asked == 50].max()  # "at most five points"
+    worse = rows[rows.coverage < rows.asked].data.value_counts()
+    assert set(worse[worse == 4].index) == {"hanover", "phoenix"}
