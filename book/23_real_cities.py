@@ -306,7 +306,7 @@ pd.DataFrame(
 
 # %% [markdown]
 # So most of the lead is the past. With what LLM4POI takes, and untold, the pointer has
-# {{ less_past[("contextual pointer", "untold")]:.1f }} %, no more than STHGCN reports. Told the time it has
+# {{ less_past[("contextual pointer", "untold")]:.1f }} %, about what STHGCN reports. Told the time it has
 # {{ less_past[("contextual pointer", "told the time")]:.1f }} %, still ahead of LLM4POI's figure: knowing what to compare helps when there is
 # something to compare with. These are not duels, though. The published models' answers are not public, so nothing can be
 # paired, and our sessions are nearly theirs, not exactly. The [evidence page](evidence_cities.ipynb) has the published
