@@ -292,7 +292,7 @@ class MyEncoder(nn.Module):
         layers = [Layer(width, n_heads, hidden) for _ in range(n_layers)]
         self.layers = nn.ModuleList(layers)
 
-    def forward(self, x, padding, weights=False):
+    def forward(self, x, padding):
         x, seen = x + waves(*x.shape[1:], x.dtype), []
         for layer in self.layers:
             x, attention = layer(x, padding)  # (B, L, D), (B, H, L, L)
@@ -325,8 +325,8 @@ print(f"equal on {len(many.length)} windows")
 # %%
 forgetful = copy.deepcopy(model)
 unmasked = forgetful.encoder.forward
-forgetful.encoder.forward = lambda x, padding, weights=False: unmasked(
-    x, torch.zeros_like(padding), weights
+forgetful.encoder.forward = lambda x, padding: unmasked(
+    x, torch.zeros_like(padding)
 )
 by_length = np.argsort(data.test.lengths, kind="stable")
 others = by_length[data.test.lengths[by_length] >= L][::80]

@@ -196,7 +196,7 @@ causal.load_state_dict(shipped_pgt.state_dict())
 window = data.test.batch([story(data.test)])
 with torch.inference_mode():
     free, masked = (
-        model.eval()(window, attention=True).self_attention[0][0].mean(0)
+        model.eval()(window).self_attention[0][0].mean(0)
         for model in (shipped_pgt, causal)
     )
 later = 100 * float(free.triu(1).sum() / len(free))
