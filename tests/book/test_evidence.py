@@ -95,8 +95,8 @@ def test_the_readme_says_what_the_files_say() -> None:
         assert line.endswith(f"| {' | '.join(said)} |".replace("\u00a0", " "))
     readme = " ".join((first + rest).split())
     board = (
-        f"is right in {fact('board')} of the cases untold, and in {fact('board-told')} when told the "
-        "time of the visit;"
+        f"is right in {fact('board')} of the cases untold, and in {fact('board-told')} when told "
+        "the time of the visit;"
     ).replace("\u00a0", " ")
     assert board in readme, "the leaderboard was measured anew: README tells the old figures"
     about = r"On the New York leaderboard that most papers quote.*?33\.7 % told\."
