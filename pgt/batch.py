@@ -42,7 +42,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.length)
 
-    @property
+    @cached_property
     def padding(self) -> Tensor:
         """(B, L) True where there is no visit."""
         steps = torch.arange(self.location.shape[1], device=self.length.device)

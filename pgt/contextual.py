@@ -488,8 +488,8 @@ class ContextualPointer(MixtureModel):
 
     def mixture(self, batch: HistoryBatch) -> Mixture:
         """What the pointer gives the places of every window, not written out for all V."""
-        _, _, log_weights, _ = self._looked(batch)
         slots = batch.slots
+        _, _, log_weights, _ = self._looked(batch)
         width = slots.place.shape[1]
         return Mixture(slots.place, scatter_log_probs(log_weights, slots.of_visit, width))
 

@@ -67,7 +67,6 @@ def test_a_training_out_of_range_is_refused(field: str, values: list[Any]) -> No
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: TrainConfig(amp="yes"), "amp is 'yes'; choose 'auto' or 'on' or 'off'"),
         (lambda: TrainConfig(monitor="f1"), "monitor is 'f1'; choose 'loss' or 'acc@1'"),
         (lambda: WindowConfig(protocol="both"), "protocol is 'both'; choose 'published' or"),
         (lambda: WindowConfig(anchor="now"), "anchor is 'now'; choose 'target_day' or 'last_vi"),
