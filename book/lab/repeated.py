@@ -37,7 +37,7 @@ def prediction_interval(scores: np.ndarray) -> tuple[float, float]:
 
 def repeated() -> list[tuple[str, str, Run]]:
     """Each experiment, data and run of the seed that is made again, once."""
-    found = {}
+    found: dict[tuple[str, Run], str] = {}
     for name, keys in REPEATED.items():
         for key, run in EXPERIMENTS[name].jobs:
             if key in keys and run.seed == SEED:
