@@ -18,10 +18,9 @@ from lab.experiments import EXPERIMENTS
 from lab.models import Run
 from lab.reports import Report, Row
 
-# Experiments and their data whose networks take minutes to train, not hours.
+# Experiments and their data that take minutes, not hours, and need no data of others.
 REPEATED = {
     "city": ("city",),
-    "ablations": ("city", "geolife_exact"),
     "beyond": ("city",),
 }
 SEED = 42
