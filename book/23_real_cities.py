@@ -251,7 +251,6 @@ NAMES = {
     "most_frequent": "most frequent place",
     "kernel": "context kernel",
     "predictor": "trained on nobody",
-    "pgt": "PGT, a week",
     "contextual": "contextual pointer",
 }
 board = read_results("leaderboard")

@@ -43,28 +43,24 @@ from lab.provenance import code_hash
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt.baselines import fit_baseline
-from pgt.config import ModelConfig, TrainConfig
 from pgt.contextual import MEMORY, OLDER
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, of_rows
 from pgt.metrics import Predictor, evaluate, gains, interval_of_mean
-from pgt.model import PointerGeneratorTransformer
 from pgt.predictor import NextLocation
 from pgt.train import fit
-from pgt.visits import check, local_day
+from pgt.visits import check
 from pgt.vocabulary import Vocabulary
 from pgt.windows import DEFAULT, Dataset, encode
 
 FOLDER = "PGT_GETNEXT"
 EVERY, LLM4POI, PROMPTS = "every earlier visit", "training and session", "prompt"
 BEGINS = 3  # earlier visits of a person, before training asks for the next
-DAYS = 7  # of PGT's window
 METRICS = ["acc@1", "acc@5", "acc@10", "mrr"]
 MODELS: dict[str, Sequence[int | None]] = {
-    "most_frequent": (None,), "kernel": (None,), "pgt": SEEDS, "contextual": SEEDS,
-    "predictor": (None,),
+    "most_frequent": (None,), "kernel": (None,), "contextual": SEEDS, "predictor": (None,),
 }  # fmt: skip
-CANNOT_BE_TOLD = ("most_frequent", "pgt")
+CANNOT_BE_TOLD = ("most_frequent",)
 # Acc@1 in percent, told the time or not, and what the model sees of the person, by its paper.
 PUBLISHED = (
     ("GETNext", 24.35, False, "the session; all training sessions as weights and a graph"),
@@ -193,21 +189,8 @@ def told_windows(windows: HistoryWindows) -> Told:
     return Told(**{one.name: getattr(windows, one.name) for one in fields(HistoryWindows)})
 
 
-def last_days(windows: HistoryWindows) -> HistoryWindows:
-    """Only the visits of the seven days before the last one, for PGT."""
-    day = local_day(windows.visits.started_at).to_numpy()
-    last = windows.target - 1
-    rows = last[:, None] - np.arange(MEMORY)  # (W, L), newest first
-    inside = rows >= windows.first[:, None]
-    near = day[last][:, None] - day[np.maximum(rows, 0)] <= DAYS
-    first = windows.target - (inside & near).sum(1)
-    return replace(windows, first=first, older=np.zeros_like(windows.older))
-
-
 def view(name: str, told: bool, windows: HistoryWindows) -> HistoryWindows:
     """The windows as a model looks at them."""
-    if name == "pgt":
-        return last_days(windows)
     return told_windows(windows) if name == "kernel" and told else windows
 
 
@@ -220,16 +203,10 @@ def learned(
         return NextLocation.pretrained().experts[part].weighed(train)
     if seed is None:
         return fit_baseline(name, train, valid)
-    vocabulary = train.vocabulary
     torch.manual_seed(seed)
-    if name == "pgt":
-        config = ModelConfig(vocabulary.n_locations, vocabulary.n_users)
-        built: Any = PointerGeneratorTransformer(config), TrainConfig(seed=seed)
-    else:
-        data = Dataset(train, valid, valid, vocabulary, DEFAULT)
-        full: Any = pointer_variants.VARIANTS["full"]
-        built = pointer_variants.build(full, data, seed, "time" if told else "unknown")
-    model, training = built
+    data = Dataset(train, valid, valid, train.vocabulary, DEFAULT)
+    full: Any = pointer_variants.VARIANTS["full"]
+    model, training = pointer_variants.build(full, data, seed, "time" if told else "unknown")
     fit(model, train, valid, training, progress=False)
     return model
 

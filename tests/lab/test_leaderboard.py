@@ -109,18 +109,6 @@ def test_only_the_told_know_the_time(asked: Questions) -> None:
     assert (plain.location == told.location).all() and (plain.target == told.target).all()
 
 
-def test_pgt_sees_seven_days(asked: Questions) -> None:
-    windows = leaderboard.last_days(asked.test[EVERY])
-    batch = windows.batch(np.arange(len(windows)))
-    assert (batch.days_ago <= leaderboard.DAYS).all() and (batch.length >= 1).all()
-    for w in range(len(windows)):
-        before = windows.visits.iloc[windows.first[w] - 1]
-        last = windows.visits.iloc[windows.target[w] - 1]
-        if before.user_id == last.user_id and len(windows.visits_of(w)) < leaderboard.MEMORY:
-            gone = last.started_at.normalize() - before.started_at.normalize()
-            assert gone > leaderboard.DAYS * DAY
-
-
 @pytest.mark.parametrize("told", [False, True])
 def test_a_rule_answers_all_questions(
     folder: Path, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
