@@ -95,9 +95,9 @@ table.tail(10)
 
 # %% [markdown]
 # A row is a **visit**: one stay at one place. Times are local, because a day is shaped by "half past eight in the
-# morning", not by the time in Greenwich. The last two columns are the town's truth, which a model never sees. Before most
-# visits the simulator tosses a weighted coin, and with the *chance* in the last column the person explores. (A chance of 0
-# means that there was no toss: on some mornings a person simply starts at home.)
+# morning", not by the time in Greenwich. The last two columns are the town's truth, which a model never sees. Before
+# most visits the simulator tosses a weighted coin, and the last column is its *chance* of sending the person somewhere
+# new. (A chance of 0 means that there was no toss: on some mornings a person simply starts at home.)
 #
 # Here is the whole week.
 
@@ -247,8 +247,8 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 # often as the true place is in the window at all. Whatever a model gains beyond that must come from
 # somewhere else.
 #
-# The gap between the second row and the last is the share of windows that hold the right answer although the
-# second rule misses it. There the art is to point at the right place.
+# Between the second row and the last lie the windows that hold the right answer, and the rule misses it. To win
+# them, one must point at the right place.
 #
 # ## A first look at the model
 #
@@ -304,8 +304,8 @@ architecture(
 )
 
 # %% [markdown]
-# > **Note.** This was a window that the model gets right, chosen because it gets it right. Move the slider, and you will
-# > soon see it fail. [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake.
+# > **Note.** The person went home, and the model said so. We chose this window for that reason, too. Move the slider, and
+# > you will soon see it fail. [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake.
 #
 # ## What to remember
 #
@@ -360,10 +360,10 @@ print(f"ties to the most recent: {percent:.1f} %, before: {before:.1f} %")
 # the person is now, and the next place seldom is (the game's first rule).
 
 # %% [markdown]
-# **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is
-# tossed. Is it honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`: ten bins
-# of equal size (pandas merges two of them, since nearly all their values are zero). In each bin, compare the mean of `p_explore` with the share of explorations. How
-# many percentage points apart are they at most?
+# **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is tossed. Is it
+# honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`: ten bins of equal size
+# (pandas merges two of them, since nearly all their values are zero). In each bin, compare the mean of `p_explore` with
+# the share of explorations. How many percentage points apart are they at most?
 
 # %% tags=["try"]
 gap = ...  # the largest difference, in percentage points

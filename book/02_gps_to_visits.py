@@ -144,7 +144,8 @@ eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 
 # %% [markdown]
 # Watch the number of staypoints, what the map below shows, and the two tables of what was recovered. Which visits does a
-# longer duration lose? What passes for a stay when the radius is large and the duration short?
+# longer duration lose? What passes for a stay when the radius is large and the duration short? (The
+# code has one rule more: a day of silence drops the open stretch.)
 
 
 # %%
@@ -246,8 +247,9 @@ show(
 )
 
 # %% [markdown]
-# The last anchor was set before the person reached the door. So a staypoint begins a little too early, and some of its
-# fixes lie on the street. Remember this detail.
+# The anchor of a stay is set before the person reaches the door. So a staypoint begins a little too early, and some of
+# its fixes lie on the street. Remember this detail. (The last shade runs on long after its visit has ended. We come to
+# late ends below.)
 #
 # ## Locations: DBSCAN
 #
@@ -273,10 +275,10 @@ n_placed = (label >= 0).sum()
 print(f"{n_placed} of {len(label)} staypoints in {max(label) + 1} locations")
 
 # %% [markdown]
-# > **Note.** Draw a line between any two neighbours: all staypoints that the lines connect are one location. So components
-# > form chains. If every house in a street has a staypoint, twenty metres from the next,
-# > the whole street is one location. And the clustering looks at all the data at once, including the days that
-# > we later call test; [chapter 15](15_traps.ipynb) measures what that is worth.
+# > **Note.** Draw a line between any two neighbours: all staypoints that the lines connect are one location. So locations
+# > can grow into chains. If every house in a street has a staypoint, twenty metres from the next, the whole street is one
+# > location. And the clustering looks at all the data at once, including the days that we later call test;
+# > [chapter 15](15_traps.ipynb) measures what that is worth.
 #
 # ## Visits: merge what belongs together
 #
@@ -429,7 +431,7 @@ at["one in ten is later than"] = late.quantile(0.9)
 pd.Series(at).round(0).rename("error of the end, minutes").to_frame()
 
 # %% [markdown]
-# Most ends are right to the minute, and some are late by many hours. So a very long duration, which our model reads
+# Most ends are right to within minutes, and some are late by many hours. So a very long duration, which our model reads
 # as a stay, is often a silence of the recorder. In GeoLife, people recorded around Beijing
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)),
 # silences of more than an hour fill {{ silent:.0f }} % of the hours that count as stayed.
@@ -569,8 +571,8 @@ print(f"F1 {score(stays).f1:.1f} %; now {late:.1f} minutes, F1 {f1:.1f} %")
 #
 # <details class="solution"><summary>Solution 5</summary>
 #
-# `pgt.read_fixes("me.gpx")` gives a table like `fixes`. Put the diary in a table with `user_id`, `started_at`, `finished_at`, `lon`,
-# `lat`. Then call `recovery(staypoints, diary)`. A week is a few dozen stays, so a difference of two of them is
+# `pgt.read_fixes("me.gpx")` gives a table like `fixes`. Put the diary in a table with `user_id`, `started_at`,
+# `finished_at`, `lon`, `lat`. Then call `recovery(staypoints, diary)`. A week is a few dozen stays, so a difference of two of them is
 # not a finding. Look at repeated positions first (`fixes.duplicated(["lon", "lat"]).mean()`), then at silences.
 #
 # </details>

@@ -245,7 +245,6 @@ by_gap.mean().round(1).assign(windows=by_gap.size())
 # $$
 # \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_{j-1} - 7 \,\}. \tag{3.2}
 # $$
-
 #
 # In `fast_windows`, `key - days` and `day` become those of the visit before:
 #
@@ -312,8 +311,8 @@ table.assign(windows=counted)
 
 # %% [markdown]
 # In the column *exact* every place has its own number; in the column *published* the unknown ones are merged, as in
-# the prepared data of the literature. Known targets do not change. The share of unknown ones more than doubles. One
-# window shows why.
+# the prepared data of the literature. For known targets nothing changes. Of the unknown ones, more than twice as many
+# now seem to be in the window. One window shows why.
 
 # %%
 confused = share.published & ~share.exact & (target - first <= 12)
@@ -442,7 +441,8 @@ pd.DataFrame(rows).T.rename_axis("window 0").rename(
 
 # %% [markdown]
 # Five visits, then three empty seats. (The person is the same for the whole window, so it is stored once.) In the row
-# *days ago*, real zeros and padding zeros look alike. Only the mask knows.
+# *days ago*, real zeros and padding zeros look alike. Only the mask knows. ([Chapter 5](05_embeddings.ipynb) adds 1 to
+# this feature, too.)
 #
 # What happens without a mask? Attention ([chapter 6](06_position_and_encoder.ipynb)) gives every seat a score, and the
 # seat's share is $e^\text{score}$ divided by the sum over all seats (a *softmax*). Since $e^0 = 1$, an empty seat with

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Baselines
 #
-# Let a trained network compete with a rule of five numbers, and watch the rule win nearly every time.
+# Let a trained network compete with a rule of five numbers, and watch the rule win.
 #
 # *You will be able to* score a model honestly: ties, groups and intervals included; write four
 # baselines in a few lines each; and say what a trained network has to beat. *You need*
@@ -251,8 +251,8 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 # 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. Is
 #    $l_{i-1}$, the place before visit $i$, the place $l_L$ of the last visit, where the person is now? Then
 #    $[\,l_{i-1} = l_L\,]$ is 1, else 0.
-# 3. **What time was it?** Suppose that it is 17:15 now. A visit that began at about this hour counts more. Let $\delta_i$ be
-#    the minutes between its start and now, around the clock. Now is the end of the last visit.
+# 3. **What time was it?** *Now* is the end of the last visit, say 17:15. A visit that began at about this hour counts
+#    more. Let $\delta_i$ be the minutes between its start and now, around the clock.
 #
 # Together:
 #
@@ -264,7 +264,8 @@ pd.DataFrame(rows).T[metric].astype(float).round(1)
 # This is the **context kernel**: it compares the context of each past visit with the context now. The base $\beta$
 # gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$ says how many
 # minutes still count as "about this hour". The fifth number is the weight of $[\,l_{i-1} = l_L\,]$, which we fix to 1
-# because only ratios matter. In the code the five are called `decay`, `base`, `same`, `clock` and `width`.
+# because only ratios matter. In the code $\alpha$, $\beta$, this 1, $\zeta$ and $\theta$ are called `decay`, `base`,
+# `same`, `clock` and `width`.
 
 
 # %%

@@ -55,10 +55,10 @@ table["to"] = seen.finished_at.dt.strftime("%H:%M").to_numpy()
 table
 
 # %% [markdown]
-# Part II follows this window. A rule picked it (`pgt.look.story`): it is short enough to print, with a
-# handful of places, one of which is the true next one. By the end of Part II you will have computed every number
-# that leads from the window to a prediction. A network multiplies and adds, but nobody can multiply a "café". So
-# the first task is to give every visit a vector.
+# Part II of this book begins here and follows this window. A rule picked it (`pgt.look.story`): it is short enough to print, with
+# a handful of places, one of which is the true next one. By the end of Part II you will have computed every number that
+# leads from the window to a prediction. A network multiplies and adds, but nobody can multiply a "café". So the first
+# task is to give every visit a vector.
 
 # %% tags=["hide-input"]
 # @title Figure 5.1: where we are
@@ -117,9 +117,10 @@ learns.replace({True: "learns", False: "–"})
 #
 # ## Seven questions about a visit
 #
-# Where? Who? At what time of day? On which weekday? How many days ago? For how long? How many visits ago?
-# Each question gets its own table of vectors. The answers must be whole numbers from 1, since 0 is padding. Errors
-# hide here, so let us make the numbers ourselves.
+# Where? Who? At what time of day? On which weekday? How many days ago? For how long? How many visits ago? Each question
+# gets its own table of vectors. The answers must be whole numbers from 1, since 0 is padding. So the *days ago* of
+# [chapter 3](03_windows.ipynb), which begin at 0, become `recency`: one more, and at most 8. Errors hide here, so let
+# us make the numbers ourselves.
 
 # %%
 clock = seen.started_at.dt
@@ -407,7 +408,7 @@ neighbour_test(cosine)
 #
 # What a table looks like is one question. What the model does with it is another, and needs an operation: shuffle the
 # vectors among places, so that each place carries another one's vector, and score the model. Do it among the busy
-# places; then among these only between places of one kind, such as homes with homes; then among all others. If the
+# places; again, but only between busy places of one kind, such as homes with homes; then among all other places. If the
 # vector of a place said "I am a home" and nothing else, swapping homes would be harmless. Finally, give all places the
 # same vector. One shuffle may be lucky, so we take means of five.
 
@@ -450,8 +451,8 @@ pd.DataFrame(lost, index=heads).T.round(1).astype(object).fillna("–")
 
 # %% [markdown]
 # Untouched, the model is right in {{ before:.1f }} % of the test windows. So it does use the vectors, although their
-# neighbours show little. Most of the loss sits in the busy places. For the others, one random vector serves nearly as
-# well as another.
+# neighbours show little. Most of the loss sits in the busy places. For the others, one vector serves nearly as well as
+# another.
 #
 # The {{ lost_kind:.1f }} points that are lost when homes are swapped with homes are not about "I am a home". They are about
 # *which* home. Our explanation: random vectors in 64 dimensions are nearly orthogonal, like **name tags in different

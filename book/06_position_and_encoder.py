@@ -236,8 +236,8 @@ class SelfAttention(nn.Module):
 # ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), $x\,\Phi(x)$, where $\Phi$ is the normal distribution
 # function: a smooth version of "negative numbers become 0".
 #
-# Both do not replace their input. Each *adds* to it, $x + h(x)$: the **residual connection**. The question is where
-# LayerNorm goes.
+# Neither attention nor this network replaces its input. Each *adds* to it, $x + h(x)$: the **residual connection**. The
+# question is where LayerNorm goes.
 #
 # $$
 # \begin{aligned}
@@ -319,8 +319,8 @@ print(f"equal on {len(many.length)} windows")
 # What if somebody forgets `masked_fill`? Padding embeds to zeros. Is it therefore neutral? No. The bias of the
 # projection, LayerNorm and the sinusoids make it a vector like any other, and even a score of exactly 0
 # gets weight $e^0 = 1$. Nothing crashes. But how much padding a window gets depends on
-# the longest window in its batch: on *strangers*. Here is a model that takes padding for visits. We predict the story
-# window together with ever longer windows.
+# the longest window in its batch: on *strangers*. Here is a model that takes padding for visits. We predict our window,
+# the *story window* of all these chapters, together with ever longer windows.
 
 # %%
 forgetful = copy.deepcopy(model)
@@ -396,10 +396,10 @@ show(
 )
 
 # %% [markdown]
-# One is tempted to tell a story about each head. Before that, ask what the *choosing* is worth, on all windows. We
-# operate on the trained model, and score it:
+# One is tempted to tell a story about each head. Before that, ask what it is worth that visits *choose* whom to look
+# at, on all windows. We operate on the trained model, and score it:
 #
-# - *No sinusoid*, or *no position from the end* (every visit gets the mean of ten of its rows), or neither.
+# - *No sinusoid*, or *no position from the end* (every visit gets the mean of rows 1 to 10 of that table), or neither.
 # - *Even attention* erases the queries. All scores are 0, and every head takes the plain mean over the window.
 # - *No attention* silences it altogether. No visit hears of another.
 # - *No encoder* silences the feed-forward networks as well, so that the encoder only adds sinusoids.
@@ -448,14 +448,15 @@ room = -min(lows)
 pd.DataFrame(rows).T.fillna("–")
 
 # %% [markdown]
-# The pointer compares the last visit with all others anyway, and adds up the weights of visits to the same place. So its
-# *answers* change when the encoder goes ({{ changed:.0f }} % of the first answers on test), but hardly their *quality*.
-# No row is clearly worse than the trained model on either split, though the intervals leave room for a loss of
-# {{ room:.1f }} points. One is ahead on test, but not on valid, so we claim no gain. Surgery shows what *this* model relies on, of one simulated town; a model trained without a part
-# ([chapter 14](14_ablations.ipynb)) is another question.
+# The pointer compares the last visit with all others anyway, and adds up the weights of visits to the same place. So
+# its *answers* change when the encoder goes ({{ changed:.0f }} % of the first answers on test), but hardly their
+# *quality*. No row is clearly worse than the trained model on either split, though the intervals leave room for a loss
+# of {{ room:.1f }} points. One is ahead on test, but not on valid, so we claim no gain. Surgery shows what *this* model
+# relies on, of one simulated town; a model trained without a part ([chapter 14](14_ablations.ipynb)) is another
+# question.
 #
-# This is also what the knob at the top shows. With 1 or 16 heads the trained weights are cut at seams that they were not
-# trained for, and the pictures above change. Watch the first row of the table: does the accuracy?
+# This is also what the knob at the top shows. With 1 or 16 heads the trained weights are cut at seams that they were
+# not trained for, and the pictures above change. Watch the first row of the table: does the accuracy change, too?
 #
 # ## What to remember
 #

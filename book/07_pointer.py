@@ -94,8 +94,8 @@ cross.round(1)
 #
 # The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
 # others. It stands for "here and now" and is called the **context** $c$. We take the story window that all chapters
-# share, the shortest test window, and one that is three visits longer than ours, so that there is padding to get
-# wrong.
+# share, the shortest test window, and one that is three visits longer than the story window, so that there is padding
+# to get wrong.
 
 # %%
 lengths = test.lengths
@@ -256,9 +256,9 @@ alt = "Bars made of blocks, one bar a place and one block a visit."
 show(ax.figure, alt=alt, caption="The same weights, added up per place.")
 
 # %% [markdown]
-# The four small blocks of Sage & Jolly Instruments add up to more than the one block of Saint Alder Music School, which is
-# larger than any of them. How often does the tallest bar belong to another place than the largest sum? And what do the three biases change? We
-# run all test windows.
+# The four small blocks of Sage & Jolly Instruments add up to more than the one block of Saint Alder Music School, which
+# is larger than any of them. How often does the tallest bar belong to another place than the largest sum? And what do
+# the three biases change? We run all test windows.
 
 
 # %%
@@ -389,7 +389,7 @@ able.round(3)
 # The table has the windows with the target in sight, {{ ceiling:.0f }} % of all: that is the ceiling. Places never seen
 # in training are visited less often within the window, so some disadvantage is fair. For *known* targets the pointer's
 # share is larger than the share of the visits: it has learned something. For new ones it is about the same: it counts.
-# A softmax over places would have next to no chance with any of them.
+# A softmax over places would have next to no chance with the new ones.
 #
 # ## The whole part, and the package's
 #
@@ -497,8 +497,8 @@ for T in (0.1, 0.3, 1.0, 3.0, 10.0):
     hits = [heated(b, T).argmax(1) == b.target for b in test.batches(512)]
     right[T] = 100 * float(torch.cat(hits).float().mean())
 right.rename_axis("temperature").round(1).to_frame().T
-# Near T = 1 the hits hardly change. Small temperatures trust the tallest
-# bar, and lose what adding up gives.
+# Of these five, T = 1 is the best. Small temperatures trust the tallest bar,
+# and lose what adding up gives; large ones only count visits.
 
 # %% [markdown]
 # **Exercise 3** (longer). Show that for the loss $-\log P_\text{ptr}(\ell^*)$ with the target $\ell^*$ in the window

@@ -238,10 +238,11 @@ share = 100 * (paid["constant"] - paid["the model's gate"]) / room
 worth.round({"Acc@1, %": 2, "loss, nats": 3})
 
 # %% [markdown]
-# We expected the first column to show what a gate is good for. It does not. Where the generator's highest bar is lower
-# than the pointer's, the first guess *does not depend on the gate*; even an oracle hardly moves Acc@1. The gate's worth
-# is in the loss: it sets how much probability is left for places outside the window. Of what the oracle saves against a
-# constant, the model's gate saves **{{ share:.0f }} %**. [Chapter 11](11_gate.ipynb) measures it properly.
+# We expected the first column to show what a gate is good for. It does not. The generator's probability is spread so
+# thinly that the first guess is the pointer's *for nearly any gate*. Even an oracle gains nothing: where it turns the
+# pointer off, the place that the generator names first is nearly always wrong, too. The gate's worth is in the loss: it
+# sets how much probability is left for places outside the window. Of what the oracle saves against a constant, the
+# model's gate saves **{{ share:.0f }} %**. [Chapter 11](11_gate.ipynb) measures it properly.
 #
 # ## What does a gate learn?
 #
@@ -258,9 +259,9 @@ worth.round({"Acc@1, %": 2, "loss, nats": 3})
 # $$
 #
 # because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. The number $r$ is the **responsibility** of the
-# pointer: of the probability that the true place got, the share that was *copied*. In the bars above it is the blue part
-# of the bar with the ✓. So the gate is pulled towards $r$ by their distance, like a yes-or-no classifier whose label is
-# $r$.
+# pointer: of the probability that the true place got, the share that was *copied*. In the bars above it is the blue
+# share of the bar with the ✓. So the gate is pulled towards $r$ by their distance, like a yes-or-no classifier whose
+# label is $r$.
 #
 # The derivative, checked on all test windows:
 
@@ -330,8 +331,8 @@ caption = "The further apart two curves, the more the gate knew."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# A little. Any distance between those two curves is a by-product: such returns and explorations happen in different
-# contexts. And whether somebody explores is partly a coin toss in the simulation itself.
+# A little. But any distance between the curves of these two, *return, not in the window* and *exploration*, is a
+# by-product: they happen in different contexts. And whether somebody explores is partly a coin toss in the simulation itself.
 #
 # ## Who teaches the generator?
 #
@@ -408,11 +409,11 @@ heads = ["nats better than guessing", "Acc@1, %"]
 pd.DataFrame(table, index=heads).T.rename_axis("generator").round(2)
 
 # %% [markdown]
-# These are the test windows with a known place, in the window. Guessing among all places would be at zero. Alone, the layer
-# learns the usual places. In the mixture, nothing makes it learn them, because the pointer already knows; and the
-# model's own generator is hardly better than guessing. This is typical of mixtures of experts: the expert that is a
-# little better early gets most of the gradient, and so gets further ahead. It is not a fault but a division of labour.
-# So do not judge the generator of such a model by its own accuracy.
+# The table is about the test windows whose target is known and in the window. Guessing among all places would be at
+# zero nats. Alone, the layer learns the usual places. In the mixture, next to nothing makes it learn them, because the
+# pointer already knows; and the model's own generator is no better than guessing. This is typical of mixtures of
+# experts: the expert that is a little better early gets most of the gradient, and so gets further ahead. It is not a
+# fault but a division of labour. So do not judge the generator of such a model by its own accuracy.
 #
 # ## The whole part, and the package's
 

@@ -8,8 +8,8 @@
 # The chapters on embeddings, self-attention, pointer, generator and gate take each part slowly; this one is complete
 # without them. *It takes* twenty minutes to read and half a minute to run on two CPU cores; a GPU makes no difference.
 #
-# > **In one sentence.** The whole model is one class of about sixty lines: seven tables, an encoder, a pointer, a
-# > generator and a gate; nearly all of its numbers are lists of places, and a few do nothing.
+# > **In one sentence.** The whole model is one class of some seventy lines: seven tables, an encoder, a pointer, a
+# > generator and a gate; most of its numbers are lists of places and people, and a few do nothing.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -106,6 +106,7 @@ class MyPGT(nn.Module):
 
     def __init__(self, c):
         super().__init__()
+        # c: the configuration. In `forward`, c is the context.
         self.c, d, q = c, c.d_model, c.d_model // 4
         # The pointer's bias: a number for each position from the end.
         self.position_bias = nn.Parameter(torch.zeros(c.max_len + 1))
@@ -261,7 +262,7 @@ print(f"{n_idle} numbers set to zero; log-probabilities move by {moved:.0e}")
 # ## Where do the parameters live?
 #
 # Two configurations of the [design documents](https://where-next-book.github.io/where-next/book/errata.html), for their
-# two data sets. DIY is private, and we have its configuration only; choose its number of places.
+# two data sets, called DIY and GeoLife. DIY is private, and we have its configuration only; choose its number of places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -325,8 +326,9 @@ assert torch.isclose(ours_loss, builtin(ours["log_probs"], big.target))
 
 # %% [markdown]
 # The second term has a consequence. A place that training never shows is a wrong answer in every step, and every step
-# pushes its score down. What stops the fall is $\varepsilon$: at the best fit such a place gets a probability of about
-# $\varepsilon / V$. What did the trained model give to places that neither training nor the window shows?
+# pushes its score down. What stops the fall is $\varepsilon$. The loss is smallest where $P = y$, and there such a
+# place has the probability $\varepsilon / V$. (This model was trained with $\varepsilon = 0.03$.) What did the trained
+# model give to places that neither training nor the window shows?
 
 # %%
 never = torch.from_numpy(~vocabulary.is_known(np.arange(size.n_locations)))
