@@ -58,7 +58,7 @@ batch = data.test.batch(np.arange(64))
 # |---|---|---|---|
 # | 1 | relative position bias | `relative_bias` | how far apart two visits are matters, not where they stand |
 # | 2 | GeGLU | `geglu` | a gate in the feed-forward network, at the same size |
-# | 3 | post-norm | `post_norm` | *worse* than the pre-norm that the model has |
+# | 3 | post-norm | `post_norm` | none: it should be *worse* than the pre-norm that the model has |
 # | 4 | multi-scale time | `multi_scale_time` | 23:45 and 0:00 are neighbours |
 # | 5 | adaptive embeddings | `adaptive_embeddings` | rare places need fewer numbers |
 # | 6 | cross-attention | `cross_attention` | let each place *ask* who the person is and what time it is |
@@ -98,7 +98,8 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]  # here: the distance
 
 # %% [markdown]
 # Rotary positions ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) reach the same end without a table. They turn
-# query and key by an angle that grows with the position, so that only the difference of the angles is left:
+# query and key by an angle that grows with the position. $M_i$ is the turn at position $i$; in the product of the two only the
+# difference of the angles is left:
 #
 # $$
 # (M_i\, q_i) \cdot (M_j\, k_j) = q_i \cdot (M_{j-i}\, k_j). \tag{19.2}
@@ -173,8 +174,8 @@ def post_norm(x, part, norm):
 
 
 # %% [markdown]
-# In pre-norm the slope of the loss can flow back through the sum as it is, past all parts. That helps deep networks. Ours has
-# two layers.
+# In pre-norm the gradient can flow back through the sum unchanged, past all parts. That helps deep networks. Ours has two
+# layers.
 #
 # **7. Experts.** Several feed-forward networks $h_k$, and a router that decides how much each counts:
 #
@@ -200,13 +201,13 @@ class Experts(nn.Module):
 Experts(D, FF)(torch.randn(64, 18, D)).shape  # as it went in
 
 # %% [markdown]
-# This mixture is not light: all four experts are computed. It is light where most are *skipped*
+# This mixture is not cheap: all four experts are computed. Large models save time by *skipping* most of them
 # ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)).
 #
 # ## What goes in
 #
-# **4. Multi-scale time.** A quarter of an hour is a row of a table, and no row knows its neighbours. Take the hour's
-# row instead, and beside it waves that go round the clock. With $\omega_k$ for $k$ turns in 24 hours,
+# **4. Multi-scale time.** PGT has a row of a table for each quarter of an hour, and no row knows its neighbours. Take a row for
+# the hour instead, and beside it waves that go round the clock. With $\omega_k$ for $k$ turns in 24 hours,
 #
 # $$
 # x = W \big[\, \text{row of the hour} ;\ \sin(\omega_k \cdot \text{time}) ;\ \cos(\omega_k \cdot \text{time})\,\big]. \tag{19.5}
@@ -346,7 +347,8 @@ copies = appears / visited
 # ## The last layer
 #
 # **10. A mixture of softmaxes.** Make a matrix of log-probabilities, with one row for each window. With one linear layer
-# and one softmax its rank is at most $D + 2$. If the truth has a higher rank, no weights can express it
+# and one softmax its rank is at most $D + 2$: $D$ numbers a window, the bias, and the constant that makes a row sum to one
+# (which the code below takes out). If the truth has a higher rank, no weights can express it
 # ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can, since the logarithm of a sum is not linear:
 #
 # $$
@@ -393,8 +395,8 @@ pd.Series(ranks, name=f"rank of {len(few)} x {V} numbers").to_frame()
 #
 # ## What they cost
 #
-# `improved` builds the whole model and exchanges a part; models of one seed share all the other first weights. (GeGLU's entry is
-# twice what the first table says: the encoder has two layers.)
+# `improved` builds the whole model with one part exchanged. (GeGLU's entry is twice the difference in the first table: the
+# encoder has two layers.)
 
 # %%
 shown = ["relative_bias", "geglu", "post_norm", "multi_scale_time"]
@@ -497,12 +499,12 @@ settled.rename(CLAIMS.title).round(1) + 0.0
 # {{ lost:.0f }} points from the town's first guesses, as its weights promised.
 #
 # That does not show that the parts are useless. The intervals still leave room for a point or two. On GeoLife the model has
-# hardly begun to train when its validation loss turns, so a part has little time to help. And none of them was tuned. But
-# look at the dashed line. It is the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers. On average
-# all parts stay far to its left.
+# hardly begun to train when its validation loss begins to rise, so a part has little time to help. And none was tuned. But
+# look at the dashed line. It is the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers. The means of all
+# parts lie to its left, on GeoLife far.
 #
 # Merely *searching* for better settings of the plain model, with no new part, moves GeoLife by {{ lift:.1f }} points. That is
-# more than any part in the figure.
+# more than any part in the figure gains.
 
 # %%
 tuned = read_results("geolife_exact").mean(model="pgt", variant="tuned")

@@ -293,8 +293,9 @@ show(
 #
 # ## The same week under two models
 #
-# Here is the window of Part II on the map: first PGT's attention, then that of the learned tables. Both look at the same
-# visits. Compare the discs; click one for its numbers. (Dashed rings are guesses, the green ring is the truth.)
+# Here is the window of Part II on the map: first PGT's attention, then that of the tables that started as the kernel
+# and were trained on. Both look at the same visits. Compare the discs; click one for its numbers. (Dashed rings are guesses, the
+# green ring is the truth.)
 
 # %%
 i = story(test)  # the window that Part II followed
@@ -330,8 +331,8 @@ same_week(visits, guesses, "The same week: three facts, three reasons.")
 #
 # ## Every weight has a name
 #
-# The tables that started as the kernel have kept their reasons, since the second can still speak only for visits that came
-# after the present place. So the weights come apart by reason.
+# The tables that started as the kernel have kept their reasons: the second, for one, still speaks only for visits that came
+# after the present place. So each weight can be split by reason.
 
 # %%
 place = town.places.set_index("location_id").name
@@ -357,8 +358,9 @@ ax.set(xlabel="hour of the day", ylabel="share of the weight", ylim=(0, 1))
 show(ax.figure, alt="Reasons by hour", caption="Which reason speaks when")
 
 # %% [markdown]
-# The colours are not an explanation that was added afterwards. They *are* the terms of the sum that was computed. No gate and
-# no attention head of Part III could say that of itself.
+# The Red Grill, then: its one visit came after the place where the person is now, *and* it began at about this hour.
+# The colours were not added afterwards as an explanation. They *are* the terms of the sum that was computed. No gate and no
+# attention head of Part III can say that of itself.
 #
 # ## On real people
 #
@@ -394,7 +396,7 @@ show(
 
 # %% [markdown]
 # The place before brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's own three facts, in curves of its own, the
-# pointer is at the kernel's level. Eleven more facts together add less than a point.
+# pointer is at the kernel's level. Eleven more facts, and a scale for each curve, together add less than a point.
 # [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
 #
 # The last bar is the package's `ContextualPointer`. It looks at fourteen facts: *when* (visits and days back, the clock, the

@@ -9,8 +9,8 @@
 # difference.
 #
 # > **In one sentence.** On GeoLife most of the pointer's lead over the rule is memory, for a rule with the same hundred visits
-# > comes within {{ fair:.1f }} points; a Transformer around the pointer does not help; and what they all miss are places where
-# > the person has never been.
+# > comes within {{ fair:.1f }} points; a Transformer around the pointer does not help; and all of them fail at places where the
+# > person has never been.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -79,7 +79,8 @@ town = pd.DataFrame(rows, index=heads).T.rename_axis("visits remembered")
 town.round(1)
 
 # %% [markdown]
-# The first column goes on rising. The second does not. An old visit puts more places in sight, but it also votes.
+# The first column goes on rising. The second does not. An old visit puts its place in sight, but it also votes, mostly for the
+# wrong place.
 #
 # **Change this.** Now train the contextual pointer with a memory of your choice, and watch the diamond. (It takes seconds.) With how
 # short a memory does it still beat the rule that remembers everything?
@@ -134,7 +135,7 @@ show(
 #
 # ## The fair comparison
 #
-# Now put everybody side by side, by both protocols and in the town.
+# Now put everybody side by side, by both protocols and in the town. (What is empty was not measured.)
 
 # %%
 MODELS = {
@@ -194,9 +195,9 @@ around = -exact["contextual pointer, PGT around it"]
 
 # %% [markdown]
 # On GeoLife, where the very place must be named, the pointer leads the rule by {{ lead:.1f }} points. But the rule saw seven
-# days. Give it the same hundred visits, and {{ fair:.1f }} are left. So **most of the lead is memory**. What remains is small. Counted
-# window by window it lies above zero, by both protocols; counted person by person it cannot be told from zero
-# ([Evidence](evidence_improvements.ipynb)).
+# days. Give it the same hundred visits, and {{ fair:.1f }} are left. So **most of the lead is memory**. What remains is small. If
+# every window counts the same, it lies above zero, by both protocols; if every person counts the same, it cannot be told from
+# zero ([Evidence](evidence_improvements.ipynb)).
 #
 # **The Transformer does not help.** Put all of Part II around the pointer, and the score is lower by {{ around:.1f }}.
 #
@@ -232,8 +233,8 @@ show(
 
 # %% [markdown]
 # Only one of the thirteen real facts clearly changes more than the placebo does: the clock. Without the placebo we might
-# have written a paragraph on each of the next five. (Its own interval ends just below zero. Of fourteen intervals one may miss the
-# truth by luck.)
+# have written a paragraph on each of the next five. (The placebo's own interval ends just below zero. Of fourteen
+# intervals one may miss the truth by luck.)
 #
 # And even the clock costs less than a point, although it brought several when the facts came in one after the other
 # ([chapter 20](20_contextual_pointer.ipynb)). Both numbers are right. Other facts look at the clock, too, and take over its
@@ -273,8 +274,9 @@ alt = "Points between the diagonal and the curve of the square root."
 show(ax.figure, alt=alt, caption="Equation (21.1), a dot a distribution.")
 
 # %% [markdown]
-# *The town's own chances.* In the simulated town the simulator can be asked. The lower end is the score of a guess that knows all
-# its habits, and the upper end that of one who also knows when the next visit begins. No model can see these habits.
+# *The town's own chances.* In the simulated town the simulator can be asked. The lower end is the score of one who knows all
+# habits that the simulator gave to people, and the upper end that of one who also knows when the next visit begins. A model
+# sees no habits, only visits.
 
 # %%
 limits = read_results("predictability").rows

@@ -8,9 +8,9 @@
 # [The generator and the gate](08_generator_and_gate.ipynb) and the [Contextual pointer](20_contextual_pointer.ipynb).
 # *It takes* twenty minutes to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** A pointer copies the *number* of a place and needs no row for it: it names
-# > {{ named_never:.0f }} % of the test targets that training never showed at the first guess, it works as well for people
-# > it has never met, and for all that nobody can copy it needs one answer more, "somewhere new".
+# > **In one sentence.** A pointer copies the *number* of a place and needs no row for it: its first guess names
+# > {{ named_never:.0f }} % of the test targets that training never showed, it works as well for people it has never met, and
+# > for all that nobody can copy it needs one answer more, "somewhere new".
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -178,7 +178,7 @@ print(f"{V} ids; rows in its table: {table.num_embeddings}")
 #
 # Part III scored PGT on places by name, under the exact protocol. How, without an open vocabulary? Every place has a
 # row, also those that only the test days show. Their rows are never trained. So the generator wastes some probability
-# on such places, and each visit to one enters the encoder as a random vector.
+# on such places, and a visit to one of them enters the encoder as a random vector.
 #
 # This noise can be detected. Give the new places other numbers, at random. Nothing in the town has changed, so the
 # answer must be the same place under its other number. Is it?
@@ -462,7 +462,8 @@ pd.Series(sets).round(1).to_frame("sets")
 
 # %% [markdown]
 # **The promise is nearly kept, and in part by an answer that names no place.** Asked for nine in ten, the sets hold the
-# answer in {{ kept:.1f }} % of the windows, and by name in {{ by_name:.1f }} %. A hit on *somewhere new* is a little like
+# answer in {{ kept:.1f }} % of the windows, and by name in {{ by_name:.1f }} %. Look at the last row: at this promise
+# hardly a set does without *somewhere new*. A hit on it is a little like
 # the *unknown* of [chapter 15](15_traps.ipynb), so count twice: what a set covers, and what it covers by name.
 #
 # > **Pitfall.** "Guaranteed" is a statement about windows that could have been shuffled. Ours come in order of time, and

@@ -141,8 +141,7 @@ costs.round(0).astype(int)
 # $B \times V$. The second way needs the score of the target, the scores of the window's own places, and two sums over all
 # places: that of the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds
 # up, and throws the stretch away. For the gradient it does so again: every score is computed twice, but this needs hardly any
-# memory. The time still grows with the places, with a smaller
-# factor: for a million of them, take the last row six times.
+# memory. The time still grows with the places, only more slowly: for a million of them, take the last row six times.
 #
 # > **Pitfall.** It is tempting to *sample* the sum: take a thousand places at random and scale. The
 # > logarithm spoils it. The average of the logarithm lies below the logarithm of the average (Jensen's
@@ -173,9 +172,9 @@ pd.DataFrame(rows, ["parameters", "ms a step"]).T
 # only the answer at the end gets its name. So the question at the top of this chapter has more than one right answer.
 #
 # Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is
-# enough to *count* the higher ones, a stretch at a time (`pgt.large_vocabulary.rank`). There is a trap in "higher": the target's logit must
-# come out of the same product as the logits that it is compared with. Computed by itself it can differ in the last bit, and
-# then a place no longer ties with itself.
+# enough to *count* the higher ones, a stretch at a time (`pgt.large_vocabulary.rank`). There is a trap in "higher": the
+# target's score must come out of the same matrix product as the scores that it is compared with. Computed by itself it can
+# differ in the last bit, and then a place no longer ties with itself.
 #
 # ## From ten thousand to a million visits
 #
@@ -333,7 +332,7 @@ print(f"mean of the two means: {each.mean():.2f}")
 #
 # Chance is the second trap. Each process draws its own dropout, so two processes train another model than one does,
 # as with another seed. That is no mistake, but nothing could be compared. So the script below, an epoch of PGT, goes
-# without dropout. It keeps the gradients of the first step.
+# without dropout. It keeps the gradients of the first step, for us to compare with.
 
 # %%
 script = work / "train.py"

@@ -194,7 +194,7 @@ show(
 # Silencing the pointer costs **{{ silenced:.0f }} points**, training without it **{{ untrained:.0f }}**. The difference is
 # what the generator never learned, because there was always a pointer to rely on
 # ([chapter 8](08_generator_and_gate.ipynb) watches that happen). Switch the *generator* off instead, and hardly a first guess
-# changes. (But the loss becomes infinite, because every place outside the window then has probability zero.)
+# changes. (But the loss becomes infinite, since a target outside the window then has probability zero.)
 #
 # Now look at the last column of the table. Some rows, such as *no duration* and *no user*, change one first guess in seven,
 # while accuracy hardly moves. The model uses the part, and it helps about as often as it does harm.

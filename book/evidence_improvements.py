@@ -128,6 +128,8 @@ def widening(one):
 pd.DataFrame({n: widening(one) for n, one in changes.items()}).round(2)
 
 # %% [markdown]
+# The draws ask for more than Bonferroni's rule for normal errors: their tails are heavier than those of normal ones.
+#
 # ### When training stopped
 #
 # Training keeps the epoch with the best validation windows: by Acc@1 in the city, by cross-entropy on GeoLife. With its settings the

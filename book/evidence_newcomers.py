@@ -234,7 +234,9 @@ pd.DataFrame(lines).T.round(1)
 #
 # The predictor that was trained on nobody, and the kernel with a hundred visits whose numbers were chosen on these people.
 # Thirds of the people by three habits: the number of visits, the share of visits at the favourite place, and the share that
-# are to new places (from the 51st visit on). A third is left out where one person has most of the windows.
+# are to new places (from the 51st visit on). A third is left out where one person has most of the windows. These rows, and the
+# table person by person, are of an earlier version of the predictor, which was right less often than the one that ships and
+# that the later sections show. Read in them which people it serves well, not how far it is from the kernel.
 
 # %% tags=["hide-input"]
 # @title Table: thirds of the people
@@ -266,8 +268,8 @@ each.columns = ["predictor right more often, % of people", "less often"]
 each.round(0).astype(int)
 
 # %% [markdown]
-# It works best for people with one main place to return to. Where the kernel does better, the failure is the predictor's
-# own.
+# It is right most often for people with one main place to return to. Where the kernel does better, the failure is the
+# predictor's own.
 #
 # ## The predictor against rules and models that were fitted there
 #
