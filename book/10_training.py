@@ -274,9 +274,8 @@ show(
 )
 
 # %% [markdown]
-# With one window a step takes {{ floor:.0f }} ms, and nearly all of it is launching. With 256 windows it takes
-# {{ milliseconds[256]:.0f }} ms. As long as the curve is flat, more windows are free. Where it has become steep, arithmetic
-# decides.
+# With one window nearly all of a step is launching: that is the dashed line. As long as the curve stays near it, more windows
+# are nearly free. Where it has become steep, arithmetic decides.
 #
 # A CPU's curve is flat for a short stretch only. On a GPU it stays flat for long: thousands of small processors do the
 # arithmetic of our batch almost at once, and then wait for the next launch, which comes from one core of the CPU. **A small

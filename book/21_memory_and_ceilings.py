@@ -185,7 +185,7 @@ show(
     "data sets, all below zero; closest are the kernel with a hundred "
     "visits and the pointer with PGT around it.",
     caption="Mean over five seeds and 95 % interval over people and seeds. "
-    "PGT has its default settings.",
+    "PGT has the settings of its design.",
 )
 
 # %%
@@ -317,7 +317,7 @@ for ax, (title, rows) in zip(panels, fences.items(), strict=True):
     ax.set(xlabel="Acc@1 (%)", xlim=(24, 90))
     ax.set_title(title, fontsize=10)
 panels[1].set_yticks(range(len(rows)), list(rows))
-panels[1].invert_yaxis()
+panels[1].set_ylim(len(rows) - 0.5, -0.6)
 handles = panels[0].get_legend_handles_labels()
 fig.legend(*handles, loc="outside upper center", ncols=3, fontsize=8)
 show(

@@ -304,7 +304,7 @@ pd.DataFrame(
 ).round(1)
 
 # %% [markdown]
-# So most of the lead is the past. With what LLM4POI takes, and untold, the pointer has
+# So untold, most of the lead is the past; told, about half of it is. With what LLM4POI takes, and untold, the pointer has
 # {{ less_past[("contextual pointer", "untold")]:.1f }} %, about what STHGCN reports. Told the time it has
 # {{ less_past[("contextual pointer", "told the time")]:.1f }} %, still ahead of LLM4POI's figure: knowing what to compare helps when there is
 # something to compare with. These are not duels, though. The published models' answers are not public, so nothing can be
