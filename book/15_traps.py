@@ -174,6 +174,9 @@ show(
 )
 
 # %% [markdown]
+# (The bars on the right are not quite equal. But there the window does not depend on the target's time, so what is left
+# is what can be known of people from their past. A model may use that.)
+#
 # We could not show that any of our models profits from the hint. But a model that is said not to know the time must not know
 # it. A cruder form of this trap does pay: a feature that counts days back from the target's day tells the model when the next
 # visit is, and adds {{ day_worth:.1f }} points to PGT on GeoLife.
