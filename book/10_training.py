@@ -4,10 +4,10 @@
 # The loss gets worse, and the model gives more right answers. How can both be true?
 #
 # *You will be able to* read a training curve without being fooled by it, write the loop yourself, train a model of your
-# own, say where the time of a step goes, and stop a run and resume it to the very same bits. *You need* PyTorch's basics, [Windows](03_windows.ipynb) and
-# [the model](09_model.ipynb), whose one formula is repeated here. *It takes* twenty minutes to read and about two minutes
-# to run on two CPU cores. With a GPU the cell that trains *your* models trains five instead of one, in about two
-# minutes.
+# own, say where the time of a step goes, and stop a run and resume it to the very same bits. *You need* PyTorch's basics,
+# [Windows](03_windows.ipynb) and [the model](09_model.ipynb), whose one formula is repeated here. *It takes* twenty minutes
+# to read and about two minutes to run on two CPU cores. With a GPU the cell that trains *your* models trains five instead
+# of one, in about two minutes.
 #
 # > **In one sentence.** Training teaches the model the *order* of places that an untrained pointer already lists, and it may
 # > raise the loss while it still adds right answers, because the loss also pays for places that nobody could have known.
@@ -133,13 +133,13 @@ print(f"smoothed: {smoothed:.3f} nats")
 # (`nn.CrossEntropyLoss` takes a log-softmax first. On log-probabilities that changes nothing: their exponentials add up to
 # one, and the logarithm of one is zero.)
 #
-# Label smoothing has two consequences. The smoothed loss cannot reach zero, so do not wait for it. And each place, even one that is never a
-# target, is asked to keep a probability of about $\varepsilon / V$. This will matter below, for places that training never
-# shows.
+# Label smoothing has two consequences. The smoothed loss cannot reach zero, so do not wait for it. And each place, even one
+# that is never a target, is asked to keep a probability of about $\varepsilon / V$. This will matter below, for places that
+# training never shows.
 #
 # ## The steps
 #
-# Four things shape a step.
+# An **epoch** is one pass through all training windows, a batch at a time. A batch is one step. Four things shape a step.
 #
 # - **AdamW** ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) divides each weight's gradient by a running
 #   estimate of its size, so that the weights of rare places and of frequent places move at similar speed. It also shrinks
@@ -168,7 +168,8 @@ steps = math.ceil(len(data.train) / config.batch_size)  # steps an epoch
 # ## The loop
 #
 # Here is one whole epoch. One line may surprise you: `manual_seed`. Dropout sets random entries of the vectors to zero in
-# training. Which ones, and the order of the windows, follow from the seed and the epoch's number alone.
+# training. We let the seed and the epoch's number alone decide which ones, and the order of the windows. So any epoch can be
+# repeated exactly; the end of this chapter needs that.
 
 
 # %%
@@ -231,7 +232,8 @@ table = history.table()
 table.round(4).rename(columns=lambda name: name.replace("_", " "))
 
 # %% [markdown]
-# (On the CPU they are equal to the last bit. On a GPU they are close: it adds up in another order, and draws another dropout.)
+# (On the CPU they are equal to the last bit. On a GPU they are only close: it adds up in another order, and its dropout draws
+# other random numbers.)
 #
 # ## What a step costs
 #
@@ -284,15 +286,17 @@ show(
 # each launch. Or one stops launching.
 #
 # That is what a **CUDA graph** does. The operations of one step are recorded once, with the memory that they read and write.
-# From then on a single launch replays them all. The price: nothing may move. The windows lie on the GPU as one table, and a
-# step reads the numbers of its windows from a fixed place. The learning rate and the counter of steps live on the GPU, too. A
-# short last batch is filled up with copies that weigh nothing. And a graph has one shape, so `fit` records one for each of
-# at most eight padded lengths. It does all this by itself when it trains on a GPU; the code is one page, `pgt/graphs.py`.
+# From then on a single launch replays them all. The price: nothing may move, and no shape may change. So all windows lie on
+# the GPU as one table, the learning rate lives there, too, a short last batch is filled up with copies that weigh nothing,
+# and `fit` records one graph for each of at most eight padded lengths. It does all this by itself when it trains on a GPU;
+# the code is one page, `pgt/graphs.py`.
 #
-# It pays when steps are small, many, and of few shapes: here. It does not when arithmetic rules (a large model), when shapes
-# keep changing, when the program must look at a number in the middle of a step, or for a few steps, since recording takes
-# about as long as some dozens of them. Here is what was measured for this book, an epoch beside the usual loop, a row a
-# machine. (A processor that is not in the table was not measured here.)
+# It pays when steps are small, many, and of few shapes: here. It does not pay when arithmetic rules (a large model), when
+# shapes keep changing, or for a few steps, since recording takes about as long as some dozens of them.
+#
+# The table compares whole epochs, a row a machine: *ours* is `fit`, *reference* the same model and the usual loop, both
+# written plainly. A graph is at work only in rows of a GPU. In a row of a CPU the ratio comes from other things, such as
+# windows that are prepared once and bucketed batches. (A processor that is not in the table was not measured here.)
 
 # %% tags=["hide-input"]
 # @title Seconds, from `make bench`
@@ -366,11 +370,11 @@ show(
 )
 
 # %% [markdown]
-# Targets outside the window are {{ outside_share:.0f }} % of the windows and {{ outside_loss:.0f }} % of the final loss. A
-# place that training never saw is never a training target. Each step pushes its score in the generator down, and nothing
-# pulls it up except label smoothing. So training makes the model *surer and surer* that nobody goes there, and each
-# validation window that does costs more nats. The answer was wrong before and is wrong after. Accuracy does not notice; the
-# loss pays.
+# The two kinds outside the window are {{ outside_share:.0f }} % of the windows and {{ outside_loss:.0f }} % of the final loss.
+# But only one kind climbs epoch after epoch: *never seen*. A place that training never saw is never a training target. Each
+# step pushes its score in the generator down, and nothing pulls it up except label smoothing. So training makes the model
+# *surer and surer* that nobody goes there, and each validation window that does costs more nats. The answer was wrong before
+# and is wrong after. Accuracy does not notice; the loss pays.
 #
 # Which one is right? Both, about different things. If you want **calibrated** probabilities, such that of all places given
 # 30 % about 30 % come true, the loss is right: confidence is growing beyond what is justified. If you want the right place on
@@ -418,6 +422,9 @@ columns = {name: summarize(ranks).set_index("group")["acc@1"]
 pd.DataFrame(columns).T[list(GROUPS)].round(1)
 
 # %% [markdown]
+# Read the two intervals first. Where one lies above zero, training has added something to that rule. Where one holds zero,
+# these people cannot tell the two apart: a Transformer beside five numbers.
+#
 # Nearly all hits are among targets *in the window*. Outside it the model has only the generator, and naming one place among
 # thousands is close to guessing. And with ten guesses in place of one, the untrained model is as good as the trained one:
 
@@ -432,10 +439,10 @@ pd.DataFrame(guesses).T.astype(float).round(1)
 #
 # ## Your point on the chart
 #
-# Here are the models of the town, one dot a run. Now train your own. The next cell trains with *your* learning rate and a
-# shorter warm-up than ours. With a GPU it takes five seeds and twelve epochs, about two minutes; without one, a single seed
-# and half the epochs. (In Colab: Runtime, Change runtime type, GPU. Nothing else changes: `fit` takes the GPU when it is
-# there.)
+# Figure 10.4 will show the models of the town, one dot a run, and yours among them. The next cell trains with *your* learning
+# rate and a shorter warm-up than ours. With a GPU it takes five seeds and twelve epochs, about two minutes; without one, a
+# single seed and half the epochs. (In Colab: Runtime, Change runtime type, GPU. Nothing else changes: `fit` takes the GPU
+# when it is there.)
 
 # %%
 gpu = torch.cuda.is_available()
@@ -524,7 +531,8 @@ print(f"{sum(same)} of {len(same)} tensors are equal to the bit")
 # - Targets outside the window rule the validation loss. Accuracy and loss may ask for different epochs; decide beforehand
 #   which one you want, and distrust the best of many.
 # - Seeds and people are two sources of luck; report both.
-# - A small model waits for launches, not for arithmetic. On a GPU a recorded graph takes them away.
+# - On a GPU a small model waits for launches, not for arithmetic, and a recorded graph takes them away. On a CPU a full batch
+#   is arithmetic.
 #
 # ## Exercises
 #

@@ -9,8 +9,8 @@
 # *It takes* fifteen minutes to read and about twenty seconds to run.
 #
 # > **In one sentence.** As a forecast of returns the gate has a skill of {{ skill_gate:.0f }} %, where the town itself
-# > reaches {{ skill_town:.0f }} %; exaggerating the gate gains nothing, so it hides nothing; and counting a few things
-# > in the window gives {{ skill_rule:.0f }} %.
+# > reaches {{ skill_town:.0f }} %; exaggerating the gate gains nothing, so it hides nothing; and a regression on who, when
+# > and a few counts of the window has {{ skill_rule:.0f }} %.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -233,9 +233,9 @@ show(
 # \text{skill} = 1 - \frac{\text{Brier}}{\bar y\,(1 - \bar y)} . \tag{11.4}
 # $$
 #
-# One thing must not count as ignorance: that the gate's *level* is too low for returns. It is set right with one number,
-# added to the log-odds and chosen on the validation windows. The same function can stretch the gate, which we
-# need in a moment.
+# One thing must not count as ignorance: that the gate's *level* is too low for returns. One number sets it right. It is
+# added to the log-odds, and chosen on the validation windows. (`stretched` below can also stretch the gate; we need that in a
+# moment. With `by` at 1 it only sets the level.)
 
 
 # %%
@@ -306,8 +306,9 @@ show(
 #
 # ## A few counts know more
 #
-# How little is little? Here is a rival without a network: a **logistic regression** with a weight for each person, hour and
-# weekday, and for each of these counts. ("Top" is the place with most visits in the window, "here" the present place.)
+# How little is little? Here is a rival without a network: a **logistic regression**. It has a weight for each person, hour
+# and weekday, all of which the Transformer is told, too, and one for each of these seven counts. ("Top" is the place with
+# most visits in the window, "here" the present place.)
 
 # %%
 counts = features_of(data.test).drop(columns=["user_id", "hour", "weekday"])
@@ -341,9 +342,10 @@ skill_habit = rows["a return"]["the person's share"]
 pd.DataFrame(rows).rename_axis("skill, %").round(1)
 
 # %% [markdown]
-# Here is the surprise. A regression on seven counts beats a Transformer that sees every visit: {{ skill_rule:.1f }} against
-# {{ skill_gate:.1f }} % for returns. Even "the person's share", one number for each person (how often *they* returned in the
-# validation weeks), has {{ skill_habit:.1f }} %, about as much as the gate.
+# Here is the surprise. The regression beats a Transformer that sees every visit: {{ skill_rule:.1f }} against
+# {{ skill_gate:.1f }} % for returns. Who the person is carries part of it. "The person's share", one number for each person
+# (how often *they* returned in the validation weeks), has {{ skill_habit:.1f }} %, about as much as the gate. Counts and clock
+# add the rest.
 #
 # Why does the gate not simply count? It is computed from the context, a vector that also has to ask the pointer's question.
 # Fresh readers of that vector, trained on the outcome itself, find no more in it than the gate does, and several of the
@@ -385,9 +387,10 @@ apart = max(worth["Acc@1, %"].values()) - min(worth["Acc@1, %"].values())
 pd.DataFrame(worth).round({"Acc@1, %": 2, "loss, nats": 3})
 
 # %% [markdown]
-# All accuracies lie within {{ apart:.2f }} points, that of the *answer* included. The pointer's favourite stays
-# the favourite whatever its weight. The gate moves probability, and only the loss feels that. [Chapter
-# 14](14_ablations.ipynb) trains with the gate fixed at one half.
+# All accuracies lie within {{ apart:.2f }} points, that of the *answer* included. While the pointer has any fair weight, its
+# favourite stays the favourite. Where the *answer* takes all weight from it, the target is not in the window, and there the
+# generator's first guess is hardly ever right. The gate moves probability, and only the loss feels that.
+# [Chapter 14](14_ablations.ipynb) trains with the gate fixed at one half.
 #
 # ## What to remember
 #

@@ -8,9 +8,9 @@
 # [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). *It takes* twenty minutes
 # to read and about thirty seconds to run, with or without a GPU.
 #
-# > **In one sentence.** The bias does not show how fast people forget: trained as documented it stays flat, hurried it
-# > draws the habits of this sample, and a curve of your own choice, put in its place, leaves the model's favourite
-# > as it was in {{ same:.0f }} % of the windows.
+# > **In one sentence.** The bias does not show how fast people forget: trained with the usual settings it stays flat, hurried
+# > it draws the habits of this sample, and with a curve of your own choice in its place, once query and key have adapted, the
+# > model's favourite is what it was in {{ same:.0f }} % of the windows.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -62,7 +62,8 @@ data = prepare(town.visits, protocol="exact", vocabulary=known)
 #
 # Training ten models takes a while, so it was done beforehand. Two files of results hold, for each trained model, the curve of
 # its bias (`b1`, `b2`, …; position 1 is the last visit) and that of its *content* (`c1`, …): the mean over test windows of
-# $s_i$ at that position. Only differences of scores matter, so every curve is shifted to a mean of zero.
+# $s_i$ at that position. Only differences of scores matter, so every curve is shifted to a mean of zero. (*As documented*
+# means that the bias has the learning rate of all other weights. Further down there is a *fast bias*, which has its own.)
 
 # %%
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
@@ -136,8 +137,9 @@ travel = {
 pd.Series(travel).round(3).to_frame("logits")
 
 # %% [markdown]
-# The learning rate does limit the bias. But the biases went less far than they could. So look at what *pulls*. The slope of the loss along a score, equation (7.5), holds for the bias as well, times
-# the *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb):
+# The learning rate does limit the bias: even at full speed it could not get there. But the biases went less far than they
+# could. So look at what *pulls*. The slope of the loss along a score, equation (7.5), holds for the bias as well, times the
+# *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb), the pointer's share in the true place's probability:
 #
 # $$
 # \begin{aligned}
@@ -146,10 +148,10 @@ pd.Series(travel).round(3).to_frame("logits")
 # \end{aligned} \tag{12.1}
 # $$
 #
-# $a_i$ is the attention that visit $i$ *gets*, and $r_i$ what it *should* get: its share in the true place's probability. **The
-# bias is at rest when attention gives each position, on average, what the answers give it.** If the keys do so already,
-# nothing pulls at the bias, however strong recency is. (In the figure both lines fall in part because short windows have no
-# far positions.)
+# $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get: its share of the attention on the true place,
+# and 0 for a visit to another place. **The bias is at rest when attention gives each position, on average, what the answers
+# give it.** If the keys do so already, nothing pulls at the bias, however strong recency is. (In the figure both lines fall
+# in part because short windows have no far positions.)
 
 
 # %%
@@ -195,8 +197,8 @@ show(
 # too, since position embedding, sinusoid and "days ago" are all in the encoded visit. Many numbers that move together
 # change a score more in one step than one number can.
 #
-# So the bias is slow, and in the end it is not needed. `position_bias.refit` finds the bias with the smallest training loss and leaves all
-# else as it is.
+# So the bias is slow, and in the end it is not needed. `position_bias.refit` finds the bias with the smallest training loss
+# and leaves all else as it is.
 
 # %%
 change, gain = position_bias.refit(model, data.train)
@@ -310,9 +312,9 @@ worlds.round({"share of the bias, %": 0}).round(3) + 0.0  # no -0
 # $$
 #
 # Whatever the content can say about positions can move from one bracket to the other, and no prediction changes. Bias and
-# content are not **identifiable** one by one; their sum is, up to a constant. Try it on the town's model. Draw a curve in the place of
-# the bias: with a slope above zero it *rises* with age, as if people preferred what is long past. Then train query and key,
-# and nothing else, to restore the attention that the model had before. Watch *same favourite*.
+# content are not **identifiable** one by one; their sum is, up to a constant. Try it on the town's model. Draw a curve in the
+# place of the bias: with a slope above zero it *rises* with age, as if people preferred what is long past. Then train query
+# and key, and nothing else, to restore the attention that the model had before. Watch *same favourite*.
 
 # %%
 slope = 0.10  # @param {type:"slider", min:-0.2, max:0.2, step:0.05}
@@ -380,9 +382,9 @@ show(
 )
 
 # %% [markdown]
-# Anyone who draws the right-hand bias concludes that people prefer the distant past. It is no exact twin, because the keys
-# see positions only through the encoder; but accuracy does not give it away. (The proof is weak in one way:
-# this model's predictions depend little on age, so that even the drawn curve alone changes few favourites.)
+# Whoever sees the right-hand bias concludes that people prefer the distant past. It is no exact twin, because the keys see
+# positions only through the encoder; but accuracy does not give it away. (The proof is weak in one way: this model's
+# predictions depend little on age. Even the drawn curve alone changes few favourites, and adapting wins back only some.)
 #
 # ## Flat where there is recency, bent where there is none
 #
@@ -412,7 +414,8 @@ pd.DataFrame(falls).T.rename({"city": "our town"})
 
 # %% [markdown]
 # - **A flat curve does not exclude recency.** In the town with the short memory the documented bias hardly falls.
-# - **A bent curve does not prove it.** In our own town, where recency falls, the fast bias rises.
+# - **A bent curve does not prove it.** In our own town recent visits count more, and the fast bias says that they count less.
+#   In the town without recency single fast curves bend as well, some up and some down: see the ±.
 # - **The sum shows strong recency**, however one trains, **and misses weak recency** such as our town's. It does not
 #   *measure* recency either: hours, habits and routine come on top, and all go through the same scores.
 #
@@ -487,7 +490,8 @@ check.function(slopes_by_hand, by_autograd, *cases)
 # %% [markdown]
 # **Exercise 3** (longer). You have one town and cannot simulate another. Which part of the fast bias's curve would other
 # people show as well? Divide the people into two random halves. On the windows of each half, train a new model with a fast
-# bias (`position_bias.faster_bias(model, 100)`) for three epochs. Correlate the two curves, over all positions and from position 3 on.
+# bias (`position_bias.faster_bias(model, 100)`) for three epochs. Correlate the two curves, over all positions and from
+# position 3 on.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3

@@ -107,9 +107,9 @@ window_map(routine, "A routine day: attention, guesses, and the truth.")
 #
 # Circles for single visits would lie exactly on top of each other, and the eye would see only the largest.
 #
-# At the top right of the map, choose whose attention is drawn: the pointer's, or that of one of the encoder's heads, as the
-# *last* visit looks. Over single visits the heads mostly average ([chapter 6](06_position_and_encoder.ipynb)), but a place
-# with many visits gets much.
+# At the top right of the map, choose whose attention is drawn: the pointer's, or that of one of the encoder's heads. Of a head
+# it is what the *last* visit looks at. Over single visits the heads mostly average
+# ([chapter 6](06_position_and_encoder.ipynb)), but a place with many visits gets much.
 #
 # ## Was the drawn attention used?
 #
@@ -210,10 +210,10 @@ window_map(window, "Your window.")
 # %% [markdown]
 # ## Does the pointer look where the answers are?
 #
-# Take all visits of all test windows that hold the true place. Each visit has its attention $a_i$. It also has its share of
-# the *answer*: in each window, the visits to the place that came next share one answer equally. Divide both by the
-# even share, $1/L$. The result is a **lift**: 1 is no preference, 2 is twice the even share. Where the answers have a
-# lift and attention does not follow, a cue lies unused.
+# Take all test windows that hold the true place. Each visit has its attention $a_i$. It also has its share of the *answer*: if
+# three visits of a window are to the place that came next, each has a third, and the other visits have 0. Divide both by the
+# even share, $1/L$. The result is a **lift**: 1 is no preference, 2 is twice the even share. Where the answers have a lift
+# and attention does not follow, a cue lies unused.
 
 
 # %%
@@ -254,15 +254,15 @@ lift = pd.DataFrame(
 lift.round(2).rename_axis("lift")
 
 # %% [markdown]
-# The pointer has learned that people do not stay, and that they go back where they came from. The last two rows are cues
-# that lie unused, or nearly: the answers prefer visits at this hour of the day, and attention does not. The kernel of
-# [chapter 4](04_baselines.ipynb) has a number for each of these cues.
+# The pointer has learned that people seldom stay, if not quite how seldom, and that they go back where they came from. The
+# last two rows are cues that lie unused, or nearly: the answers prefer visits at this hour of the day, and attention does
+# not. The kernel of [chapter 4](04_baselines.ipynb) has a number for each of these cues.
 #
 # ## The whole town at once
 #
 # Now all windows on one map. From the district of the last visit, attention goes to the districts of the past visits, and
 # the person goes to one district. The map opens with the difference: solid blue where the pointer looks more often than
-# people go, dashed green where less. A disc stays within its district. Other layers are at the top right.
+# people go, dashed green where less. A disc is what stays within its district. Other layers are at the top right.
 
 # %%
 table = flows(model, test, places.district)
@@ -285,7 +285,8 @@ flow_map(
 # The test is **occlusion**: remove one visit from the window, run the model again, and see how far the probability of the
 # true place moves. If attention explains, the visits with much attention are those that matter.
 #
-# Without a visit, the positions of all earlier visits shift. Without the last one, "days ago" counts from the new last visit.
+# Positions count from the end. So without a visit, the positions of all earlier visits shift. Without the last one, "days
+# ago" counts from the new last visit.
 
 
 # %%

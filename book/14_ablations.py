@@ -35,7 +35,8 @@ from pgt.metrics import ends, gains, resampled_means
 
 # %% [markdown]
 # Which parts of the model earn their place? The usual answer is an **ablation table**: take one part out, train again, and
-# see what is lost. (Such a table, with a loss in every row, came with [the design of PGT](https://where-next-book.github.io/where-next/book/documents.html); it made us ask.)
+# see what is lost. (Such a table, with a loss in every row, came with
+# [the design of PGT](https://where-next-book.github.io/where-next/book/documents.html); it made us ask.)
 #
 # ## How to take a part out
 #
@@ -81,7 +82,8 @@ bet = ["pointer", "user", "time of day"]  # change it
 #
 # We trained each row many times: {{ n_runs }} trainings in all, {{ hours:.0f }} hours on one processor core. On
 # [GeoLife](23_real_cities.ipynb) by the published protocol each row has ten seeds. On GeoLife by the exact one, and on the
-# simulated town, it has five. All rows of a table share their seeds, their data and their settings.
+# simulated town, it has five. (*Published* makes one symbol of all places that training lacks; *exact* keeps their names, see
+# [Windows](03_windows.ipynb).) All rows of a table share their seeds, their data and their settings.
 
 # %%
 ablations = read_results("ablations")
@@ -213,13 +215,14 @@ missed.loc[bet].to_frame()
 
 # %% [markdown]
 # > **Pitfall.** "The interval holds zero" does not mean "has no effect". A small effect could be hidden in it. And of so many
-# > intervals one or two may miss zero by chance, so distrust one that ends close to it.
+# > intervals one or two may miss zero by chance, so distrust one that ends close to it. (Look at *high* in the table: does the
+# > pointer itself have such a row?)
 #
 # ## A whole table from one seed
 #
-# Why did nearly every row of seed 42 look bad, and none of seed 4 but the pointer's? Let us print many tables. For each, draw
-# one seed of the whole model, and for each row one seed of the ablated model. Count the negative rows. (The pointer's row is
-# negative in any table, so we leave it out.)
+# Why did nearly every row of seed 42 show a loss, and no row of seed 4 but the pointer's? Let us print many tables. For each,
+# draw one seed of the whole model, and for each row one seed of the ablated model. Count the negative rows. (The pointer's row
+# is negative in any table, so we leave it out.)
 
 # %%
 rng = np.random.default_rng(1)

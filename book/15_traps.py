@@ -104,8 +104,8 @@ show(
 # ## The unknown token
 #
 # The biggest of these traps is about names. In *published*, every place that the training days never showed becomes one
-# symbol, *unknown*. A # prediction of *unknown* counts as right whenever the target is any of those places. Same people, same rule; only the names
-# differ:
+# symbol, *unknown*. A prediction of *unknown* counts as right whenever the target is any of those places. Same people, same
+# rule; only the names differ:
 
 # %%
 names = {"published": "merged", "exact": "by name"}
@@ -174,6 +174,9 @@ show(
 )
 
 # %% [markdown]
+# (The bars on the right are not quite equal. But there the window does not depend on the target's time, so what is left
+# is what can be known of people from their past. A model may use that.)
+#
 # We could not show that any of our models profits from the hint. But a model that is said not to know the time must not know
 # it. A cruder form of this trap does pay: a feature that counts days back from the target's day tells the model when the next
 # visit is, and adds {{ day_worth:.1f }} points to PGT on GeoLife.
@@ -186,7 +189,8 @@ show(
 # GeoLife's test set has thousands of windows, but only {{ n_people:.0f }} people, and five of them hold {{ of_five:.0f }} % of
 # the windows. Windows of one person overlap: yesterday's visits are in today's window and in tomorrow's. An interval that
 # takes them for independent draws is too narrow. In the town you can draw the sample again. Choose how many people you would
-# have recorded, as a share of ours:
+# have recorded, as a share of ours. (The two printed intervals, and the band in the figure, are always of all our people. To
+# compare the histogram with the band, choose 1. A smaller share shows what fewer people would cost.)
 
 # %%
 share = 0.5  # @param {type:"slider", min:0.1, max:1, step:0.1}

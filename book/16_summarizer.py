@@ -392,8 +392,11 @@ show(
 )
 
 # %% [markdown]
-# The short diagonals are the pointer at work: the words of a name are copied one after the other. (Attention must sum to one, so the
-# network looks somewhere even while it *generates* a word. Read a heat map together with $p_\text{gen}$.)
+# The short diagonals are the pointer at work: the words of a name are copied one after the other. (Attention must sum to one,
+# so the network looks somewhere even while it *generates* a word. Read a heat map together with $p_\text{gen}$.)
+#
+# Now compare the two printed lines. In our run all names are spelled right, and one comes twice: the longest stay is named
+# once more among the other places. That is a mistake in *what* to copy, not in *how*.
 #
 # ## A name of your own
 #
@@ -472,9 +475,9 @@ show(
 )
 
 # %% [markdown]
-# The pointer is nearly all of it. Coverage adds nothing here: our summaries are short and seldom repeat themselves. (In the
-# paper, articles are much longer, and there it helps.) Beam search adds nothing either; all rows are in
-# [Evidence: the relatives](evidence_relatives.ipynb).
+# The pointer is nearly all of it. Coverage adds nothing here. Our summaries are short, so there is little for it to prevent,
+# and the draft above was written with coverage and still names a place twice. (In the paper, articles are much longer, and
+# there it helps.) Beam search adds nothing either; all rows are in [Evidence: the relatives](evidence_relatives.ipynb).
 #
 # ## What the pointer cannot do
 #

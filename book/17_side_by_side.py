@@ -9,7 +9,7 @@
 # without a GPU.
 #
 # > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it; of the parts that
-# > we gave back to it, only the old encoder changes the first guess clearly, and for the worse.
+# > we gave back to it, only the old encoder changes the first guess clearly (in the simulated town), and for the worse.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -140,9 +140,9 @@ show(
 # | in training | the true previous word is given | nothing to give |
 # | in use | a beam of 4 drafts | the sorted list |
 #
-# (PGT with the preset `diy`; the design calls it PointerNetworkV45.
-# [One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its code.) Only one row is the same in both, and it is not in the
-# table: the mixture.
+# (PGT in the sizes of the preset `diy`. The trainings below use the default sizes. The design calls it PointerNetworkV45.
+# [One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its
+# code.) Only one thing is the same in both, and it is not in the table: the mixture.
 #
 # ## One mixture, two gates
 #
@@ -184,8 +184,8 @@ times = parts.summarizer.sum() / parts.PGT.sum()
 parts.map("{:,}".format)
 
 # %% [markdown]
-# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output, which grow with the number of words or
-# places.
+# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output, which grow with the number
+# of words or places.
 #
 # ## Are all places known?
 #
@@ -239,8 +239,8 @@ cost.astype(object).where(cost.notna(), "")
 # On one core the Transformer is the slower one in every case.
 #
 # **Far.** How strongly does the last visit's encoding depend on each visit, before any training? We take the gradient. At each
-# visit an LSTM multiplies its memory by numbers between 0 and 1, its *forget gate*. PyTorch starts the gate half open. The
-# summarizer opens it further, by a bias of one.
+# visit an LSTM multiplies its memory by numbers between 0 and 1, its *forget gate*: 1 keeps, 0 forgets. PyTorch starts the
+# gate half open, near one half. The summarizer opens it further: a bias of one is added before its sigmoid.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -385,8 +385,8 @@ check.exercise("17.1", [1 - 0.9, 0.9])
 # count.
 
 # %% [markdown]
-# **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a BiLSTM with $D/2$ units in each
-# direction, if the feed-forward network is $2D$ wide? Work it out with pencil, then check it with `side_by_side.work`.
+# **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a BiLSTM with $D/2$ units in
+# each direction, if the feed-forward network is $2D$ wide? Work it out with pencil, then check it with `side_by_side.work`.
 
 # %% tags=["try"]
 from_visits = ...  # the smallest number at which it does more
@@ -406,8 +406,8 @@ for n in (1, 18, 400):
     print(f"{n} visits: {more:,} against {less:,}")
 
 # %% [markdown]
-# **Exercise 3** (longer). Time both encoders on your machine, for 18 and 200 visits and 16 windows, and print the ratio. If you have
-# a graphics card, move encoder and input there. Which encoder is faster?
+# **Exercise 3** (longer). Time both encoders on your machine, for 18 and 200 visits and 16 windows, and print the ratio. If you
+# have a graphics card, move encoder and input there. Which encoder is faster?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3

@@ -122,7 +122,7 @@ show(
 # The divisor $\mathcal{N}$ is the largest number that the brace gives anywhere in this history, so no weight exceeds 1. Every
 # element starts with a vector, its row in the table of all elements. A graph convolution (GCN) lets each element add up its
 # neighbours' vectors with these weights. The sum goes through a linear layer, batch normalisation (each number gets mean 0 and
-# variance 1 over the batch) and a ReLU.
+# variance 1 over the batch) and a ReLU. (In the shapes below: $U$ people, $N$ elements, $T$ sets, vectors of width $D$.)
 
 
 # %%
@@ -149,10 +149,10 @@ class GraphConvolution(nn.Module):
 
 # %% [markdown]
 # Look at the case $\ell = \ell'$ again. The weight is the same whether the element was in the set or not. The only sign that it
-# was there is an edge to another one. So an element that is always alone leaves no trace. Let us see. Two people's sets
-# hold one element each. One left element 3 for element 5 long ago, the other just now. Their scores should differ. (*Informed*
-# is the same network with a small remedy: it adds a learned vector to an element in the sets that it was in, and another for
-# how long ago that was.)
+# was there is an edge to another one. So an element that is always alone leaves no trace of *when* it was there. Let us see.
+# Two people's sets hold one element each. One left element 3 for element 5 long ago, the other just now. Their scores should
+# differ. (*Informed* is the same network with a small remedy: it adds a learned vector to an element in the sets that it was
+# in, and another for how long ago that was.)
 
 # %%
 torch.manual_seed(0)
@@ -168,13 +168,14 @@ print("DNNTSP, same scores:", not full.any())
 print(f"informed, scores differ by up to {more.max():.4f}")
 
 # %% [markdown]
-# DNNTSP cannot tell the two apart. Is that rare? In the shopping baskets of the paper, {{ alone:.0f }} % of the sets hold a single
-# element.
+# DNNTSP cannot tell the two apart. Is that rare? In the shopping baskets of the paper, {{ alone:.0f }} % of the sets hold a
+# single element.
 #
 # ## Looking back: masked self-attention
 #
-# (In DNNTSP's own code this part is `masked_self_attention`.) The graph has given each row a vector at each time. Now the vectors of one row look at each other, but only backwards: a state
-# must not depend on what comes later. In the words of [chapter 6](06_position_and_encoder.ipynb), the attention of a head is
+# The graph has given each row, that is each element of a person, a vector at each time. Now the vectors of one row look at
+# each other, but only backwards: a state must not depend on what comes later. (In DNNTSP's own code this part is
+# `masked_self_attention`.) In the words of [chapter 6](06_position_and_encoder.ipynb), the attention of a head is
 #
 # $$
 # \begin{aligned}
@@ -253,7 +254,8 @@ show(
 # \mathcal{C} = \sum_i \big(w_\text{agg} \cdot \mathcal{Z}_i\big)\, \mathcal{Z}_i . \tag{18.4}
 # $$
 #
-# (In the code: `aggregate_nodes_temporal_feature`.) The weights are not normalised, and may be negative. Histories differ in length, so padding gets the weight zero.
+# The weights are not normalised, and may be negative. Histories differ in length, so padding gets the weight zero. (In
+# DNNTSP's code: `aggregate_nodes_temporal_feature`.)
 
 
 # %%
@@ -271,9 +273,10 @@ class WeightedAggregation(nn.Module):
 # %% [markdown]
 # ## What was not seen: the gate
 #
-# (In the code: `global_gated_update`.) Now every element of the history has a vector of its own. Every element also has a row in the table $E$, the same for
+# Now every element of the history has a vector of its own. Every element also has a row in the table $E$, the same for
 # everybody. A learned vector $w_\text{out}$ and a number $b$ turn either into a score. For an element that was seen, a gate
-# mixes the two scores with $\alpha_\ell$, one learned number for each element. So for one that was seen, and for one that was not,
+# mixes the two scores with $\alpha_\ell$, one learned number for each element. (In DNNTSP's code: `global_gated_update`.) The
+# first line is for an element that was seen, the second for one that was not:
 #
 # $$
 # \begin{aligned}
@@ -371,8 +374,9 @@ print(f"{len(some)} histories: our network gives the same scores")
 # {\sum_{r \le \min(k,\, n)} 1 / \log_2(r + 1)} . \tag{18.6}
 # $$
 #
-# Beside it, *recall* is the share of the next set that is among the first guesses, `phr` (the **personal hit ratio**) the share
-# of sets of which at least one element is found, and `repeated` and `new` are the recall of places in the history and of all others.
+# Beside it, *recall* is the share of the next set that is among the first guesses. `phr` (the **personal hit ratio**) is the
+# share of sets of which at least one element is found. `repeated` and `new` are the recall of places in the history and of
+# all others.
 
 # %%
 rules = {
@@ -430,10 +434,10 @@ for name, variant in {"DNNTSP": "full", "informed": "informed"}.items():
 pd.DataFrame(against, index=["NDCG@10", "Recall@10"]).T
 
 # %% [markdown]
-# By NDCG@10, DNNTSP is behind counting. Told which sets an element was in, it draws level. That is the measured price of
-# the diagonal. (Two settings were changed after we had seen test scores, which may flatter the networks.
-# [Evidence: the relatives](evidence_relatives.ipynb) has this, longer lists, each part taken out, and what the causal mask does in PGT: nothing
-# that we can measure.) Others found this rule hard to beat, too
+# By NDCG@10, DNNTSP is behind counting. Told which sets an element was in, and how long ago, it draws level. So much costs a
+# graph in which every element has the same edge to itself, there or not. (Two settings were changed after we had seen test
+# scores, which may flatter the networks. [Evidence: the relatives](evidence_relatives.ipynb) has this, longer lists, each
+# part taken out, and what the causal mask does in PGT: nothing that we can measure.) Others found this rule hard to beat, too
 # ([Li et al., 2023](https://arxiv.org/abs/2109.14233); [Hu et al., 2020](https://arxiv.org/abs/2006.00556)).
 #
 # ## What to remember
@@ -460,8 +464,8 @@ gain, ideal = 1.0, 1 + 1 / math.log2(3)
 check.exercise("18.1", [1 / 2, gain / ideal, 1.0])
 
 # %% [markdown]
-# **Exercise 2** (medium). The aggregation of equation (18.4) does not normalise its weights. Show that the same states given twice
-# double the vector of the aggregation, and that with weights from a softmax over time the vector would stay the same. Which
+# **Exercise 2** (medium). The aggregation of equation (18.4) does not normalise its weights. Show that the same states given
+# twice double the vector of the aggregation, and that with weights from a softmax over time the vector would stay the same. Which
 # would you want for a shop?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
@@ -479,8 +483,8 @@ print("softmax:", round(float((soft[1] / soft[0]).mean()), 3))
 # But the sum also grows without bounds.
 
 # %% [markdown]
-# **Exercise 3** (longer). Let old sets count less: with `Personal(half_life=…)`, a set that lies one half-life further back counts
-# half as much. Choose the half-life on the city's validation days, then score the test days. Did it help?
+# **Exercise 3** (longer). Let old sets count less: with `Personal(half_life=…)`, a set that lies one half-life further back
+# counts half as much. Choose the half-life on the city's validation days, then score the test days. Did it help?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
