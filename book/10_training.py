@@ -365,7 +365,7 @@ axes = sns.lineplot(by_kind, palette=[COPIED, GENERATED, EXTRA])
 axes.set(xlabel="epoch", ylabel="validation loss (nats)", ylim=(0, None))
 show(
     axes.figure,
-    alt="The loss falls for targets in the window, and rises for others.",
+    alt="The loss falls for known targets, and rises for those never seen.",
     caption="Mean validation loss by kind of target.",
 )
 

@@ -273,7 +273,7 @@ flow_map(
     ground=ground(town.base),
     alt="Map of flows between districts: where the pointer looks, where "
     "people go, and the difference of the two",
-    caption="All windows that hold the true place, in % of each column.",
+    caption="Windows that hold the true place: each column adds to 100 %.",
 )
 
 # %% [markdown]
