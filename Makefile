@@ -36,7 +36,7 @@ test: ## Check what has changed: linters, spelling, units, chapters, the built p
 	@echo "Everything passes; what takes longer is in make slow."
 	@echo "(make unit, lint and browser run again whatever has changed.)"
 
-slow: $(STAMPS)/slow ## Run the tests that take long: real data, killed runs, several processes, the PDF
+slow: $(STAMPS)/slow ## Run the tests that take long: real data, killed runs, every chapter with another value
 
 # What passed once passes again while nothing that it reads has changed.
 $(STAMPS)/unit: $(ENV) $(CODE) $(DATA) $(TESTS) $(NOTEBOOKS) $(PAGES)
