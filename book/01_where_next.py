@@ -42,7 +42,7 @@ from pgt.visits import local_day, local_minute
 from pgt.windows import prepare
 
 # %% [markdown]
-# It is Monday, half past six in the evening. Somebody leaves a creperie. Where do they go?
+# It is Monday, half past six in the evening. Somebody leaves a pancake house. Where do they go?
 #
 # You cannot know, but you would not bet on a random address either. You would ask where they live,
 # where they work and what they did last Monday. After a few questions you would have a short
