@@ -179,7 +179,8 @@ show(
     ax.figure,
     alt="The share of visits that go to a new place, over the number of "
     "places known: first it falls, then from about thirty places on it "
-    "climbs, and falls again at the end. A dashed curve, Song's law, falls all the way.",
+    "climbs, and falls again at the end. A dashed curve, Song's law, falls "
+    "all the way.",
     caption="Exploration against experience, all people together. "
     "Dashed: the law of Song et al. with their two numbers.",
 )

@@ -168,7 +168,7 @@ show(
     alt="Two charts of when the next visit comes, by how far a window "
     "reaches back. Left, windows that go back from the target's day: those "
     "that reach back seven days are all followed by a visit on the same day. "
-    "Right, windows that go back from the last visit: the bars differ little.",
+    "Right, windows that go back from the last visit: bars differ little.",
     caption="When the next visit comes, by how far the window reaches back. "
     "If windows gave nothing away, all bars of a chart would look the same.",
 )
