@@ -375,7 +375,8 @@ place = seen.groupby("location_id")
 places = place[["lon", "lat"]].first().assign(visits=place.size())
 places["visitors"] = place.user_id.nunique()
 places["visits a visitor"] = places.visits / places.visitors
-busy = places[places.visitors >= at_least].reset_index()
+enough = min(at_least, places.visitors.max())  # where people are few
+busy = places[places.visitors >= enough].reset_index()
 maps.value_map(busy, "visits a visitor")
 
 # %% [markdown]
