@@ -671,5 +671,6 @@ class Experts(MixtureModel):
         if not self.kernels:
             return self
         parts = self.returns(past.subset(sample(len(past), PAST)))
-        start = Experts(list(self.experts)).weights.double()
-        return Experts(list(self.experts), pool_weights(parts, start, RIDGE).float()).eval()
+        found = Experts(list(self.experts))  # with the weights that a fit starts from
+        found.weights = pool_weights(parts, found.weights.double(), RIDGE).float()
+        return found.eval()

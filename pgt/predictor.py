@@ -22,8 +22,7 @@ from pgt import contextual, datasets, files
 from pgt.baselines import fit_baseline
 from pgt.calibration import threshold
 from pgt.config import TargetTime
-from pgt.contextual import IN_WORDS, MEMORY, OLDER, PAST, ContextualConfig, ContextualPointer
-from pgt.contextual import Experts as Experts
+from pgt.contextual import IN_WORDS, MEMORY, OLDER, PAST, ContextualConfig, Experts
 from pgt.errors import DataError
 from pgt.history import HistoryWindows, is_new, of_rows, sample, with_history
 from pgt.metrics import compare, evaluate, gains
@@ -99,7 +98,7 @@ class NextLocation:
             configs = {part: [ContextualConfig.from_dict(raw) for raw in info["models"][part]]
                        for part in NETWORKS}  # fmt: skip
             experts = files.built(lambda: nn.ModuleDict({
-                part: Experts([ContextualPointer(one) for one in some])
+                part: Experts([contextual.ContextualPointer(one) for one in some])
                 for part, some in configs.items()
             }), tensors, name)  # fmt: skip
             mean, strength = map(float, info["novelty"])
