@@ -34,12 +34,12 @@ def pick_device(device: torch.device | str | None = None) -> torch.device:
         raise DataError(f"Nothing can be computed on {str(device)!r} here; use cpu.") from error
 
 
-def possible(model: Any, train: Windows, device: torch.device, loss: Any) -> bool:
-    """Whether the steps of a training can be recorded."""
+def possible(model: Any, train: Windows, device: torch.device) -> bool:
+    """Whether the steps of a training may be recorded."""
     fields = 4 * 2 * len(train.batch([0]).__dict__)  # bytes a visit
     longest = min(int(train.lengths.max()), model.config.max_len)
     fits = len(train) * longest * fields < MOST
-    known = loss is None and not any(isinstance(part, NOT_THESE) for part in model.modules())
+    known = not any(isinstance(part, NOT_THESE) for part in model.modules())
     return device.type == "cuda" and known and fits
 
 
@@ -63,7 +63,10 @@ class Graphs:
         self.share = torch.zeros(batch_size, device=device)
         self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
         if capture and device.type == "cuda":
-            self.capture(int(lengths.argmin()))
+            # A window longer than the padding would be cut: the shortest fits into all.
+            self.index.fill_(int(lengths.argmin()))
+            self.share.fill_(1 / batch_size)
+            self.capture()
 
     def step(self, length: int) -> None:
         """A step, padded to so many visits, of the windows that `index` names."""
@@ -73,33 +76,41 @@ class Graphs:
         }
         self.training.step(self.kind(**batch), self.share)
 
-    def capture(self, shortest: int) -> None:
+    def capture(self) -> None:
         """Record a step of each padded length; what the first steps did is put back."""
         model, memory = self.training.model, self.training.optimizer.state.values()
         changing = [*model.state_dict().values(), self.training.at, self.training.sums]
         changing += [one for each in memory for one in each.values()]
         kept = [one.clone() for one in changing]
         model.train()
-        # A window longer than the padding would be cut: the shortest fits into all.
-        self.index.fill_(shortest)
-        self.share.fill_(1 / len(self.share))
         self.training.at.zero_()
-        # Libraries set themselves up in their first steps, which no graph may hold.
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for length in [*self.cuts, self.cuts[-1]]:
-                self.step(length)
-        torch.cuda.current_stream().wait_stream(side)
         pool = None
-        for length in reversed(self.cuts):
-            self.graphs[length] = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graphs[length], pool=pool):
-                self.step(length)
-            pool = self.graphs[length].pool()
+        if self.never_waits():
+            for length in reversed(self.cuts):
+                self.graphs[length] = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(self.graphs[length], pool=pool):
+                    self.step(length)
+                pool = self.graphs[length].pool()
         with torch.no_grad():
             for one, value in zip(changing, kept, strict=True):
                 one.copy_(value)
+
+    def never_waits(self) -> bool:
+        """Take a step of each length; whether none asks the GPU for a value, which no graph can."""
+        # Libraries set themselves up in their first steps, which no graph may hold either.
+        side, mode = torch.cuda.Stream(), torch.cuda.get_sync_debug_mode()
+        side.wait_stream(torch.cuda.current_stream())
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            with torch.cuda.stream(side):
+                for length in [*self.cuts, self.cuts[-1]]:
+                    self.step(length)
+        except RuntimeError:
+            return False
+        finally:
+            torch.cuda.set_sync_debug_mode(mode)
+            torch.cuda.current_stream().wait_stream(side)
+        return True
 
     def run(self, batches: Iterable[np.ndarray]) -> None:
         """Take a step for each batch of windows; nothing waits for the GPU."""

@@ -104,7 +104,7 @@ class TrainingRun:
     def one_epoch(self) -> dict[str, float]:
         """Go once through the training windows, score the others; gives the row of the log."""
         began, config = time.perf_counter(), self.config
-        if self.graphs is None and graphs.possible(self.model, self.train, self.device, self.loss):
+        if self.graphs is None and graphs.possible(self.model, self.train, self.device):
             self.graphs = graphs.Graphs(self, config.batch_size)
         torch.manual_seed(config.seed * 100_003 + self.epoch)  # dropout
         shuffle = np.random.default_rng((config.seed, self.epoch))

@@ -83,13 +83,12 @@ def test_what_cannot_be_recorded_takes_its_steps_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run, cuda = new_run("pgt"), torch.device("cuda")
-    assert graphs.possible(run.model, run.train, cuda, None)
-    assert not graphs.possible(run.model, run.train, CPU, None)
-    assert not graphs.possible(run.model, run.train, cuda, lambda *_: None)
+    assert graphs.possible(run.model, run.train, cuda)
+    assert not graphs.possible(run.model, run.train, CPU)
     recurrent = improved(run.model.config, run.train, "bilstm")
-    assert not graphs.possible(recurrent, run.train, cuda, None)
+    assert not graphs.possible(recurrent, run.train, cuda)
     monkeypatch.setattr(graphs, "MOST", 1000)
-    assert not graphs.possible(run.model, run.train, cuda, None)
+    assert not graphs.possible(run.model, run.train, cuda)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -10,16 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from wherenext.results import read_results
 
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.experiments import EXPERIMENTS
-from lab.reports import about_data, environment, write_results
+from lab.models import Run
+from lab.reports import about_data, write_results
 
 
-def execute(name: str, folder: Path, workers: int = 2) -> Path:
-    """Run an experiment and write its two files; returns the JSON's path."""
-    jobs = EXPERIMENTS[name].jobs
+def execute(
+    name: str, folder: Path, workers: int = 2, seeds: Collection[int] | None = None
+) -> Path:
+    """Run an experiment and write its two files; returns the JSON's path.
+
+    With ``seeds`` only these are run; those of the files that are there stay.
+    """
+    jobs = [job for job in EXPERIMENTS[name].jobs if is_wanted(job[1], seeds)]
     for key in EXPERIMENTS[name].runs:
         data_sets.data_fingerprint(key)  # says at once which data are missing
     began = time.perf_counter()
@@ -28,20 +36,29 @@ def execute(name: str, folder: Path, workers: int = 2) -> Path:
         each = stack.enter_context(ProcessPoolExecutor(workers)).map if workers else map
         for label in each(runs.make, jobs):
             print(f"{time.perf_counter() - began:7.0f} s  {label}", flush=True)
-    return write(name, folder)
+    return write(name, folder, seeds)
 
 
-def write(name: str, folder: Path) -> Path:
+def is_wanted(run: Run, seeds: Collection[int] | None) -> bool:
+    """Whether a run has one of these seeds, or needs none."""
+    return seeds is None or run.seed is None or run.seed in seeds
+
+
+def write(name: str, folder: Path, seeds: Collection[int] | None = None) -> Path:
     """Put an experiment's finished runs together into its two files."""
     experiment = EXPERIMENTS[name]
     rows: list[dict[str, Any]] = []
     notes: dict[str, Any] = {}
     files: dict[str, str] = {}
     tables = []
+    made: dict[str, Any] = {}
     for key, run in experiment.jobs:
+        if not is_wanted(run, seeds):
+            continue
         result, ranks = runs.read_kept(key, run)
         rows += result["rows"]
         files |= result["files"]
+        made = result["environment"]
         label = run.key if len(experiment.runs) == 1 else f"{key}/{run.key}"
         notes[label] = result["notes"] | {"seconds": round(result["seconds"], 1)}
         about = {"data": DATA[key].name, "protocol": DATA[key].protocol} | asdict(run)
@@ -53,10 +70,22 @@ def write(name: str, folder: Path) -> Path:
         "command": f"python book/lab/run.py {name}",
         "data": sources[0] if len(sources) == 1 else sources,
         "code": {"files": dict(sorted(files.items()))},
-        **environment(),
+        **made,
         "seconds": round(sum(note["seconds"] for note in notes.values()), 1),
         "runs": notes,
     }  # fmt: skip
+    if seeds is not None:
+        earlier = read_results(name, folder)
+        kept = earlier.rows.seed.notna() & ~earlier.rows.seed.isin(seeds)
+        old = earlier.rows[kept].astype({"seed": int}).to_dict("records")
+        rows += old
+        ranks = pd.read_parquet(folder / f"{name}.ranks.parquet")
+        tables.append(ranks[ranks.seed.notna() & ~ranks.seed.isin(seeds)])
+        header["runs"] = earlier.header["runs"] | notes
+        header["earlier"] = {
+            "seeds": sorted({row["seed"] for row in old}),
+            **{part: earlier.header[part] for part in ("code", "versions", "device", "data")},
+        }
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.concat(tables, ignore_index=True).astype({"seed": "Int16"})
     for column in ("data", "protocol", "model", "variant", "target_time"):

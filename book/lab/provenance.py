@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 import wherenext
 
 import pgt
+from pgt.graphs import pick_device
 from pgt.history import with_history
 from pgt.windows import Dataset, Windows
 
@@ -46,6 +50,17 @@ def _seen(windows: Windows, index: np.ndarray) -> Iterator[bytes]:
         for name in sorted(field.name for field in fields(batch)):
             yield np.ascontiguousarray(getattr(batch, name).numpy()).tobytes()
     yield windows.in_window[index].tobytes()
+
+
+def environment() -> dict[str, Any]:
+    """Versions and device, for a header; no host and no date, so equal runs give equal files."""
+    versions = {
+        "python": platform.python_version(),
+        "torch": torch.__version__.split("+")[0],
+        "pgt": pgt.__version__,
+    }
+    on_gpu = pick_device().type == "cuda"
+    return {"versions": versions, "device": torch.cuda.get_device_name() if on_gpu else "cpu"}
 
 
 def imported() -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -15,12 +14,10 @@ from typing import Any
 import torch
 from wherenext.results import Results, read_results
 
-import pgt
 from lab import data_sets
-from lab.provenance import imported
+from lab.provenance import environment, imported
 from pgt.config import PRESETS
 from pgt.files import write_text
-from pgt.graphs import pick_device
 
 Row = dict[str, Any]
 
@@ -74,16 +71,6 @@ def report(name: str) -> Report:
 
 # Measurements of speed belong to a machine, not to a version of the code; CI measures them anew.
 NO_CODE = frozenset({"bench"})
-
-
-def environment() -> dict[str, Any]:
-    """Versions and device, for a header; no host and no date, so equal runs give equal files."""
-    versions = {
-        "python": platform.python_version(),
-        "torch": torch.__version__.split("+")[0],
-        "pgt": pgt.__version__,
-    }
-    return {"versions": versions, "device": pick_device().type}
 
 
 def about_data(key: str) -> dict[str, Any]:

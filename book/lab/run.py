@@ -26,10 +26,10 @@ def names() -> list[str]:
     return sorted([*experiments.EXPERIMENTS, *reports.REPORTS])
 
 
-def make(name: str, folder: Path, workers: int) -> Path:
+def make(name: str, folder: Path, workers: int, seeds: list[int] | None) -> Path:
     """Measure and write a results file."""
     if name in experiments.EXPERIMENTS:
-        return executing.execute(name, folder, workers)
+        return executing.execute(name, folder, workers, seeds)
     return reports.write_report(name, folder)
 
 
@@ -42,6 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names()))
     parser.add_argument("--out", type=Path, default=results_folder(), help="folder of the results")
     parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 8))
+    kept = "of an experiment, run these alone; others stay as the file has them"
+    parser.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help=kept)
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(names()))
     if unknown:
@@ -50,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not options.names:
             print("\n".join(names()))
         for name in options.names:
-            print(make(name, options.out, options.workers))
+            print(make(name, options.out, options.workers, options.seeds))
     except DataError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2

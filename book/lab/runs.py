@@ -20,7 +20,7 @@ import torch
 from lab import models
 from lab.data_sets import DATA, data_fingerprint
 from lab.models import Run
-from lab.provenance import code_hash, imported
+from lab.provenance import code_hash, environment, imported
 from lab.search_space import TUNED
 from pgt import metrics
 from pgt.files import write_text
@@ -48,7 +48,7 @@ def one_run(key: str, run: Run) -> dict[str, Any]:
     )
     return {
         "rows": rows, "ranks": small, "notes": notes, "files": imported(),
-        "seconds": time.perf_counter() - began,
+        "seconds": time.perf_counter() - began, "environment": environment(),
     }  # fmt: skip
 
 
