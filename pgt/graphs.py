@@ -7,6 +7,7 @@ writes must stay where it was: windows, learning rate, step and sums are all on 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -83,7 +84,6 @@ class Graphs:
         changing += [one for each in memory for one in each.values()]
         kept = [one.clone() for one in changing]
         model.train()
-        self.training.at.zero_()
         pool = None
         if self.never_waits():
             for length in reversed(self.cuts):
@@ -100,10 +100,12 @@ class Graphs:
         # Libraries set themselves up in their first steps, which no graph may hold either.
         side, mode = torch.cuda.Stream(), torch.cuda.get_sync_debug_mode()
         side.wait_stream(torch.cuda.current_stream())
-        torch.cuda.set_sync_debug_mode("error")
+        with warnings.catch_warnings(action="ignore"):  # that this mode is a prototype
+            torch.cuda.set_sync_debug_mode("error")
         try:
             with torch.cuda.stream(side):
                 for length in [*self.cuts, self.cuts[-1]]:
+                    self.training.at.zero_()  # an epoch may have fewer steps than these
                     self.step(length)
         except RuntimeError:
             return False

@@ -43,22 +43,25 @@ from lab.provenance import code_hash
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt.baselines import fit_baseline
+from pgt.config import PRESETS, ModelConfig, TargetTime
 from pgt.contextual import MEMORY, OLDER
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, of_rows
 from pgt.metrics import Predictor, evaluate, gains, interval_of_mean
+from pgt.model import PointerGeneratorTransformer
 from pgt.predictor import NextLocation
 from pgt.train import fit
 from pgt.visits import check
 from pgt.vocabulary import Vocabulary
-from pgt.windows import DEFAULT, Dataset, encode
+from pgt.windows import DEFAULT, FEATURES, Dataset, Windows, encode
 
 FOLDER = "PGT_GETNEXT"
 EVERY, LLM4POI, PROMPTS = "every earlier visit", "training and session", "prompt"
 BEGINS = 3  # earlier visits of a person, before training asks for the next
 METRICS = ["acc@1", "acc@5", "acc@10", "mrr"]
 MODELS: dict[str, Sequence[int | None]] = {
-    "most_frequent": (None,), "kernel": (None,), "contextual": SEEDS, "predictor": (None,),
+    "most_frequent": (None,), "kernel": (None,), "pgt": SEEDS, "contextual": SEEDS,
+    "predictor": (None,),
 }  # fmt: skip
 CANNOT_BE_TOLD = ("most_frequent",)
 # Acc@1 in percent, told the time or not, and what the model sees of the person, by its paper.
@@ -189,14 +192,24 @@ def told_windows(windows: HistoryWindows) -> Told:
     return Told(**{one.name: getattr(windows, one.name) for one in fields(HistoryWindows)})
 
 
-def view(name: str, told: bool, windows: HistoryWindows) -> HistoryWindows:
+def week(windows: HistoryWindows) -> Windows:
+    """The same questions with the visits of seven days alone, which is what PGT looks at."""
+    day = windows.features.numpy()[FEATURES.index("start_day"), 1:]
+    rows = windows.target[:, None] - np.arange(1, MEMORY + 1)  # (W, MEMORY) the last one first
+    recent = day[rows.clip(0)] >= day[rows[:, :1]] - DEFAULT.days
+    seen = (recent & (rows >= windows.floor[:, None])).sum(1)
+    return Windows(windows.visits, windows.features, windows.target - seen, windows.target,
+                   windows.vocabulary)  # fmt: skip
+
+
+def view(name: str, told: bool, windows: HistoryWindows) -> Windows:
     """The windows as a model looks at them."""
+    if name == "pgt":
+        return week(windows)
     return told_windows(windows) if name == "kernel" and told else windows
 
 
-def learned(
-    name: str, told: bool, seed: int | None, train: HistoryWindows, valid: HistoryWindows
-) -> Predictor:
+def learned(name: str, told: bool, seed: int | None, train: Windows, valid: Windows) -> Predictor:
     """A model, fitted or trained on the training part; what is chosen is chosen on validation."""
     if name == "predictor":
         part = "at_a_time" if told else "next_place"
@@ -204,9 +217,16 @@ def learned(
     if seed is None:
         return fit_baseline(name, train, valid)
     torch.manual_seed(seed)
-    data = Dataset(train, valid, valid, train.vocabulary, DEFAULT)
-    full: Any = pointer_variants.VARIANTS["full"]
-    model, training = pointer_variants.build(full, data, seed, "time" if told else "unknown")
+    time: TargetTime = "time" if told else "unknown"
+    if name == "pgt":
+        sizes, preset = (train.vocabulary.n_locations, train.vocabulary.n_users), PRESETS["default"]
+        shape = ModelConfig(*sizes, **preset.model | {"target_time": time})
+        model: Any = PointerGeneratorTransformer(shape)
+        training = replace(preset.training, seed=seed)
+    else:
+        data = Dataset(train, valid, valid, train.vocabulary, DEFAULT)
+        full: Any = pointer_variants.VARIANTS["full"]
+        model, training = pointer_variants.build(full, data, seed, time)
     fit(model, train, valid, training, progress=False)
     return model
 

@@ -120,3 +120,13 @@ def test_a_rule_answers_all_questions(
     for ranks in found.values():
         # What a rule can name is what the past holds.
         assert ((ranks.better < 100) & (ranks.tied > 0) == ranks.in_past).all()
+
+
+@pytest.mark.parametrize("past", [EVERY, LLM4POI, PROMPTS])
+def test_pgt_sees_the_last_seven_days_of_what_may_be_seen(asked: Questions, past: str) -> None:
+    windows, week = asked.test[past], leaderboard.week(asked.test[past])
+    assert (week.target == windows.target).all()
+    for w in range(len(week)):
+        may, seen = windows.visits_of(w).started_at, week.visits_of(w).started_at
+        days = (may.iloc[-1].normalize() - may.dt.normalize()).dt.days
+        assert seen.tolist() == may[days <= 7].tolist()
