@@ -121,7 +121,8 @@ def test_a_run_on_a_gpu_that_was_cut_off_goes_on_to_the_same_weights(tmp_path: A
     checkpoint.store(path, begun)
     checkpoint.resume(path, resumed)
     resumed.one_epoch()
+    # A GPU adds up in no fixed order, so the last bits differ.
     for one, other in zip(
         checkpoint.state(whole).values(), checkpoint.state(resumed).values(), strict=True
     ):
-        assert torch.equal(one, other)
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-6)

@@ -26,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,13 @@ def bench_gpu() -> Iterator[Row]:
         pointer, config = pointer_variants.build(variant, data, 42)
         took = clock(lambda: fit(pointer, past.train, past.valid, config, progress=False))  # noqa: B023
         yield row(f"{name}: contextual pointer to its stop, as graphs", took, None, device=named)
+    large = prepare(city.simulate(preset="large").visits, protocol="exact")
+    sizes = large.vocabulary.n_locations, large.vocabulary.n_users
+    few = replace(PRESETS["city"].training, max_epochs=4)
+    log = fit(PointerGeneratorTransformer(ModelConfig(*sizes)), large.train, large.valid, few,
+              progress=False)  # fmt: skip
+    title = f"large city, {len(large.train):,} windows: one epoch as graphs"
+    yield row(title, log.table().seconds[1:].median(), None, device=named)
 
 
 def bench_gps() -> Iterator[Row]:
