@@ -88,13 +88,13 @@ class DenseLife(Life):
 
     def __init__(
         self, person: dict[str, float], changes: list[tuple[int, int, int]], town: Town,
-        b: Behaviour, rng: np.random.Generator, *, visits: float, stops: float, **own: float,
+        b: Behaviour, rng: np.random.Generator, *, own: dict[str, float],
     ) -> None:  # fmt: skip
-        days = max(2, round(visits * float(np.exp(rng.standard_normal())) / stops))
+        days = max(2, round(own["visits"] * float(np.exp(rng.standard_normal())) / own["stops"]))
         n_days = max(days, person["n_days"]) if b.leave else days  # else none goes unrecorded
         person = {**person, "n_days": n_days, "active": min(0.9, days / n_days)}
         super().__init__(person, changes, town, b, rng)
-        self.stops, self.gap, self.back = stops * self.pace, own["gap"], own["back"]
+        self.stops, self.gap, self.back = own["stops"] * self.pace, own["gap"], own["back"]
 
     def _day(self, day: int, at_home: bool, free: float) -> tuple[bool, float]:
         """Live one day: begin in the morning, perhaps at home, and go from place to place."""
@@ -151,19 +151,19 @@ def world(number: int, config: WorldConfig | None = None) -> pd.DataFrame:
             explore_level=min(own.explore_level, Behaviour().explore_level),
             leave=min(0.8, 5 * own.leave),  # recorded days come in short runs
         )  # fmt: skip
-        life = partial(DenseLife, **days)
+        life = partial(DenseLife, own=days)
     visits = simulate("small", 1000 + number, own, life).visits
     visits = _by_night(visits, rng)
     if days:  # every stop is recorded
-        if config.checkins:
-            visits = visits.assign(finished_at=visits.started_at)
+        as_checkins = config.checkins
     elif as_checkins:
         kinds = pd.Categorical(visits.kind).codes
         keep = share * by_kind[kinds] / by_kind[: kinds.max() + 1].max()
         visits = visits[rng.random(len(visits)) < keep]
-        visits = visits.assign(finished_at=visits.started_at)
     elif rng.random() < HOLES:
         visits = visits[rng.random(len(visits)) < max(share, 0.5)]
+    if as_checkins:
+        visits = visits.assign(finished_at=visits.started_at)
     visits = visits[["user_id", "location_id", "started_at", "finished_at"]]
     return visits.assign(
         user_id=visits.user_id + number * USERS,
