@@ -54,8 +54,8 @@ class Graphs:
         self.training, device = run, run.device
         max_len = run.model.config.max_len
         lengths = np.minimum(run.train.lengths, max_len)
-        longest = int(lengths.max())
-        self.cuts = [*(cut for cut in CUTS if cut < longest), longest]
+        shortest, longest = int(lengths.min()), int(lengths.max())
+        self.cuts = [*(cut for cut in CUTS if shortest <= cut < longest), longest]
         self.padded = np.array(self.cuts)[np.searchsorted(self.cuts, lengths)]  # (W,)
         self.kind = type(run.train.batch([0]))
         self.table = padded_table(run.train, max_len, longest, device)
@@ -107,7 +107,9 @@ class Graphs:
                 for length in [*self.cuts, self.cuts[-1]]:
                     self.training.at.zero_()  # an epoch may have fewer steps than these
                     self.step(length)
-        except RuntimeError:
+        except RuntimeError as error:
+            if "synchronizing" not in str(error):
+                raise
             return False
         finally:
             torch.cuda.set_sync_debug_mode(mode)
