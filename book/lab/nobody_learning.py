@@ -43,7 +43,6 @@ WORLDS: dict[str, dict[str, bool]] = {
     "no new places": {"novelty": False},
     "no gaps": {"gaps": False},
     "no check-ins": {"checkins": False},
-    "no dense days": {"dense": False},
     "one town's habits": {"drawn": False},
 }
 SIZES = (100, 300, 1000, 3000, 10_000, 0)  # 0: all there are

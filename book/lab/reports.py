@@ -25,7 +25,6 @@ Row = dict[str, Any]
 REPORTS: dict[str, str] = {
     "anchors": "lab.anchors",
     "confidence": "lab.confidence",
-    "dense_days": "lab.dense_days",
     "gate": "lab.gate",
     "gps": "lab.gps",
     "imbalance": "lab.imbalance",

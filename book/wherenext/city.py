@@ -7,7 +7,6 @@ recording can: whether it was an exploration, and how likely that was. No real p
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -54,14 +53,10 @@ class City:
         return float(west), float(south), float(east), float(north)
 
 
-def simulate(
-    preset: str = "small", seed: int = 7, behaviour: Behaviour | None = None,
-    life: Callable[..., Life] = Life,
-) -> City:  # fmt: skip
+def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None = None) -> City:
     """Simulate Larkmere and its people; the same arguments give the same city.
 
-    "small" is about as big as GeoLife, and the committed city; ``seed`` is of people and places;
-    ``life`` is how they live.
+    "small" is about as big as GeoLife, and the committed city; ``seed`` is of people and places.
 
     >>> city = simulate("small", seed=7)
     >>> f"{city.visits.explored.mean():.2f}"
@@ -80,7 +75,7 @@ def simulate(
         own = moves.loc[moves["user_id"] == person["user_id"], ["day", "home", "work"]]
         changes = list(own.itertuples(index=False, name=None))
         rng = np.random.default_rng([seed, 3, person["user_id"]])
-        parts.append(life(person, changes, arrays, behaviour, rng).run())
+        parts.append(Life(person, changes, arrays, behaviour, rng).run())
     rows = np.concatenate(parts)
     ids = places["location_id"].to_numpy()
     visits = pd.DataFrame(

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import pytest
 from wherenext.city import PRESETS
 from wherenext.worlds import (
     CHECKINS,
-    DENSE,
     WorldConfig,
     behaviour,
-    dense,
     world,
 )
 
@@ -45,48 +41,7 @@ def test_the_ranges_of_the_data_sheet_are_those_that_are_drawn() -> None:
 
 def test_a_world_of_check_ins_has_no_end_and_another_has_one_for_each_visit() -> None:
     for number in range(4):
-        visits = world(number, WorldConfig(dense=False))
+        visits = world(number)
         lasting = visits.finished_at > visits.started_at
         assert not lasting.any() if checkins(number) else lasting.all()
         assert visits.user_id.nunique() <= PRESETS["small"]["people"]
-
-
-DENSE_WORLDS = [number for number in range(96) if dense(number, WorldConfig())]
-
-
-def steps_seen_before(visits: pd.DataFrame) -> float:
-    """The share of steps from place to place that the same person has made before."""
-    before = visits.groupby("user_id").location_id.shift()
-    steps = visits[["user_id", "location_id"]].assign(before=before)[before.notna()]
-    return float(steps.duplicated().mean())
-
-
-def test_about_a_fifth_of_the_worlds_have_dense_days() -> None:
-    assert abs(len(DENSE_WORLDS) / 96 - DENSE) < 0.1
-
-
-@pytest.mark.parametrize("number", DENSE_WORLDS[:2])
-def test_dense_days_are_few_and_full_and_their_steps_recur(number: int) -> None:
-    visits = world(number)
-    people, days = visits.groupby("user_id"), visits.started_at.dt.date
-    assert (visits.started_at == visits.finished_at).all()
-    assert visits.groupby(["user_id", days]).size().median() >= 5
-    assert days.groupby(visits.user_id).nunique().median() <= 30
-    gap = people.started_at.diff()[days == days.groupby(visits.user_id).shift()]
-    assert gap.median() <= pd.Timedelta("1h")
-    for ago in (1, 2):
-        assert (people.location_id.shift(ago) == visits.location_id).mean() < 0.05
-    mixed = visits.sample(frac=1, random_state=0).sort_values("user_id", kind="stable")
-    assert steps_seen_before(visits) > 1.2 * steps_seen_before(mixed)
-
-
-def test_a_world_without_dense_days_does_not_know_of_them() -> None:
-    number = next(n for n in range(96) if n not in DENSE_WORLDS)
-    pd.testing.assert_frame_equal(world(number), world(number, WorldConfig(dense=False)))
-
-
-def test_dense_days_have_ends_where_no_world_is_of_check_ins() -> None:
-    visits = world(DENSE_WORLDS[0], WorldConfig(checkins=False))
-    assert (visits.finished_at > visits.started_at).all()
-    after = visits.groupby("user_id").started_at.shift(-1)
-    assert not (visits.finished_at > after).any()
