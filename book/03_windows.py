@@ -177,7 +177,7 @@ def fast_windows(visits, days=7, min_visits=3):
     shift = np.ptp(day) + days + 1  # the calendar and a window
     key = day + person * shift  # (N,) sorted over the whole table
     first = np.searchsorted(key, key - days)  # (N,) first row not too old
-    # `person` is sorted, too, so the same search finds each person's first row.
+    # `person` is sorted, too: the same search finds a person's first row.
     begins = np.searchsorted(person, person)  # (N,) 0, 0, 0, 3, 3, …
     rows = np.arange(len(visits))
     usable = (rows - first >= min_visits) & (day - day[begins] >= days)
@@ -374,15 +374,9 @@ show(
 # | position from the end | 1 = last visit, 2, 3 … | windows differ in length, so count backwards |
 #
 # Why must midnight not be 0? Because 0 means padding. Quarters of an hour are `minute // 15`, which is 0 for a visit
-# that begins just after midnight. It would vanish without an error message. Hence the `1 +`.
-
-# %%
-n_lost = (local_minute(visits.started_at) // 15 == 0).sum()
-print(f"{n_lost} of {len(visits):,} visits begin between 00:00 and 00:14")
-
-# %% [markdown]
-# They are few, in a town that sleeps. But suppose that the times were wrongly left in UTC. When it is midnight
-# in UTC, it is eight in the morning in Beijing, and the same bug deletes arrivals at work.
+# that begins just after midnight. It would vanish without an error message. Hence the `1 +`. Few visits begin at
+# midnight, in a town that sleeps. But suppose that the times were wrongly left in UTC: midnight there is eight in the
+# morning in Beijing, and the same bug deletes arrivals at work.
 #
 # ## Padding and the mask
 #
@@ -431,14 +425,12 @@ for name, (first_row, target_row) in ranges.items():
 theirs = data.test.batch(tiny)
 assert np.array_equal(theirs.location, batch)
 fields = "location time weekday duration days_ago position_from_end".split()
-rows = {name: getattr(theirs, name)[0].tolist() for name in fields}
-pd.DataFrame(rows).T.rename_axis("window 0").rename(
-    index=lambda name: name.replace("_", " ")
-)
+for name in fields:  # of the first window
+    print(f"{name:17}", getattr(theirs, name)[0].tolist())
 
 # %% [markdown]
 # Five visits, then three empty seats. (The person is the same for the whole window, so it is stored once.) In the row
-# *days ago*, real zeros and padding zeros look alike. Only the mask knows. ([Chapter 5](05_embeddings.ipynb) adds 1 to
+# `days_ago`, real zeros and padding zeros look alike. Only the mask knows. ([Chapter 5](05_embeddings.ipynb) adds 1 to
 # this feature, too.)
 #
 # What happens without a mask? Attention ([chapter 6](06_position_and_encoder.ipynb)) gives every seat a score, and the

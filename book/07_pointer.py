@@ -245,7 +245,7 @@ look_of = {"color": COPIED, "edgecolor": "white", "legend": False}
 ax = wide.plot.barh(stacked=True, width=0.8, figsize=(7.0, 2.6), **look_of)
 ax.set(xlabel="pointer probability $P_{ptr}$; one block a visit", ylabel="")
 alt = "Bars made of blocks, one bar a place and one block a visit."
-show(ax.figure, alt=alt, caption="The weights of Figure 7.2, added up per place.")
+show(ax.figure, alt=alt, caption="The trained weights, added up per place.")
 
 # %% [markdown]
 # The four small blocks of Sage & Jolly Instruments add up to more than the one block of Saint Alder Music School, which
