@@ -87,11 +87,11 @@ by_hand.rename_axis("window").round(3)
 #
 # ## Ties, or how to get 100 % for nothing
 #
-# Our line of code for the rank, `r = 1 + …`, counts the scores that are strictly higher. So a target wins every
-# tie: among equals it comes first. Give all places the same score, and the model that knows nothing is always right.
-# Nobody would publish that, but the same bug is common on a smaller scale, because simple rules tie all the time. Take "the most frequent place of the window". In a
-# week with two visits to the gym and two to the bakery, it has two answers. If your code calls `argmax`, it
-# takes the place with the smaller id, and that order means nothing.
+# Our line of code for the rank, `r = 1 + …`, counts the scores that are strictly higher. So a target wins every tie:
+# among equals it comes first. Give all places the same score, and the model that knows nothing is always right.
+# Nobody would publish that, but the same bug is common on a smaller scale, because simple rules tie all the time.
+# Take "the most frequent place of the window". In a week with two visits to the gym and two to the bakery, it has two
+# answers. If your code calls `argmax`, it takes the place with the smaller id, and that order means nothing.
 #
 # How much does it matter? Let the target win all its ties, or lose all of them.
 
