@@ -33,7 +33,7 @@ import seaborn as sns
 import torch
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, EXTRA, MUTED, TRUTH, show
+from wherenext.figures import COPIED, MUTED, TRUTH, show
 from wherenext.realism import REFERENCE
 
 from pgt import plots
@@ -67,15 +67,14 @@ print(f"{len(visits):,} visits of {n_people} people, by person and time")
 # the person's first recorded day must lie at least seven days before $\text{day}_j$; otherwise some of the
 # "seven days" were never recorded.
 #
-# Why seven? Because the literature says so. Here it is a number that you can change:
+# Why seven? Because the literature says so. Here you can change it (the sentences of this page are about seven days).
+# With a longer history, watch how many windows are left, how long they are, and how often the answer is among the
+# visits that the model sees.
 
 # %%
 days = 7  # @param {type:"slider", min:1, max:28, step:1}
 
 # %% [markdown]
-# With a longer history, watch three things below: how many windows are left, how long they are, and how
-# often the answer is among the visits that the model sees. (The sentences of this page are about seven days.)
-#
 # This is one window. Every row is a day.
 
 # %% tags=["hide-input"]
@@ -166,8 +165,8 @@ print(f"{len(test):,} visits -> {len(slow):,} windows")
 #
 # One obstacle is left. Days are sorted within a person, but the next person starts again in the past. So we give
 # each person a stretch of days of their own: nothing is added to the days of person 0, `shift` to those of person 1,
-# twice `shift` to those of person 2. If `shift` is larger than the whole calendar and a window together, no window
-# can reach from one person to another.
+# twice `shift` to those of person 2. No window reaches from one person to another if `shift` is longer than the
+# calendar and a window together.
 
 
 # %%
@@ -178,8 +177,7 @@ def fast_windows(visits, days=7, min_visits=3):
     shift = np.ptp(day) + days + 1  # the calendar and a window
     key = day + person * shift  # (N,) sorted over the whole table
     first = np.searchsorted(key, key - days)  # (N,) first row not too old
-    # `person` is sorted, too: where a number stands first, there the
-    # person's rows begin, and with them the recorded days.
+    # `person` is sorted, too: the same search finds a person's first row.
     begins = np.searchsorted(person, person)  # (N,) 0, 0, 0, 3, 3, …
     rows = np.arange(len(visits))
     usable = (rows - first >= min_visits) & (day - day[begins] >= days)
@@ -194,13 +192,12 @@ for (seen, j), lo, hi in zip(slow, first, target, strict=True):
 print(f"slowly {slowly:.1f} s, fast {1000 * quickly:.1f} ms")
 
 # %% [markdown]
-# The same windows, compared one by one, thousands of times faster. We keep the slow function as the definition of
-# what is right.
+# The same windows, compared one by one, thousands of times faster.
 #
 # > **Note.** Write the version that is obviously right, then the version that is fast, then let the machine
 # > compare them on all the data.
 #
-# How long are windows? And how many visits never become targets?
+# How long are windows? And how many visits become targets? Most of the others lie in the first week of a split.
 
 # %%
 parts, ranges, table = {}, {}, pd.DataFrame()
@@ -240,7 +237,7 @@ by_gap.mean().round(1).assign(windows=by_gap.size())
 # %% [markdown]
 # It does: after a longer pause the next visit is far more often at home. A model that reads the pause scores better,
 # and would lose that on the day it is used. The remedy is one rule for everything: **count from the last visit.**
-# Its own recency is then 0 by definition, and the window goes back from its day:
+# It is then 0 days ago by definition, and the window goes back from its day:
 #
 # $$
 # \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_{j-1} - 7 \,\}. \tag{3.2}
@@ -279,9 +276,9 @@ pd.DataFrame(rows).T.astype({"visits": int}).round(1)
 # places, each a different café or friend's sofa, become one location called 1. The alternative is to give the unseen
 # places ids of their own, *after* the known ones. Nothing is learned about them, but they stay apart.
 #
-# > **Note.** Does that look at the exam? It only reserves ids. A model that scores every id learns to give
+# > **Note.** Does that look at the exam? No: it only reserves ids. A model that scores every id learns to give
 # > these nearly nothing, since in training they are never the answer. But a model that *copies* from the window
-# > can name such a place at its second visit, and be right about the very place.
+# > can name such a place at its second visit.
 #
 # How much does the choice matter? Take the same people and the same windows, and ask the simplest question about a
 # window: *is the target's location among its visits?* If so, a model that copies can be right.
@@ -294,12 +291,12 @@ def in_window(location, first, target):
     return np.array([location[t] in location[f:t] for f, t in pairs])
 
 
-apart, _ = pd.factorize(test.location_id)  # every place its own number
-one = merged["test"].to_numpy()  # all unknown places the number 1
-share = pd.DataFrame({"exact": in_window(apart, first, target)})
-share["published"] = in_window(one, first, target)
-strange = one[target] == 1
-share["group"] = np.where(strange, "unknown targets", "known targets")
+own_id, _ = pd.factorize(test.location_id)  # every place its own number
+merged_id = merged["test"].to_numpy()  # all unknown places the number 1
+share = pd.DataFrame({"exact": in_window(own_id, first, target)})
+share["published"] = in_window(merged_id, first, target)
+unknown = merged_id[target] == 1
+share["group"] = np.where(unknown, "unknown targets", "known targets")
 
 # %%
 by_group = share.groupby("group")[["exact", "published"]]
@@ -321,7 +318,7 @@ rows = np.arange(first[w], target[w] + 1)
 shown = test.loc[rows, ["started_at", "location_id", "kind"]]
 story = pd.DataFrame({"when": shown.started_at.dt.strftime("%a %H:%M")})
 story["place"] = shown.location_id.map(names)
-story["kind"], story["published id"] = shown.kind, one[rows]
+story["kind"], story["published id"] = shown.kind, merged_id[rows]
 story["role"] = np.where(rows == target[w], "target", "window")
 story.set_index("when")
 
@@ -377,15 +374,9 @@ show(
 # | position from the end | 1 = last visit, 2, 3 … | windows differ in length, so count backwards |
 #
 # Why must midnight not be 0? Because 0 means padding. Quarters of an hour are `minute // 15`, which is 0 for a visit
-# that begins just after midnight. It would vanish without an error message. Hence the `1 +`.
-
-# %%
-n_lost = (local_minute(visits.started_at) // 15 == 0).sum()
-print(f"{n_lost} of {len(visits):,} visits begin between 00:00 and 00:14")
-
-# %% [markdown]
-# They are few, in a town that sleeps. But suppose that the times were wrongly left in UTC. When it is midnight
-# in UTC, it is eight in the morning in Beijing, and the same bug deletes arrivals at work.
+# that begins just after midnight. It would vanish without an error message. Hence the `1 +`. Few visits begin at
+# midnight, in a town that sleeps. But suppose that the times were wrongly left in UTC: midnight there is eight in the
+# morning in Beijing, and the same bug deletes arrivals at work.
 #
 # ## Padding and the mask
 #
@@ -406,7 +397,7 @@ def collate(feature, first, target):
 
 length = target - first
 tiny = [np.abs(length - n).argmin() for n in (5, 8)]  # two short windows
-batch, inside = collate(one, first[tiny], target[tiny])
+batch, inside = collate(merged_id, first[tiny], target[tiny])
 
 # %% tags=["hide-input"]
 # @title Figure 3.2: from the table to a batch
@@ -434,14 +425,12 @@ for name, (first_row, target_row) in ranges.items():
 theirs = data.test.batch(tiny)
 assert np.array_equal(theirs.location, batch)
 fields = "location time weekday duration days_ago position_from_end".split()
-rows = {name: getattr(theirs, name)[0].tolist() for name in fields}
-pd.DataFrame(rows).T.rename_axis("window 0").rename(
-    index=lambda name: name.replace("_", " ")
-)
+for name in fields:  # of the first window
+    print(f"{name:17}", getattr(theirs, name)[0].tolist())
 
 # %% [markdown]
 # Five visits, then three empty seats. (The person is the same for the whole window, so it is stored once.) In the row
-# *days ago*, real zeros and padding zeros look alike. Only the mask knows. ([Chapter 5](05_embeddings.ipynb) adds 1 to
+# `days_ago`, real zeros and padding zeros look alike. Only the mask knows. ([Chapter 5](05_embeddings.ipynb) adds 1 to
 # this feature, too.)
 #
 # What happens without a mask? Attention ([chapter 6](06_position_and_encoder.ipynb)) gives every seat a score, and the
@@ -468,30 +457,13 @@ for name, attention in (("unmasked", without), ("masked", with_mask)):
 # The remedy is to *put windows of similar length together*: shuffle, then sort by length within a pool of a few
 # batches. Training still sees the same windows, and most of the waste is gone.
 
-# %% tags=["hide-input"]
-# @title Figure 3.3: two batches
+# %%
 pool = shuffled[: 32 * 128]
 by_length = pool[np.argsort(lengths[pool], kind="stable")]
-middle = by_length[len(pool) // 2 :][:128]
-chosen = {"Random": shuffled[:128], "Of similar length": middle}
-fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharex=True, sharey=True)
-for ax, (title, group) in zip(axes, chosen.items(), strict=True):
-    part, rows = lengths[group], np.arange(len(group))
-    ax.barh(rows, part, 1, color=EXTRA, label="visits")
-    look = {"fc": "none", "hatch": "////", "ec": MUTED, "lw": 0}
-    width = part.max() - part
-    ax.barh(rows, width, 1, left=part, label="padding", **look)
-    empty = 100 * width.sum() / (len(part) * part.max())
-    ax.set(title=f"{title}: {empty:.0f} % padding", xlabel="seat")
-axes[0].set_ylabel("window of the batch")
-axes[1].legend(loc="lower right")
-show(
-    fig,
-    alt="Two batches of windows. Left, random lengths: a ragged filled area "
-    "and much hatched padding. Right, similar lengths: almost all filled.",
-    caption="Two batches of 128 training windows, a row each. Filled: "
-    "visits. Hatched: padding.",
-)
+for name, order in (("random", pool), ("of similar length", by_length)):
+    batches = lengths[order].reshape(-1, 128)  # a row for each batch
+    empty = 100 * (1 - batches.sum() / (128 * batches.max(1)).sum())
+    print(f"padding in batches, {name}: {empty:.0f} %")
 
 # %% [markdown]
 # ## What to remember

@@ -111,16 +111,15 @@ for title, padding in (("row 0 like all", None), ("row 0 is padding", 0)):
 learns.replace({True: "learns", False: "–"})
 
 # %% [markdown]
-# > **Pitfall.** `padding_idx` freezes row 0 at whatever value it *has*. If an initialisation such as
-# > `nn.init.normal_(layer.weight)` runs over the finished layer, random numbers stay in row 0: the gradient that
-# > could repair them is zero. Set the row to zero again.
+# > **Pitfall.** `padding_idx` freezes row 0 at whatever value it *has*. If `nn.init.normal_(layer.weight)` runs over
+# > the finished layer, random numbers stay in row 0. Set the row to zero again.
 #
 # ## Seven questions about a visit
 #
 # Where? Who? At what time of day? On which weekday? How many days ago? For how long? How many visits ago? Each question
 # gets its own table of vectors. The answers must be whole numbers from 1, since 0 is padding. So the *days ago* of
 # [chapter 3](03_windows.ipynb), which begin at 0, become `recency`: one more, and at most 8. Errors hide here, so let
-# us make the numbers ourselves.
+# us make the numbers ourselves, and look at those of the first two visits and the last.
 
 # %%
 clock = seen.started_at.dt
@@ -136,7 +135,7 @@ indices["weekday"] = 1 + clock.day_of_week.to_numpy()  # 1 = Monday
 indices["recency"] = 1 + np.minimum(days_ago, 7)  # 1 .. 8
 indices["duration"] = 1 + np.minimum(stay // 1800, 99).astype(int)  # .. 100
 indices["position_from_end"] = np.arange(L, 0, -1)  # L .. 1
-indices.T.rename(index=lambda name: name.replace("_", " "))
+indices.T[[0, 1, L - 1]].rename(lambda name: name.replace("_", " "))
 
 # %% [markdown]
 # A visit is seven integers, nothing else: no name, no map, no coordinates.
@@ -183,7 +182,7 @@ print(f"{sum(widths)} numbers a visit, {total:,} in all tables")
 shapes.rename(lambda name: name.replace("_", " "))
 
 # %% [markdown]
-# Now our own module. The comments carry the shapes. (`layer_norm` comes below; `forward` only needs it when it runs.)
+# Now our own module. (`layer_norm` comes below; `forward` only needs it when it runs.)
 
 
 # %%
@@ -261,10 +260,9 @@ show(
 )
 
 # %% [markdown]
-# > **Pitfall.** Our first version looped over `self.tables` itself, and its bands were in another order
-# > than the package's. The reason: `nn.ParameterDict`, given a plain dictionary, *sorts* its names, while
-# > `nn.ModuleDict` keeps them as they come. Every shape still fitted, the weights loaded, and the result
-# > was wrong. The comparison with the package (below) found it.
+# > **Pitfall.** Our first version looped over `self.tables` itself, and its bands were in another order than the
+# > package's: `nn.ParameterDict`, given a plain dictionary, *sorts* its names. Every shape still fitted, and the
+# > result was wrong. The comparison with the package (below) found it.
 #
 # ## Concatenate and project, or project and add?
 #
@@ -358,12 +356,13 @@ near = places.loc[often, ["name", "kind"]].reset_index(drop=True)
 near["nearest"] = near.name.to_numpy()[nearest]
 near["its kind"] = near.kind.to_numpy()[nearest]
 near["cosine"] = best.numpy().astype(float).round(2)
-near[near.kind == "food"].head(8).set_index("name").rename_axis("place")
+food = near[near.kind == "food"].set_index("name").rename_axis("place")
+food[["nearest", "its kind", "cosine"]].head(6)
 
 # %% [markdown]
-# With enough good will one finds a story for some of these rows. So test it. How often do a place and its nearest
-# neighbour share a kind, a district or a visitor? Chance alone gives more than zero: half the town might be
-# restaurants. To measure chance, shuffle the *vectors* among the places and count again, 300 times. The column *p* is
+# These are places to eat. With enough good will one finds a story for some of these rows. So test it. How often do a
+# place and its nearest neighbour share a kind, a district or a visitor? Chance alone gives more than zero: half the town
+# might be restaurants. To measure chance, shuffle the *vectors* among the places and count again, 300 times. The column *p* is
 # the share of shuffles that do at least as well as the real vectors. If it is tiny, chance is no explanation.
 
 # %%
@@ -393,8 +392,7 @@ def neighbour_test(cosine, draws=300):
 neighbour_test(cosine)
 
 # %% [markdown]
-# **No.** Neighbours are alike no more often than by chance. Each place has *some* nearest neighbour, and among so many
-# places something always looks near.
+# **No.** Neighbours are alike no more often than by chance.
 #
 # Perhaps places need more visits? Move the slider to 20, so that only the busiest places remain, and run the cells
 # below it again. One of the three may come out with a small *p*. Before you celebrate, count how many questions you have asked by
@@ -410,7 +408,7 @@ neighbour_test(cosine)
 # vectors among places, so that each place carries another one's vector, and score the model. Do it among the busy
 # places; again, but only between busy places of one kind, such as homes with homes; then among all other places. If the
 # vector of a place said "I am a home" and nothing else, swapping homes would be harmless. Finally, give all places the
-# same vector. One shuffle may be lucky, so we take means of five.
+# same vector. One shuffle may be lucky, so we take means of five, with their standard deviation (*sd*).
 
 # %%
 def accuracy(source):
@@ -473,8 +471,7 @@ pd.DataFrame(lost, index=heads).T.round(1).astype(object).fillna("–")
 # ## Exercises
 #
 # **Exercise 1** (quick). A large city's location table with $D = 64$ has 1.3 million numbers. How many locations is that?
-# And how many
-# numbers does our whole module have, with the projection and LayerNorm?
+# And how many numbers does our whole module have, with the projection and LayerNorm?
 
 # %% tags=["try"]
 locations, total = ..., ...

@@ -44,8 +44,8 @@ from pgt.metrics import evaluate, interval, summarize
 from pgt.windows import prepare
 
 # %% [markdown]
-# The encoder has a setting that you can change here: into how many *heads* it splits its attention. The shipped model
-# was trained with four.
+# You can change one setting of the encoder here: how many *heads* it has. What a head is comes below. The shipped
+# model was trained with four.
 
 # %%
 heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
@@ -152,7 +152,7 @@ show(
 # $\psi_t^\top \psi_{t'} = \sum_k \cos(\omega_k (t - t'))$. Near positions have similar sinusoids. The tables of the last
 # chapter had to learn their geometry; this one is built in.
 #
-# The two rulers are laid at opposite ends. The sinusoid counts from the *oldest* visit, so its number for the last one
+# We now have two rulers, laid at opposite ends. The sinusoid counts from the *oldest* visit, so its number for the last one
 # depends on how busy the week was. "Position from the end" always calls the last visit 1. Does the model need both? We
 # shall ask it at the end.
 #
@@ -246,20 +246,10 @@ class SelfAttention(nn.Module):
 # \end{aligned} \tag{6.3}
 # $$
 #
-# The original Transformer is **post-norm**. This model is **pre-norm**. Follow the gradient back through all layers. By
-# the chain rule,
-#
-# $$
-# \frac{\partial x_\text{out}}{\partial x_\text{in}} = \prod_n \Big( I + J_n \Big) \;\;\text{(pre)}, \qquad
-# \prod_n J^{\text{LN}}_n \Big( I + J_n \Big) \;\;\text{(post)} , \tag{6.4}
-# $$
-#
-# where $J_n$ is the matrix of derivatives (Jacobian) of what step $n$ *adds*, and $J^{\text{LN}}_n$ is that of its
-# LayerNorm. Multiply out. In pre-norm one term is $I$: a direct road on which the gradient arrives unchanged, at any
-# depth. In post-norm every road passes one LayerNorm per step.
-# [Xiong et al. (2020)](https://arxiv.org/abs/2002.04745) use this to explain why post-norm needs a warm-up, a start
-# with small steps that grow ([Training](10_training.ipynb)). "So in post-norm the gradient vanishes", many texts say.
-# It does not, at such depths; what gets lost is its *direction* ([evidence](evidence_windows.ipynb)).
+# The original Transformer is **post-norm**. This model is **pre-norm**: its gradient has a direct road back through all
+# layers, because $x_n$ is passed on as it is. In post-norm every road passes one LayerNorm per step. That is why post-norm
+# needs a start with small steps that grow ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745);
+# [Training](10_training.ipynb)). [The evidence](evidence_windows.ipynb) follows the gradient down both.
 
 
 # %%

@@ -36,7 +36,7 @@ from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, show
 from wherenext.ground import ground, located
 
-from pgt import maps, plots
+from pgt import maps
 from pgt.baselines import MostFrequent
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
@@ -157,15 +157,14 @@ a = attend(scores + bias[position], batch.padding)  # (B, L)
 print("positions, story window:", position[0].tolist())
 
 # %% [markdown]
-# In equation (7.2) only differences between biases count. Add a constant $C$ to all of them, and nothing happens:
+# In equation (7.2) only differences between biases count. Add a constant $C$ to all of them, and it cancels:
 #
 # $$
 # \frac{e^{s_i + b_{p_i} + C}}{\sum_j e^{s_j + b_{p_j} + C}}
 #   = \frac{e^C\, e^{s_i + b_{p_i}}}{e^C \sum_j e^{s_j + b_{p_j}}} = a_i . \tag{7.3}
 # $$
 #
-# So the common height of all biases is not **identifiable**: no data can tell what it is. Never read meaning into
-# "all biases are negative".
+# So the common height of all biases is not **identifiable**: no data can tell what it is.
 #
 # What does the bias do? Make one up: let each visit count for less than the one after it, by a constant slope.
 
@@ -231,19 +230,12 @@ print(f"{(scattered[0] > 0).sum()} of {V:,} places have any probability")
 # Padding has id 0, so its weight lands on "place" 0. Because the mask made that weight exactly zero, place 0 stays
 # empty.
 #
-# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** The first figure shows
-# the bars of the story window, one a visit; the second has the same bars, laid end to end for each place. (`look`
-# runs the model once on a window and returns what it used, as tables.)
+# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** Here are the bars of the
+# story window under the trained bias, one a visit, laid end to end for each place. (`look` runs the model once on a
+# window and returns what it used, as tables.)
 
 # %%
 seen = look(model, test, i)
-target = seen.target.location_id  # where the person went
-ax = plots.pointer_strip(seen.visits, target, names=names)
-alt = "A bar of attention for each visit of the story window."
-caption = "Green, hatched: visits to the place where the person went."
-show(ax.figure, alt=alt, caption=caption)
-
-# %%
 blocks = seen.visits.assign(place=seen.visits.location_id.map(names))
 by_place = blocks.groupby("place").attention
 blocks["block"] = by_place.rank(ascending=False, method="first")
@@ -253,7 +245,7 @@ look_of = {"color": COPIED, "edgecolor": "white", "legend": False}
 ax = wide.plot.barh(stacked=True, width=0.8, figsize=(7.0, 2.6), **look_of)
 ax.set(xlabel="pointer probability $P_{ptr}$; one block a visit", ylabel="")
 alt = "Bars made of blocks, one bar a place and one block a visit."
-show(ax.figure, alt=alt, caption="The same weights, added up per place.")
+show(ax.figure, alt=alt, caption="The trained weights, added up per place.")
 
 # %% [markdown]
 # The four small blocks of Sage & Jolly Instruments add up to more than the one block of Saint Alder Music School, which
@@ -345,7 +337,7 @@ counting = rule["acc@1"].iloc[0]
 newborn_right = 100 * (point(newborn)["largest sum"] == test.targets).mean()
 
 # %% tags=["hide-input"]
-# @title Figure 7.6: random weights, and yet the pointer counts
+# @title Figure 7.5: random weights, and yet the pointer counts
 ax = plt.figure(figsize=(4.6, 4.2)).gca()
 sns.histplot(x=share, y=p, bins=50, color=COPIED, ax=ax)
 ax.axline((0, 0), slope=1, color=MUTED, lw=1, ls="--")
@@ -369,8 +361,8 @@ show(
 # we train. Such targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
 # And it has a handicap. The embedding of a place that training never saw is still the random vector that it started
-# with. The pointer has to judge visits to such a place by hour, weekday, duration and position, and by whether the
-# same noise turns up twice. Does it manage?
+# with. The pointer has to judge visits to such a place by the other features, and by whether the same random vector
+# turns up twice. Does it manage?
 
 # %%
 inside = test.in_window
@@ -383,7 +375,7 @@ able["share of the visits"] = [
 able["right, %"] = 100.0 * (pointed["largest sum"] == test.targets)
 able = able[inside].groupby("place").mean()
 ceiling = 100 * inside.mean()
-able.round(3)
+able.round({"right, %": 1}).round(3)
 
 # %% [markdown]
 # The table has the windows with the target in sight, {{ ceiling:.0f }} % of all: that is the ceiling. Places never seen

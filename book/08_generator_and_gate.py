@@ -34,7 +34,7 @@ import torch.nn.functional as F
 from torch import nn
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, GATE, GENERATED, show
+from wherenext.figures import show
 
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
@@ -100,7 +100,10 @@ log_gen = scores.log_softmax(1)
 # *copying*:
 #
 # $$
-# g = \sigma(z) = \frac{1}{1 + e^{-z}}, \qquad z = w_z \cdot \operatorname{GELU}(W_g c + b_g) + b_z . \tag{8.3}
+# \begin{aligned}
+# g &= \sigma(z) = \frac{1}{1 + e^{-z}}, \\
+# z &= w_z \cdot \operatorname{GELU}(W_g c + b_g) + b_z .
+# \end{aligned} \tag{8.3}
 # $$
 #
 # The sigmoid turns any number into a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. It can also be
@@ -289,34 +292,12 @@ opened["r"] = r.numpy()
 explored = test.visits.explored.to_numpy()[test.target]  # a first visit
 kinds = ["return, in the window", "return, not in the window", "exploration"]
 opened["kind"] = np.select([inside, ~explored], kinds[:2], kinds[2])
-opened["up"] = 100.0 * (opened.r > opened.gate)
-by_kind = opened.groupby("kind")[["r", "gate", "up"]].mean().loc[kinds]
-heads = ["mean responsibility r", "mean gate g", "push the gate up, %"]
-by_kind = by_kind.set_axis(heads, axis=1)
+by_kind = opened.groupby("kind")[["r", "gate"]].mean().loc[kinds]
+by_kind.columns = ["mean responsibility r", "mean gate g"]
 each = 100 * opened.kind.value_counts(normalize=True)
 by_kind.insert(0, "% of windows", each)
 elsewhere = 100 * (~explored & ~inside).sum() / (~explored).sum()
-by_kind.round(3)
-
-# %% tags=["hide-input"]
-# @title Figure 8.3: where the gate stands, and where the loss pulls it
-fig, ax = plt.subplots(figsize=(7.0, 2.2))
-for kind, row in by_kind.iterrows():
-    stands, pulled = row["mean gate g"], row["mean responsibility r"]
-    ax.barh(kind, pulled, color=COPIED, alpha=0.6, height=0.5)
-    ax.barh(kind, 1 - pulled, 0.5, pulled, color=GENERATED, alpha=0.6)
-    arrow = {"arrowstyle": "-|>", "color": GATE, "lw": 2}
-    ax.annotate("", (pulled, kind), (stands, kind), arrowprops=arrow)
-    ax.plot(stands, kind, "o", color=GATE)
-ax.invert_yaxis()
-ax.set(xlabel="0: generate … 1: copy", xlim=(-0.03, 1.03))
-show(
-    fig,
-    alt="For returns in the window an arrow leads from the mean gate up to a "
-    "responsibility of one; for both other kinds, down to zero.",
-    caption="Dot: the mean gate. Bar: the share of the truth that was copied "
-    "(blue) or generated. Arrow: the pull of the loss, r − g.",
-)
+by_kind.round({"% of windows": 1}).round(3)
 
 # %% [markdown]
 # **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. The person

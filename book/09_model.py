@@ -192,16 +192,6 @@ out = MyPGT(size).eval()(batch)
 assert ((out["log_probs"].exp().sum(1) - 1).abs() < 1e-5).all()  # sums to 1
 pd.Series({name: tuple(x.shape) for name, x in out.items()}, name="shape")
 
-# %% tags=["hide-input"]
-# @title Figure 9.2: the class as a picture
-from wherenext.architecture import architecture
-
-shapes = dict.fromkeys(("projection", "encoder"), "B, L, D")
-shapes |= {"visits": "B, L", "embeddings": "B, L, 13D/4", "context": "B, D"}
-shapes |= {"pointer": "B, L", "gate": "B"}
-shapes |= dict.fromkeys(("copies", "generator", "mixture"), "B, V")
-architecture(shapes=shapes, words=False, caption="Shapes of the results.")
-
 # %% [markdown]
 # The context drops all visits but the last. So whatever the generator and the gate know about the other visits,
 # self-attention must have carried into that one vector. The pointer alone sees every visit again.
@@ -284,9 +274,6 @@ configs = {
     "our town": size,
 }
 counts = pd.DataFrame({name: count(c) for name, c in configs.items()})
-counts.map("{:,}".format).rename_axis("in code")
-
-# %%
 share = 100 * counts / counts.sum()
 lists = share.loc[["tables.location", "tables.user", "generator"]].sum()
 pointer = share.loc[["query", "key", "position_bias"]].sum()
@@ -297,7 +284,7 @@ table.round(1).rename_axis("% of the parameters")
 # %% [markdown]
 # **With many places, nearly all parameters are lists**, one row a place or a person. The pointer, after which the model is
 # named, has less than one per cent of DIY. It points at *visits*, so it costs the same in a village and in a metropolis.
-# Move the slider, and watch the first column of the last table.
+# Move the slider, and watch the first column of the table.
 #
 # ## The loss
 #
@@ -363,7 +350,7 @@ curves = {
 }
 
 # %% tags=["hide-input"]
-# @title Figure 9.4: the cliff
+# @title Figure 9.3: the cliff
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.8))
 styles = zip(curves.items(), (COPIED, GENERATED), ("-", "--"), strict=True)
 for (name, value), colour, line in styles:

@@ -8,9 +8,9 @@
 # [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). *It takes* twenty minutes
 # to read and about thirty seconds to run, with or without a GPU.
 #
-# > **In one sentence.** The bias does not show how fast people forget: trained with the usual settings it stays flat, hurried
-# > it draws the habits of this sample, and with a curve of your own choice in its place, once query and key have adapted, the
-# > model's favourite is what it was in {{ same:.0f }} % of the windows.
+# > **In one sentence.** The bias does not show how fast people forget: trained as usual it stays flat, trained faster it
+# > draws the habits of this sample, and when a curve of your own takes its place and query and key adapt, the model's first
+# > guess is what it was in {{ same:.0f }} % of the windows.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -60,10 +60,10 @@ data = prepare(town.visits, protocol="exact", vocabulary=known)
 # %% [markdown]
 # ## Ten curves, nearly nothing
 #
-# Training ten models takes a while, so it was done beforehand. Two files of results hold, for each trained model, the curve of
-# its bias (`b1`, `b2`, …; position 1 is the last visit) and that of its *content* (`c1`, …): the mean over test windows of
-# $s_i$ at that position. Only differences of scores matter, so every curve is shifted to a mean of zero. (*As documented*
-# means that the bias has the learning rate of all other weights. Further down there is a *fast bias*, which has its own.)
+# Training ten models takes a while, so it was done beforehand. Two files of results hold two curves of each trained model:
+# its bias (`b1`, `b2`, …; position 1 is the last visit) and its *content* (`c1`, …), the mean over test windows of
+# $s_i$ at that position. Only differences of scores matter, so every curve is shifted to a mean of zero. *As documented*
+# means that the bias has the learning rate of all other weights; the *fast bias* further down has its own.
 
 # %%
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
@@ -123,7 +123,7 @@ show(
 # ## Why it hardly moves
 #
 # Is it too slow? AdamW moves a number by about the learning rate in each step, if all steps go one way. The schedule says
-# how far that is. (Weight decay could hold the bias, but here it takes away next to nothing.)
+# how far that is.
 
 # %%
 steps = -(-len(data.train) // CITY.batch_size)  # in an epoch
@@ -138,8 +138,9 @@ pd.Series(travel).round(3).to_frame("logits")
 
 # %% [markdown]
 # The learning rate does limit the bias: even at full speed it could not get there. But the biases went less far than they
-# could. So look at what *pulls*. The slope of the loss along a score, equation (7.5), holds for the bias as well, times the
-# *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb), the pointer's share in the true place's probability:
+# could. So look at what *pulls*. A bias is added to the score, so the loss has the same slope along both: that of equation
+# (7.5), times the *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb), the pointer's share in the true place's
+# probability:
 #
 # $$
 # \begin{aligned}
@@ -251,8 +252,8 @@ agree.round(2)
 # %% [markdown]
 # From position 3 on, seeds agree by {{ agree.iloc[1,0]:.2f }} and towns by {{ agree.iloc[1,1]:.2f }}. What the seeds agreed on is
 # mostly what these particular people happened to do. What is left everywhere sits in the first two positions: people
-# seldom stay (1), and go back where they came from (2). Those are habits, not recency. (We split the table at 3
-# *after* we had seen this.)
+# seldom stay (1), and go back where they came from (2). Those are habits, not recency. (We split the table at 3 *after* we
+# had seen this.)
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. All share the training windows. A spread over seeds shows how sure you
 # > can be about *this data set*, and nothing about the next.
@@ -269,7 +270,7 @@ agree.round(2)
 #
 # is the right answer, and its slope is $\log 0.8$ (logits a visit). The model sees the places, and learns their order through
 # the bias, through an embedding of the position, or through both. When it has both, we also train with the bias at a tenth of
-# the learning rate, and at the tenfold.
+# the learning rate, and at ten times the rate. The table has the mean slopes.
 
 # %%
 variants = {
@@ -292,10 +293,9 @@ worlds = pd.DataFrame(
     index=list(variants.values()),
 )
 worlds["sum"] = worlds.bias + worlds.content
-worlds["share of the bias, %"] = 100 * worlds.bias / worlds["sum"]
 fading = [runs("fading kernel", variant) for variant in variants]
 worlds["excess loss"] = [(one.loss - one.best).mean() for one in fading]
-worlds.round({"share of the bias, %": 0}).round(3) + 0.0  # no -0
+worlds.round(3) + 0.0  # no -0
 
 # %% [markdown]
 # All five find the kernel: the sum is right, and the losses are about equal (the excess is over the best possible pointer, in
@@ -405,7 +405,7 @@ for what, decay in decays.items():
     truly = fall(log_weight(decay)[None])[0]
     for way in ("as documented", "fast bias"):
         bias, content = (fall(curves(what, way, letter)) for letter in "bc")
-        found = {"bias": bias, "content": content, "sum": bias + content}
+        found = {"bias": bias, "bias + content": bias + content}
         falls[what, way] = {
             name: f"{value.mean():+.2f} ± {value.std(ddof=1):.2f}"
             for name, value in found.items()

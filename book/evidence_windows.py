@@ -388,9 +388,18 @@ table.rename_axis("Acc@10, %").round(1)
 #
 # Stacks of `nn.TransformerEncoderLayer` at initialisation, with random vectors and a random loss;
 # means of two seeds. The gradient of the visit vectors at the bottom, before the first layer, is
-# compared with that at the top, after the last.
+# compared with that at the top, after the last. By the chain rule it is multiplied by
 #
-# In post-norm its norm does not vanish: the side roads through $h$ in equation (6.4) make up for
+# $$
+# \prod_n \big( I + J_n \big) \;\text{(pre)} \quad \text{or} \quad
+# \prod_n J^{\text{LN}}_n \big( I + J_n \big) \;\text{(post)},
+# $$
+#
+# where $J_n$ is the matrix of derivatives (Jacobian) of what step $n$ *adds*, and $J^{\text{LN}}_n$
+# that of its LayerNorm. In pre-norm one term is $I$, at any depth: the direct road. In post-norm
+# every road passes one LayerNorm per step.
+#
+# In post-norm the norm of the gradient does not vanish: the side roads through the $J_n$ make up for
 # what the direct road loses. Its *direction* is lost, much faster than in pre-norm. With two
 # layers, as in our model, the two kinds are close.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,37 +104,28 @@ class Drawing:
         return {"text/html": self.page, "text/plain": self.alt}
 
 
-def architecture(
-    *lit: str, shapes: Mapping[str, str] | None = None, caption: str, words: bool = True
-) -> Drawing:
+def architecture(*lit: str, caption: str) -> Drawing:
     """Draw the Pointer-Generator Transformer, with a sentence on each lit part beside it.
 
-    ``lit`` are names of `PARTS`, the others are muted (none: everything is lit); ``shapes`` is
-    written at the arrows that leave parts, such as ``{"encoder": "B, L, D"}``.
+    ``lit`` are names of `PARTS`, the others are muted (none: everything is lit).
     """
-    if unknown := {*lit, *(shapes or {})} - PARTS.keys():
+    if unknown := set(lit) - PARTS.keys():
         raise ValueError(f"No part is called {sorted(unknown)}; the parts: {', '.join(PARTS)}.")
     shown = [part for part in PARTS.values() if part.name in lit or not lit]
     alt = WORDS
-    if shapes:
-        alt += " Shapes: " + "; ".join(f"{name} {text}" for name, text in shapes.items()) + "."
     if lit:
         alt += f" Lit: {', '.join(part.name for part in shown)}."
-    svg = drawing(
-        lit, alt, lambda part: f"{SITE}{part.chapter}.html", shapes=shapes, small=bool(lit)
+    svg = drawing(lit, alt, lambda part: f"{SITE}{part.chapter}.html", small=bool(lit))
+    width = 250 if lit else 360
+    rows = "".join(
+        f'<li style="margin:0 0 .5em"><b>{safe_html(part.name)}</b>: '
+        f"{safe_html(part.says[0].lower() + part.says[1:])}</li>"
+        for part in shown
     )
-    width = 250 if lit else 360 if words else 420
-    beside = ""
-    if words:
-        rows = "".join(
-            f'<li style="margin:0 0 .5em"><b>{safe_html(part.name)}</b>: '
-            f"{safe_html(part.says[0].lower() + part.says[1:])}</li>"
-            for part in shown
-        )
-        beside = (
-            '<ul style="flex:1 1 16em;margin:0;padding:0;list-style:none;font-size:.9em;'
-            f'line-height:1.45">{rows}</ul>'
-        )
+    beside = (
+        '<ul style="flex:1 1 16em;margin:0;padding:0;list-style:none;font-size:.9em;'
+        f'line-height:1.45">{rows}</ul>'
+    )
     page = (
         '<div style="display:flex;flex-wrap:wrap;gap:16px 28px;align-items:center;'
         'justify-content:center">'
@@ -145,9 +136,8 @@ def architecture(
 
 
 def drawing(
-    lit: Collection[str], alt: str, link: Callable[[Part], str], *,
-    shapes: Mapping[str, str] | None = None, small: bool = False,
-) -> str:  # fmt: skip
+    lit: Collection[str], alt: str, link: Callable[[Part], str], *, small: bool = False
+) -> str:
     """The drawing as SVG; ``link`` says where a box leads. Small, a box has only its large name."""
     high, gap = (38, 15) if small else (41, 22)
 
@@ -158,13 +148,6 @@ def drawing(
         _arrow(x, top(PARTS[one]) + high, to_x, top(PARTS[other]), not lit or other in lit)
         for one, other, x, to_x in ARROWS
     ]
-    for name, text in (shapes or {}).items():
-        x = next(start for one, other, start, _ in ARROWS if one == name and other != "pointer")
-        y = top(PARTS[name]) + high + 15.5
-        marks.append(
-            f'<text x="{x + 7}" y="{y}" text-anchor="start" font-size="13" fill="{MUTED}">'
-            f"{safe_html(text)}</text>"
-        )
     for part in PARTS.values():
         marks.append(_box(part, top(part), high, not lit or part.name in lit, bool(lit), small,
                           link(part)))  # fmt: skip
