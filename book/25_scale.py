@@ -136,12 +136,13 @@ check.same(one.cpu(), other.cpu(), name="the loss", atol=1e-5)
 costs.round(0).astype(int)
 
 # %% [markdown]
-# So the answer is {{ more:.0f }} times, and its time grows, too. The windows are the same at every size. Still
-# the first way pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture
-# and more are arrays of $B \times V$. The second way needs the score of the target, the scores of the window's own places, and two sums over all
-# places: that of the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds
-# up, and throws the stretch away. For the gradient it does so again: every score is computed twice, but this needs hardly any
-# memory. The time still grows with the places, only more slowly: for a million of them, take the last row six times.
+# So the answer is {{ more:.0f }} times, and its time grows, too. The windows are the same at every size. Still the
+# first way pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the
+# mixture and more are arrays of $B \times V$. The second way needs the score of the target, the scores of the window's
+# own places, and two sums over all places: that of the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes
+# through the places a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: every
+# score is computed twice, but this needs hardly any memory. The time still grows with the places, only more slowly: for
+# a million of them, take the last row six times.
 #
 # > **Pitfall.** It is tempting to *sample* the sum: take a thousand places at random and scale. The
 # > logarithm spoils it. The average of the logarithm lies below the logarithm of the average (Jensen's
