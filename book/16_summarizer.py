@@ -506,7 +506,7 @@ table.round(0).astype(int).rename_axis(columns="right, %")
 #
 # ## What became of it in PGT
 #
-# PGT *kept* the mixture (16.7), with places for words. It *reversed* the gate: $g = 1 - p_\text{gen}$. It *replaced* the
+# PGT *kept* the mixture of equation (16.7), with places for words. It *reversed* the gate: $g = 1 - p_\text{gen}$. It *replaced* the
 # bidirectional LSTM by a Transformer and the additive attention by a product. And it *dropped* the decoder, since it answers
 # only once: the last visit asks. Without a second step nothing can be said twice, so coverage went too.
 # [The next chapter](17_side_by_side.ipynb) puts the two side by side.

@@ -160,8 +160,8 @@ times = parts.summarizer.sum() / parts.PGT.sum()
 parts.map("{:,}".format)
 
 # %% [markdown]
-# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output: a row of numbers for each of
-# 50,000 words, or for each place that training knows.
+# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output: a row of numbers for each
+# word, or for each place that training knows.
 #
 # ## Are all places known?
 #
