@@ -10,9 +10,9 @@
 # [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
 # section uses a GPU if there is one.
 #
-# > **In one sentence.** {{ more:.0f }} times, as the loss is usually written; written with sums a new place costs no memory, for
-# > a pointer it costs nothing, and since no window crosses from one person to another, everything else can be dealt out by
-# > person.
+# > **In one sentence.** {{ more:.0f }} times the memory at {{ places:,}} places, as the loss is usually written; with sums a
+# > new place costs no memory, for a pointer it costs nothing, and since no window crosses from one person to another,
+# > everything else can be dealt out by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
