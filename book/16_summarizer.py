@@ -111,7 +111,7 @@ print(words.encode_summary(story.summary, lent))
 #
 # So $h_i$ knows the words before and after word $i$. A third LSTM will write, and it needs a state $d_0$ to start from: a cell
 # and an output. Put the last cells of both directions side by side as $h^\text{cell}$, and their last outputs as
-# $h^\text{out}$. Each is twice too wide, so a layer with a ReLU halves it:
+# $h^\text{out}$. Each is twice as wide as needed, so a layer with a ReLU halves it:
 #
 # $$
 # \begin{aligned}
