@@ -151,6 +151,8 @@ print(f"with the gate read the wrong way round {apart:.2f}")
 
 # %% [markdown]
 # ## Where the parameters are
+#
+# Counted in the two models above, part by part:
 
 # %%
 parts = {"summarizer": parent, "PGT": child}
