@@ -70,15 +70,15 @@ print(
 
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
-# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here we take them as they come. This number picks
-# the person that we meet:
+# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them, and says what `protocol="exact"` means; here
+# `prepare` does it. This number picks the week, and with it the person that we meet:
 
 # %%
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 
 # %% [markdown]
-# Another number is another week, mostly of somebody else. Everything follows it, down to the last map. Watch how the
-# weeks differ. We chose this one because its record is nearly complete; many have holes, as real ones have.
+# Another number is another week, mostly of somebody else, and everything follows it, down to the last map. We chose this
+# one because its record is nearly complete; many have holes, as real ones have.
 
 # %%
 data = prepare(town.visits, protocol="exact")
@@ -154,7 +154,7 @@ print(f"{known:.1f} % of all visits go to a known place")
 # P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 , \tag{1.1}
 # $$
 #
-# and otherwise returns to a place they have visited often. The more places you know, the less you
+# and otherwise returns to a known one, mostly to one that they visit often. The more places you know, the less you
 # explore. But the exponent is small, so exploring never stops. The people of our town follow a law of
 # this form, with differences from person to person and from day to day. Does the town's curve show it?
 
@@ -171,7 +171,7 @@ ax = sns.lineplot(x=middle, y=100 * rate, marker="o", color=TRUTH)
 law = 100 * 0.6 * middle**-0.21
 sns.lineplot(x=middle, y=law, color=MUTED, ls="--", ax=ax)
 ax.text(middle.iloc[1], law.iloc[1] + 2, "0.6 · S^(-0.21)", color=MUTED)
-ax.text(2.2, 100 * rate.iloc[0] - 8, f"people of {town.name}", color=TRUTH)
+ax.text(2.2, 100 * rate.iloc[0] - 24, f"people of {town.name}", color=TRUTH)
 ax.set(xscale="log", xlabel="places already known, S (logarithmic)")
 ax.set(ylabel="visits to a new place (%)", ylim=(0, None))
 ax.xaxis.set_major_formatter("{x:.0f}")
@@ -187,9 +187,8 @@ show(
 
 # %% [markdown]
 # The curve lies below the law on the left because the law counts free choices only, and many visits, such as going to
-# work, are routine. But look to the right: between thirty and a hundred known places the law falls and the curve climbs.
-# That is the opposite of the law, in a town that was built to follow it. Before you read on: who *are* the people on the
-# right?
+# work, are routine. But look to the right: between thirty and a hundred known places the law falls and the curve climbs,
+# in a town that was built to follow the law. Before you read on: who *are* the people on the right?
 #
 # They are mostly the curious ones. Few others get to know a hundred places. The
 # curve compares different people, but it looks like the story of one person. So follow the same people
@@ -244,19 +243,16 @@ scores["no rule that copies can do better"] = ceiling
 pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 
 # %% [markdown]
-# The last row is the **copy ceiling**. A rule that only copies from the window can be right at most as
-# often as the true place is in the window at all. Whatever a model gains beyond that must come from
-# somewhere else.
-#
-# Between the second row and the last lie the windows that hold the right answer, and the rule misses it. To win
-# them, one must point at the right place.
+# The last row is the **copy ceiling**: a rule that only copies from the window can be right at most as
+# often as the true place is in the window at all. Between the second row and the last lie the windows that hold the
+# right answer, and the rule misses it. To win them, one must point at the right place.
 #
 # ## A first look at the model
 #
 # Here is the model at work on the week of Figure 1.1, before we know how it is made. It has read the visits, and nothing
 # else: no map, no names. (The `vocabulary` is the list of places that it knows.) The blue circles are its **pointer
 # attention**: how much it would like to copy each past place. The dashed rings are its final bets, and the green ring is
-# where the person went. Click a circle for its name; switch layers on and off at the top right.
+# where the person went. Click a circle for its name.
 
 # %%
 model, vocabulary = load_model(shipped("city"))
@@ -285,15 +281,17 @@ show(
 )
 
 # %% [markdown]
-# One number, the **gate** $g$, mixes the two:
+# The person went home, and the model said so. (We chose this window for that reason, too. Move the slider, and you will
+# soon see it fail; [chapter 13](13_attention_on_maps.ipynb) shows a confident mistake.) The bars have two parts, and one
+# number, the **gate** $g$, mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
 # $$
 #
 # Here $\ell$ is any place of the town, and $P(\ell)$ is the probability that the model gives it.
-# $P_\text{ptr}$ is the pointer's, $P_\text{gen}$ that of a **generator**, which can name any place. If the gate is
-# near one, the model copies. If it is near zero, it generates. The rest of the book builds each part of
+# $P_\text{ptr}$ is the pointer's, $P_\text{gen}$ that of a **generator**, which can name any place. A gate
+# near one copies, a gate near zero generates. The rest of the book builds each part of
 # the network and finds out whether it does what its name promises.
 
 # %% tags=["hide-input"]
@@ -305,9 +303,6 @@ architecture(
 )
 
 # %% [markdown]
-# > **Note.** The person went home, and the model said so. We chose this window for that reason, too. Move the slider, and
-# > you will soon see it fail. [Chapter 13](13_attention_on_maps.ipynb) shows a confident mistake.
-#
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.

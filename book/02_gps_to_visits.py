@@ -58,10 +58,9 @@ places = "Places of a person who does not exist, as large as their visits."
 places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 
 # %% [markdown]
-# (With a file of your own leave out `ground`, which draws Larkmere.) Nothing leaves your machine: the file is read here, and
-# the map is drawn here. In Colab, "here" is a computer of Google's, so for your own life use your own computer. Streets
-# are a layer that you switch on at the top right. They come from a server of OpenStreetMap, and that server learns which
-# area you look at. So they are off until you say so.
+# (With a file of your own leave out `ground`, which draws Larkmere.) Nothing leaves the machine that runs this. In Colab
+# that is a computer of Google's, so for your own life use your own. Streets are off until you switch them on at the top
+# right: they come from a server of OpenStreetMap, which then learns what area you look at.
 #
 # How did the telephone know that these were visits? It had a list of positions, and rules.
 #
@@ -86,12 +85,10 @@ print(
 fixes[["user_id", "tracked_at", "lon", "lat"]].head(4)
 
 # %% [markdown]
-# Receivers give times in UTC, not in local time. Remember that: a published benchmark forgot it.
-#
-# The receiver has five faults, as yours has. Its error *drifts*: if it is eight metres off now, it is still about eight
-# metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and then the recorder is
-# *off*. *Indoors* it hears nothing for a part of the stay. And in the long pauses of the record it says nothing at all.
-# Each fault is an argument of `simulate_fixes`.
+# Receivers give times in UTC, not in local time. Ours has five faults, as yours has. Its error *drifts*: if it is eight
+# metres off now, it is still about eight metres off a minute later. Now and then a wall reflects the signal, and the
+# position *jumps*. Now and then the recorder is *off*. *Indoors* it hears nothing for a part of the stay. And in the long
+# pauses of the record it says nothing at all. Each fault is an argument of `simulate_fixes`.
 #
 # ## Staypoints: the sliding rule
 #
@@ -105,7 +102,7 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(4)
 # \end{aligned} \tag{2.1}
 # $$
 #
-# Longitude and latitude play different parts in it. That will matter below.
+# Longitude and latitude play different parts in it; we come back to that at the end.
 
 # %%
 R = 6_371_000.0  # metres
@@ -133,9 +130,10 @@ def haversine(lon1, lat1, lon2, lat2):
 # \end{aligned} \tag{2.2}
 # $$
 #
-# Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. Two thresholds, then, and a third
-# for the next section. These are the values of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), to change as
-# you like:
+# Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. The arrow makes $j$ the next
+# anchor. Two thresholds, then, and `eps` for the next section, with the values of
+# [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315). Change them, and see below which visits are lost and what
+# passes for a stay:
 
 # %%
 metres = 200  # @param {type:"slider", min:25, max:800, step:25}
@@ -143,9 +141,7 @@ minutes = 30  # @param {type:"slider", min:5, max:120, step:5}
 eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 
 # %% [markdown]
-# Watch the number of staypoints, what the map below shows, and the two tables of what was recovered. Which visits does a
-# longer duration lose? What passes for a stay when the radius is large and the duration short? (The
-# code has one rule more: a day of silence drops the open stretch.)
+# The code has one rule more: a day of silence drops the stretch that is open.
 
 
 # %%
@@ -170,8 +166,8 @@ def find_stays(fixes, metres, minutes, silence_hours=24):
 
 
 # %% [markdown]
-# A staypoint needs a position of its own. We take the mean of its fixes. Each *different* position counts once,
-# as in the tool that Hong et al. use, [trackintel](https://github.com/mie-lab/trackintel). (Remember this, too.)
+# A staypoint needs a position of its own. We take the mean of its fixes. Each *different* position counts once, as in
+# [trackintel](https://github.com/mie-lab/trackintel), the tool that Hong et al. use; below we find out what that costs.
 
 
 # %%
@@ -206,9 +202,8 @@ day_map["ground"] = ground(town.base)
 places_map(stayed, path=today, **day_map) if len(stayed) else "No stay."
 
 # %% [markdown]
-# How does the rule see this day? For every fix, draw its distance from the anchor in force at that moment. While the person
-# travels, the line runs up to the threshold and falls back to zero, again and again: each fall is a new anchor. In a stay
-# the line does not reach it.
+# How does the rule see this day? For every fix, draw its distance from its anchor. While the person travels, the line runs
+# up to the threshold and falls back to zero, again and again: each fall is a new anchor. In a stay it does not get there.
 
 # %% tags=["hide-input"]
 # @title Figure 2.1: the sliding rule at work
@@ -248,8 +243,7 @@ show(
 
 # %% [markdown]
 # The anchor of a stay is set before the person reaches the door. So a staypoint begins a little too early, and some of
-# its fixes lie on the street. Remember this detail. (The last shade runs on long after its visit has ended. We come to
-# late ends below.)
+# its fixes lie on the street. (The last shade runs on long after its visit: a late end, which we measure below.)
 #
 # ## Locations: DBSCAN
 #
@@ -275,17 +269,16 @@ n_placed = (label >= 0).sum()
 print(f"{n_placed} of {len(label)} staypoints in {max(label) + 1} locations")
 
 # %% [markdown]
-# > **Note.** Draw a line between any two neighbours: all staypoints that the lines connect are one location. So locations
-# > can grow into chains. If every house in a street has a staypoint, twenty metres from the next, the whole street is one
-# > location. And the clustering looks at all the data at once, including the days that we later call test;
-# > [chapter 15](15_traps.ipynb) measures what that is worth.
+# > **Note.** Locations can grow into chains: if every house in a street has a staypoint, twenty metres from the next, the
+# > whole street is one location. And the clustering looks at all the data at once, including the days that we later call
+# > test; [chapter 15](15_traps.ipynb) measures what that is worth.
 #
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location, and those of 25 minutes or less, as trackintel does. Each of
-# the others is a **visit**. If a person's next staypoint
-# is at the same location and begins within a minute, we join the two into one visit. A visit gets the centre of its
-# location, the mean of the staypoints' different positions.
+# The last step drops the staypoints without a location, and those of 25 minutes or less, as trackintel does (with our
+# 30 minutes there are none). Each of the others is a **visit**. If a person's next staypoint is at the same location and
+# begins within a minute, the two are one visit. A visit gets the centre of its location, the mean of the staypoints'
+# different positions.
 
 
 # %%
@@ -337,14 +330,14 @@ print("Equal." if same else "Not equal.")
 # ## What no real data allows: the truth
 #
 # When is a found visit a true one? `match` pairs the two if they are the same person's, lie within 200 m, and the found
-# one covers at least half of the true one's time. Each visit is used once. Then *recall* is the share of true visits that
-# are paired, *precision* the share of found ones, and
+# one covers at least half of the true one's time. Each visit is used once. *Recall* is the share of true visits that
+# are paired, *precision* the share of found ones, and $F_1$ is one number for both:
 #
 # $$
 # F_1 = \frac{2 \cdot \text{paired}}{\text{true} + \text{found}} . \tag{2.3}
 # $$
 #
-# For the rest of the chapter we take eight people and one fix a minute, which is quicker.
+# From here on we take eight people, for more visits, and one fix a minute, which is quicker.
 
 # %%
 crowd = sorted(n_visits.index[:8].tolist())
@@ -390,8 +383,8 @@ lost.assign(**{"true visits": grouped.size()})
 
 # %% [markdown]
 # **The clustering deletes what is new.** A location needs two staypoints. So a visit to a place where a person came once
-# remains only if another staypoint is near, such as another person's. Longer records help only in part:
-# [an evidence page](evidence_windows.ipynb) has the whole town, other faults of the receiver and other thresholds. Real data
+# remains only if another staypoint is near, such as another person's. Longer records help only in part
+# ([an evidence page](evidence_windows.ipynb) has the whole town, other faults and other thresholds). Real data
 # cannot show this. When a benchmark says that people return, remember that only places seen twice were counted.
 #
 # (The row *the same place before or after* has another cause. Two visits in a row to the same place, with a walk round
@@ -399,7 +392,8 @@ lost.assign(**{"true visits": grouped.size()})
 #
 # ## A receiver that is too good
 #
-# Which receiver gives the best visits? Turn one fault from nothing to bad, and leave the others as they are. Bet first.
+# Which receiver gives the best visits? Turn the drifting error from nothing to bad, and leave the other faults as they
+# are. The last column is the median distance from the true place. Bet first.
 
 # %%
 rows = {}
@@ -414,7 +408,7 @@ by_noise.rename_axis("drifting error").round(1)
 # {{ by_noise.iloc[2, 0]:.0f }}. How can that be? A staypoint gets the mean of its *different* positions. A perfect receiver in
 # a chair gives one position, over and over, and that counts once. The last metres on the street give a different position at
 # every fix, and each of them counts as much as the whole evening. So the mean lands away from the door. A little noise
-# makes every fix in the chair a position of its own, and the evening gets its weight back.
+# makes every fix in the chair a position of its own.
 #
 # > **Pitfall.** Perfect receivers exist, in effect: a telephone that repeats its last position to save power, or one
 # > that is located by the same wireless network all evening. If your data repeats positions, do not
@@ -422,7 +416,8 @@ by_noise.rename_axis("drifting error").round(1)
 #
 # ## Right ends, and late ones
 #
-# A stay ends when the person is first seen elsewhere. If the recorder was off, that may be the next morning.
+# A stay ends when the person is first seen elsewhere. If the recorder was off, that may be the next morning. How far off
+# are the ends? (The median counts early and late alike; in the mean they offset each other.)
 
 # %%
 late = match(stays, true).end_error.dropna()  # minutes
@@ -434,7 +429,7 @@ pd.Series(at).round(0).rename("error of the end, minutes").to_frame()
 # Most ends are right to within minutes, and some are late by many hours. So a very long duration, which our model reads
 # as a stay, is often a silence of the recorder. In GeoLife, people recorded around Beijing
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)),
-# silences of more than an hour fill {{ silent:.0f }} % of the hours that count as stayed.
+# silences of more than an hour fill {{ silent:.0f }} % of the hours that count as stayed, as the book's experiments measured:
 
 # %%
 rows = read_results("gps").rows
@@ -444,7 +439,7 @@ silent = rows[rows.table == "silence"]["value"].iloc[0]
 # ## Two pitfalls that nobody notices
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The published pipeline hands it (longitude,
-# latitude). There is no error and no warning. But the cosine of the wrong angle shrinks the wrong axis, and the circle of
+# latitude). There is no error and no warning. But in equation (2.1) the cosines now belong to the wrong angle, and the circle of
 # radius `eps` becomes an ellipse with the half axes $\text{eps} \cdot \cos\varphi$ east-west and
 # $\text{eps} / |\cos\lambda|$ north-south. So the error depends on the *longitude* of the city, and near 90° it has no bound.
 
@@ -457,7 +452,7 @@ for name, (lon, lat) in spots.items():
 pd.DataFrame(axes).T.round(1)
 
 # %% [markdown]
-# **Whose midnight?** Fixes are in UTC. Windows, splits and weekdays are in local days. If nobody converts the times, a day
+# **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
 # begins at midnight in Greenwich, in the middle of somebody's afternoon. How many visits get the wrong date?
 
 # %%
@@ -476,7 +471,7 @@ print(f"{100 * other.mean():.0f} % of the visits")
 #   location. Each step has thresholds.
 # - Clustering with `min_samples` = 2 deletes places seen once, and with them many first visits.
 # - The mean of the different positions punishes good receivers. Ends of stays are mostly right and sometimes hours late.
-# - Latitude first, and local days.
+# - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
 #
 # ## Exercises
 #

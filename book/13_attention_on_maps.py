@@ -24,7 +24,7 @@ except ImportError:  # on Colab
 
 # %% [markdown]
 # Attention weights add up to one, and they sit on things we know: here, on places of a town. It is tempting to read a
-# picture of them as "the model chose this place *because of* that visit". This chapter draws the pictures, and then tests
+# picture of them as "the model chose this place *because of* that visit". We draw the pictures, and then test
 # that reading.
 
 # %%
@@ -99,22 +99,14 @@ def window_map(i, caption):
 window_map(routine, "A routine day: attention, guesses, and the truth.")
 
 # %% [markdown]
-# A disc adds up the attention on all visits to its place, as in equation (7.4):
-#
-# $$
-# P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i . \tag{13.1}
-# $$
-#
-# Circles for single visits would lie exactly on top of each other, and the eye would see only the largest.
-#
-# At the top right of the map, choose whose attention is drawn: the pointer's, or that of one of the encoder's heads. Of a head
-# it is what the *last* visit looks at. Over single visits the heads mostly average
-# ([chapter 6](06_position_and_encoder.ipynb)), but a place with many visits gets much.
+# A disc adds up the attention $a_i$ on all visits to its place, which makes $P_\text{ptr}$ (equation (7.4)). Circles for
+# single visits would lie exactly on top of each other, and the eye would see only the largest. At the top right, choose whose
+# attention is drawn: the pointer's, or that of one of the encoder's heads (what the *last* visit looks at).
 #
 # ## Was the drawn attention used?
 #
-# A common mistake: the picture comes from a second pass that forgot a mask, or from one head of many. Here is the test. Take
-# the gate and the weights *as drawn*, do the formula by hand, and compare with the probability that the model returned.
+# A common mistake: the picture comes from a second pass that forgot a mask, or from one head of many. So take the gate and
+# the weights *as drawn*, mix them by hand as in equation (8.4), and compare with the probability that the model returned.
 
 # %%
 worst = 0.0
@@ -135,8 +127,8 @@ print(f"200 windows, ten places each: the largest difference is {worst:.0e}")
 #
 # ## A week, step by step
 #
-# The week around the first story. Move the slider: what the pointer looks at, the three likeliest places, and where the
-# person went.
+# Here is the week around the first story. Move the slider to see what the pointer looks at, the three likeliest places, and
+# where the person went.
 
 
 # %% tags=["hide-input"]
@@ -195,25 +187,17 @@ sure_there = opened.sure[wrong]
 window_map(wrong, "A confident mistake. The largest ring is the guess.")
 
 # %% [markdown]
-# The model gave its guess {{ sure_there:.2f }}, and the person went elsewhere. Look at the two maps again: this one looks
-# as convincing as the map of the routine day. **A plausible picture of attention is no evidence that the answer is right.**
-#
-# Now choose a window of your own, and one of the heads at the top right. Watch whether the discs say that the guess is
-# right, before you look for the green ring.
-
-# %%
-window = 100  # @param {type:"slider", min:0, max:3101, step:1}
-
-# %%
-window_map(window, "Your window.")
+# The model gave its guess {{ sure_there:.2f }}, and the person went elsewhere. Yet this map looks as convincing as that of the
+# routine day. **A plausible picture of attention is no evidence that the answer is right.** Open a window of your own, such as
+# `window_map(100, "Mine.")`, and say whether the guess is right before you look for the green ring.
 
 # %% [markdown]
 # ## Does the pointer look where the answers are?
 #
 # Take all test windows that hold the true place. Each visit has its attention $a_i$. It also has its share of the *answer*: if
-# three visits of a window are to the place that came next, each has a third, and the other visits have 0. Divide both by the
-# even share, $1/L$. The result is a **lift**: 1 is no preference, 2 is twice the even share. Where the answers have a lift
-# and attention does not follow, a cue lies unused.
+# three visits of a window are to the place that came next, each has a third, and the other visits have 0. Divide both by
+# $1/L$, the share that all visits would have if they were equal. The result is a **lift**: 1 is no preference, 2 is twice the
+# equal share. Where the answers have a lift and attention does not follow, a cue lies unused.
 
 
 # %%
@@ -255,14 +239,14 @@ lift.round(2).rename_axis("lift")
 
 # %% [markdown]
 # The pointer has learned that people seldom stay, if not quite how seldom, and that they go back where they came from. The
-# last two rows are cues that lie unused, or nearly: the answers prefer visits at this hour of the day, and attention does
-# not. The kernel of [chapter 4](04_baselines.ipynb) has a number for each of these cues.
+# third cue lies unused: the answers prefer visits at this hour of the day, and attention does not. The fourth is used in part.
+# The kernel of [chapter 4](04_baselines.ipynb) has a number for each of the two.
 #
 # ## The whole town at once
 #
 # Now all windows on one map. From the district of the last visit, attention goes to the districts of the past visits, and
-# the person goes to one district. The map opens with the difference: solid blue where the pointer looks more often than
-# people go, dashed green where less. A disc is what stays within its district. Other layers are at the top right.
+# the person goes to one district. The map shows the difference: solid blue where the pointer looks more often than
+# people go, dashed green where less. A disc is what stays within its district.
 
 # %%
 table = flows(model, test, places.district)
@@ -283,10 +267,8 @@ flow_map(
 # ## Is attention an explanation?
 #
 # The test is **occlusion**: remove one visit from the window, run the model again, and see how far the probability of the
-# true place moves. If attention explains, the visits with much attention are those that matter.
-#
-# Positions count from the end. So without a visit, the positions of all earlier visits shift. Without the last one, "days
-# ago" counts from the new last visit.
+# true place moves. If attention explains, the visits with much attention are those that matter. (Positions count from the
+# end, so those of all earlier visits shift. Without the last visit, "days ago" counts from the new last one.)
 
 
 # %%
@@ -312,10 +294,11 @@ def without_each(batch):
 #
 # $$
 # \text{change}_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right),
-# \tag{13.2}
+# \tag{13.1}
 # $$
 #
-# with $\ell^*$ the true place. It leaves out that the encoder reads the shortened window differently.
+# with $\ell^*$ the true place; the square bracket is 1 if visit $i$ was there, and 0 if not. This leaves out that the encoder
+# reads the shortened window differently.
 
 
 # %%
@@ -341,7 +324,7 @@ tables = [occluded(i) for i in rng.choice(eligible, 500, replace=False)]
 # %% [markdown]
 # In each window, rank the visits by a reading and by the change that really happened, and correlate the ranks: 1 is
 # the same order. The last visit is left aside for now. The sign may do much of the work, so we add a
-# control *without any attention*: a visit to the true place lowers, any other raises.
+# control *without any attention*: removing a visit to the true place lowers its probability, removing any other raises it.
 
 # %%
 ranks = []
@@ -359,8 +342,7 @@ agreement.round(2).to_frame("rank correlation")
 
 # %% [markdown]
 # So it depends on how one reads. "Much attention, much effect" is a poor guide. With the arithmetic of the model the same
-# weights rank the effects well. But do not praise the weights too much: the sign, which the place gives without any
-# attention, does most of it.
+# weights rank the effects well, but the sign, which the place gives without any attention, does most of it.
 #
 # And the last visit?
 
@@ -490,7 +472,7 @@ pd.Series(moved, name="mean size of the change").round(3).to_frame()
 # <details class="solution"><summary>Solution 4</summary>
 #
 # Choose a place other than that of the last visit, so that the same visit asks. Remove its columns from all (B, L) tensors of
-# the batch, and correct the length. In equation (13.2) the sum for the place stands where $a_i$ stood. For the true place the
+# the batch, and correct the length. In equation (13.1) the sum for the place stands where $a_i$ stood. For the true place the
 # reading is almost exact: nothing is left to copy, whatever the remaining weights are. For another place it still leaves
 # out that the encoder reads the shortened window differently.
 #
@@ -498,7 +480,7 @@ pd.Series(moved, name="mean size of the change").round(3).to_frame()
 #
 # **Exercise 5** (quick, on paper). A window has three visits with attention 0.3, 0.2 and 0.5. The first two are to the true
 # place, the third is elsewhere, and the gate is 0.8. By how much does the probability of the true place change, by equation
-# (13.2), if the first visit is taken out? And if the third is?
+# (13.1), if the first visit is taken out? And if the third is?
 
 # %% tags=["try"]
 first, third = ..., ...  # with their signs

@@ -47,8 +47,8 @@ def rows_of(trap):
 # %% [markdown]
 # A benchmark is a chain of small decisions: what a place is, when a day begins, which targets count. Some of these decisions
 # are worth more points than the model that you want to show. We fell into most of these traps ourselves. Five of them you can
-# walk into here, on the simulated town. What each is worth on [GeoLife](23_real_cities.ipynb), with intervals, is in
-# [Evidence: traps](evidence_traps.ipynb).
+# walk into here, on the simulated town; [Evidence: traps](evidence_traps.ipynb) measures them on
+# [GeoLife](23_real_cities.ipynb), with intervals.
 #
 # We use the context kernel of [chapter 4](04_baselines.ipynb). It has five numbers and no random seed. So when its score
 # changes, the question has changed.
@@ -96,7 +96,7 @@ show(
 )
 
 # %% [markdown]
-# (Longer windows even change which targets there are: the first days of every split have too little history behind them.)
+# The lowest and the highest score are {{ highest - lowest:.0f }} points apart, and nothing about the rule has changed.
 #
 # > **Remedy.** Print the protocol, the days of history and the kind of targets beside every score, and compare inside one
 # > protocol only.
@@ -127,8 +127,9 @@ with_names = ceiling["target in the window, real places"]
 
 # %% [markdown]
 # On a journey nearly every place is *unknown*. So the symbol is in the window, and it is the answer: someone who goes from
-# one new place to another "returns to unknown". A softmax never sees the symbol as a target in training, so it can never
-# learn to answer it. A pointer copies it. On GeoLife, where people travel, the kernel has {{ merged:.0f }} % with merged
+# one new place to another "returns to unknown". (It also wins votes where a known place is the answer, so that column falls.)
+# A softmax never sees the symbol as a target in training, so it can never learn to answer it. A pointer copies it. On GeoLife,
+# where people travel, the kernel has {{ merged:.0f }} % with merged places and
 # places and {{ by_name:.0f }} % when it must name the very place. The ceiling of copying rises from {{ with_names:.0f }} to
 # {{ with_token:.0f }} %, more than these people's *whole past* could give.
 #
@@ -137,10 +138,9 @@ with_names = ceiling["target in the window, real places"]
 #
 # ## A window that knows when
 #
-# We found this trap last, in our own protocol. A window holds the visits of seven days: in the literature, those before the
-# *target's* day. Suppose that your last visit was three days before the target's. Then the window reaches back four days
-# from your last visit instead of seven. Turn it around: a window that reaches back all seven days *proves* that the next
-# visit is today. Here it is for the town.
+# We found this trap last, in our own protocol. A window holds the visits of seven days: in the literature, the seven before
+# the *target's* day. If your last visit was three days before the target's, the window reaches back only four days from it.
+# Turn this around: a window that reaches back all seven days *proves* that the next visit is today. Here it is for the town.
 
 # %%
 spans = {}
@@ -174,8 +174,8 @@ show(
 )
 
 # %% [markdown]
-# (The bars on the right are not quite equal. But there the window does not depend on the target's time, so what is left
-# is what can be known of people from their past. A model may use that.)
+# (On the right the window does not depend on the target's time. That the bars still differ a little is what people's past
+# says about them, and a model may use that.)
 #
 # We could not show that any of our models profits from the hint. But a model that is said not to know the time must not know
 # it. A cruder form of this trap does pay: a feature that counts days back from the target's day tells the model when the next
@@ -188,12 +188,11 @@ show(
 #
 # GeoLife's test set has thousands of windows, but only {{ n_people:.0f }} people, and five of them hold {{ of_five:.0f }} % of
 # the windows. Windows of one person overlap: yesterday's visits are in today's window and in tomorrow's. An interval that
-# takes them for independent draws is too narrow. In the town you can draw the sample again. Choose how many people you would
-# have recorded, as a share of ours. (The two printed intervals, and the band in the figure, are always of all our people. To
-# compare the histogram with the band, choose 1. A smaller share shows what fewer people would cost.)
+# takes them for independent draws is too narrow. In the town you can draw the sample of people again. A share below 1 shows
+# what fewer people would cost; the two printed intervals, and the band in the figure, are always of all of them.
 
 # %%
-share = 0.5  # @param {type:"slider", min:0.1, max:1, step:0.1}
+share = 1.0  # @param {type:"slider", min:0.1, max:1, step:0.1}
 
 # %%
 data = windows_of("exact")
@@ -257,8 +256,8 @@ heads = ["honest", "chosen on the test"]
 pd.DataFrame(rows, index=heads).T.round(1).rename_axis("Acc@1 (%)")
 
 # %% [markdown]
-# That is a grid over five numbers, and five seeds. A network has more room: its settings, its seed and its last epoch can all
-# be chosen.
+# That much comes from a grid over five numbers, and from the best of five seeds. A network has more room: its settings, its
+# seed and its last epoch can all be chosen.
 #
 # > **Remedy.** Choose everything on validation, and score the test once.
 #

@@ -47,8 +47,9 @@ torch.set_num_threads(1)
 # cannot write "won" where the report says "beat". Theirs does both. At every word one number decides between the two: the
 # probability of generating, which is one minus our gate.
 #
-# In this chapter we build the original, whole. It has three LSTMs. (An *LSTM* reads a text word by word, and at each word
-# updates two vectors, its output and its cell.) We cannot ship its news. But we have a town, and people with days to write about.
+# In this chapter we build the original, whole, and run each part on one text as soon as it stands. It has three LSTMs. (An
+# *LSTM* reads a text word by word, and at each word updates two vectors, its output and its cell.) We cannot ship its news. But
+# we have a town, and people with days to write about.
 #
 # ## Trip diaries
 #
@@ -108,10 +109,9 @@ print(words.encode_summary(story.summary, lent))
 # h_i = \big[\, h_i^{\rightarrow} \,;\, h_i^{\leftarrow} \,\big]. \tag{16.1}
 # $$
 #
-# So $h_i$ knows the words before and after word $i$. The LSTM that writes needs a state to start from. Put the last outputs
-# of both directions side by side as $h^\text{out}$, the last cells as $h^\text{cell}$. Each is twice as wide as the LSTM that
-# writes, so a layer of its own with a ReLU reduces it. Call the two results together the state $d_t$, with $t = 0$ before the
-# first word:
+# So $h_i$ knows the words before and after word $i$. A third LSTM will write, and it needs a state $d_0$ to start from: a cell
+# and an output. Put the last cells of both directions side by side as $h^\text{cell}$, and their last outputs as
+# $h^\text{out}$. Each is twice as wide as needed, so a layer with a ReLU halves it:
 #
 # $$
 # \begin{aligned}
@@ -140,6 +140,14 @@ class Reader(nn.Module):
         return states, self.start_h(h).relu(), self.start_c(c).relu()
 
 
+torch.manual_seed(0)
+D, H = SMALL.embedding, SMALL.hidden
+single = text_batch([story.pair], words)  # our story, a batch of one
+embed = nn.Embedding(len(words), D)
+states, h, c = Reader(D, H)(embed(single.source), single.length)
+print(f"{states.shape[1]} words, {states.shape[2]} numbers for each")
+
+
 # %% [markdown]
 # ## Looking back
 #
@@ -156,7 +164,8 @@ class Reader(nn.Module):
 # \end{aligned} \tag{16.3}
 # $$
 #
-# All weights in these formulas are learned. Forget $C_i^t$ for a while; it is zero. The context $c_t$ is what was seen.
+# Here $d_t$ is the state of the writing LSTM at step $t$, and all weights are learned. Forget $C_i^t$ for a while; it is zero.
+# The context $c_t$ is what was seen. The layers are not trained yet, so they look at all words about evenly:
 
 
 # %%
@@ -177,6 +186,12 @@ class AdditiveAttention(nn.Module):
         return a, (a[..., None] * h).sum(1)
 
 
+covered = torch.zeros(single.source.shape)  # (1, L)
+attend, d = AdditiveAttention(2 * H), torch.cat([c, h], -1)  # d_0
+a, context = attend(d, states, covered, single.padding)
+print(f"attention: {a.min():.3f} to {a.max():.3f}, in all {a.sum():.3f}")
+
+
 # %% [markdown]
 # ## Writing
 #
@@ -193,8 +208,8 @@ class AdditiveAttention(nn.Module):
 # This is called **input fusion**. Keep it in mind: an unknown word that was copied comes in as `[UNK]`, like any other. How
 # does the decoder know *which* one it has just written?
 #
-# The new state attends. Then its output $o_t$ and the context (but not the cell) go into two layers without a nonlinearity
-# between them, then a softmax over the vocabulary:
+# The new state attends, by equation (16.3). Then its output $o_t$ and the context (but not the cell) go into two layers without
+# a nonlinearity between them, then a softmax over the vocabulary:
 #
 # $$
 # P_\text{gen} = \operatorname{softmax}\big( W_2 \,( W_1 [\, o_t \,;\, c_t \,] + b_1 ) + b_2 \big). \tag{16.5}
@@ -232,14 +247,14 @@ class Writer(nn.Module):
 
 # %% [markdown]
 # And now the equation that you know. With the gate $g = 1 - p_\text{gen}$, and words in place of locations, it is equation
-# (8.4) of this book:
+# (8.4):
 #
 # $$
 # P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.7}
 # $$
 #
 # $\ell$ runs over the extended vocabulary. A lent word has $P_\text{gen}(\ell) = 0$, so it can only be copied. A word that is
-# neither in the vocabulary nor in this text has probability zero, exactly.
+# neither in the vocabulary nor in this text has probability zero, exactly. Here is the first step for our story:
 
 
 # %%
@@ -248,6 +263,14 @@ def mix(p_gen, a, said, batch):
     none = torch.zeros(len(said), batch.n_lent)  # no lent word is generated
     generated = torch.cat([p_gen * said, none], dim=1)
     return generated.scatter_add(1, batch.extended, (1 - p_gen) * a)
+
+
+carried = h, c, torch.zeros_like(context), covered
+given = embed(single.given[:, 0])  # the first word: the start
+writer = Writer(len(words), D, H)
+p_gen, a, said, _ = writer(given, carried, states, single.padding)
+p = mix(p_gen, a, said, single)[0]  # (V + O,)
+print(f"p_gen {p_gen.item():.2f}; {len(p)} words have {p.sum():.3f} in all")
 
 
 # %% [markdown]
@@ -305,7 +328,7 @@ class MySummarizer(nn.Module):
 torch.manual_seed(0)
 config = replace(SMALL, coverage=True)
 theirs = summarizer.PointerGenerator(config)
-ours = MySummarizer(len(words), SMALL.embedding, SMALL.hidden)
+ours = MySummarizer(len(words), D, H)
 weights = theirs.state_dict().values()
 ours.load_state_dict(dict(zip(ours.state_dict(), weights, strict=True)))
 batch = text_batch([d.pair for d in [story, *diaries.test[:7]]], words)
@@ -355,7 +378,6 @@ print(f"{model.n_parameters():,} parameters, {len(history)} steps")
 # average. A beam of one is greedy. The paper keeps four.)
 
 # %%
-single = text_batch([story.pair], words)
 (draft,) = beam_search(model, single, beam=1)
 text = draft.words(words, single.lent[0])
 print("true:   ", *story.summary)
@@ -395,7 +417,7 @@ show(
 # The short diagonals are the pointer at work: the words of a name are copied one after the other. (Attention must sum to one,
 # so the network looks somewhere even while it *generates* a word. Read a heat map together with $p_\text{gen}$.)
 #
-# Now compare the two printed lines. In our run all names are spelled right, and one comes twice: the longest stay is named
+# Compare the two printed lines: all names are spelled right, and one comes twice, since the longest stay is named
 # once more among the other places. That is a mistake in *what* to copy, not in *how*.
 #
 # ## A name of your own
@@ -435,87 +457,59 @@ rows = [
     for word, p in zip(words_of, one.p_gen, strict=False)
 ]
 p = pd.DataFrame(rows, columns=["the word is", "p_gen"])
-by_kind = p.groupby("the word is").p_gen.agg(["count", "mean", "median"])
-by_kind.round(2).rename(columns={"count": "words"})
+p.groupby("the word is").p_gen.agg(words="count", mean="mean").round(2)
 
 # %% [markdown]
-# The network has learned to generate what no diary has. What the vocabulary lacks it can only copy. For known words it has
+# The network generates what no diary has. What the vocabulary lacks it can only copy. For known words it has
 # the choice, and mostly copies. No label ever said which is which.
 #
 # ## What the pointer is worth
 #
-# To compare, networks were trained with three seeds and scored on all test diaries. *Names right* is the share of the unknown
-# words in the true summary that are written, in whatever order. Two rivals, *sequence to sequence*, have no pointer: one has
-# the same vocabulary, the other knows *every* word of the training diaries. And a rule prints the first words of the diary,
-# as many as a summary usually has.
+# To compare, networks were trained with three seeds and scored on all test diaries. *Names* is the share of the unknown words
+# in the true summary that are written, in whatever order. Below it stands how often each of the four sentences is *entirely*
+# right, and last **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013), the usual score of summaries, which counts
+# shared words. The network without a pointer (*sequence to sequence*) knows *every* word of the training diaries. The rule
+# prints the first words of the diary, as many as a summary usually has.
 
 # %%
 results = read_results("summarizer")
 MODELS = {
-    "sequence to sequence": "no pointer",
-    "sequence to sequence, all words": "no pointer, all words",
     "first words": "the rule",
+    "sequence to sequence, all words": "no pointer",
     "pointer-generator": "pointer",
-    "pointer-generator, coverage": "pointer, coverage",
+    "pointer-generator, coverage": "and coverage",
 }
-rows = results.rows[results.rows.search != "beam"]
-means = rows.groupby("what").mean(numeric_only=True).loc[list(MODELS)]
-means.index = means.index.map(MODELS)
-names_right = means.unknown_right["pointer"]
-without_pointer = means.unknown_right["no pointer, all words"]
-axes = plots.bars(
-    means.unknown_right.to_dict(),
-    highlight=["pointer", "pointer, coverage"],
-    xlabel="names right (%)",
-)
-show(
-    axes.figure,
-    alt="Bars: names are right with a pointer, and hardly ever without.",
-    caption="What the pointer is for. Mean over three seeds, greedy.",
-)
-
-# %% [markdown]
-# The pointer is nearly all of it. Coverage adds nothing here. Our summaries are short, so there is little for it to prevent,
-# and the draft above was written with coverage and still names a place twice. (In the paper, articles are much longer, and
-# there it helps.) Beam search adds nothing either; all rows are in [Evidence: the relatives](evidence_relatives.ipynb).
-#
-# ## What the pointer cannot do
-#
-# **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013), the usual score of summaries, counts shared words. Beside it
-# stands how often each of the four sentences is *entirely* right:
-
-# %%
-sentences = {
-    "rouge1": "ROUGE-1",
+measures = {
+    "unknown_right": "names",
     "mostly": "the longest stay",
     "also": "the other places",
     "days": "how many days, how full",
     "errands": "count of errands",
     "exact": "all four sentences",
+    "rouge1": "ROUGE-1",
 }
-shown = ["no pointer, all words", "pointer", "pointer, coverage"]
-table = means.loc[shown, list(sentences)].rename(columns=sentences).T
+rows = results.rows[results.rows.search != "beam"]
+means = rows.groupby("what").mean(numeric_only=True).rename(MODELS)
+names_right, without_pointer = means.unknown_right[["pointer", "no pointer"]]
+table = means.loc[[*MODELS.values()], [*measures]].rename(columns=measures).T
 table.round(0).astype(int).rename_axis(columns="right, %")
 
 # %% [markdown]
-# ROUGE flatters: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the summaries are entirely
-# right. The pointer finds the longest stay, and brings its name. But it does not help to count errands.
+# The names are the pointer's work, and with them the longest stay and the other places. But it does not help to count errands.
+# The pointer moves information, and does not work anything out: how many places there were, and which were new, the LSTMs have
+# to find by themselves. And ROUGE flatters: it is {{ means.rouge1["pointer"]:.0f }} when
+# {{ means.exact["pointer"]:.0f }} % of the summaries are entirely right.
 #
-# > **Note.** The pointer moves information. It does not work anything out. How many places there were, which were new, how
-# > many errands: the LSTMs have to find that by themselves.
+# Coverage adds nothing here: our summaries are short, so there is little for it to prevent. (In the paper, articles are much
+# longer, and there it helps.) Beam search adds nothing either; all rows are in
+# [Evidence: the relatives](evidence_relatives.ipynb).
 #
 # ## What became of it in PGT
 #
-# | the original | PGT |
-# |---|---|
-# | word, vocabulary, extended vocabulary | location, vocabulary; ids reserved beforehand ("exact" protocol) |
-# | bidirectional LSTM | Transformer ([chapter 6](06_position_and_encoder.ipynb)) |
-# | decoder, many steps | one step, no decoder |
-# | state of the decoder asks | the last visit asks |
-# | additive attention | scaled product and a position bias ([chapter 7](07_pointer.ipynb)) |
-# | $p_\text{gen}$ of context, cell, output and input | $g = 1 - p_\text{gen}$ of the context ([chapter 8](08_generator_and_gate.ipynb)) |
-# | coverage | none: there is no second step that could repeat the first |
-# | greedy or beam | the list of the most probable places |
+# PGT *kept* the mixture of equation (16.7), with places for words. It *reversed* the gate: $g = 1 - p_\text{gen}$. It *replaced* the
+# bidirectional LSTM by a Transformer and the additive attention by a product. And it *dropped* the decoder, since it answers
+# only once: the last visit asks. Without a second step nothing can be said twice, so coverage went too.
+# [The next chapter](17_side_by_side.ipynb) puts the two side by side.
 #
 # ## What to remember
 #
@@ -537,8 +531,7 @@ a, said = torch.tensor([[0.2, 0.1, 0.05, 0.65]]), torch.full((1, 9), 0.1)
 few = replace(single, extended=torch.tensor([[5, 5, 5, 7]]), lent=([],))
 by_code = mix(torch.tensor([[0.6]]), a, said, few)[0, 5]  # "the" is word 5
 print(f"{by_hand:.2f} by hand, {by_code:.2f} by code")
-# Copying does not ask whether a word is known: four shares are added up. So
-# p_gen alone does not say whether a word was copied.
+# Four shares add up, so p_gen alone does not say whether a word was copied.
 
 # %% [markdown]
 # **Exercise 2** (medium). Write `responsibility`, the share of each written word's probability that came from copying

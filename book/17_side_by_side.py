@@ -74,7 +74,8 @@ child = PointerGeneratorTransformer(child).eval()
 # %% [markdown]
 # ## Two data flows
 #
-# Time runs downwards. The bent arrow is the loop of the summarizer: it runs once for every word. PGT has none.
+# Time runs downwards. On the left two LSTMs read a text, and a third writes its summary. After each word it looks back at the
+# text and goes on, which is the bent arrow. On the right all visits are read at once, the last one asks, and there is one answer.
 
 # %% tags=["hide-input"]
 # @title Figure 17.1: both data flows
@@ -118,35 +119,10 @@ show(
 )
 
 # %% [markdown]
-# ## The comparison
-#
-# | | the summarizer | PGT |
-# |---|---|---|
-# | reads | the words of a text, at most 400 | the visits of a week: place, time, weekday, duration, days ago; and the person |
-# | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers a visit, projected to 64 |
-# | order | in the recurrence | sinusoid, position from the end, days ago, position bias |
-# | encoder | 1 layer: a bidirectional LSTM, 256 numbers each way | 2 Transformer layers with 4 heads, pre-norm, GELU |
-# | decoder | an LSTM, 256 numbers, starts from the reduced last states | none |
-# | what asks | the decoder's output and cell, 512 numbers, at each word | the encoded last visit, 64 numbers, once |
-# | attention | additive | scaled dot product |
-# | added to its scores | coverage: where it has looked before | position bias: how many visits ago |
-# | padding | softmax, then mask, then divide by the rest | mask, then softmax |
-# | the generator sees | the decoder's output and the context, 768 numbers | the context, 64 numbers |
-# | the gate sees | context, cell, output and input, 1,152 numbers | the context, 64 numbers |
-# | the gate is | 1 layer; the weight of *generating* | 2 layers; the weight of *copying* |
-# | knows | 50,000 words, four of them special | the places of the training days |
-# | an unknown name | each text lends it a number | an id is reserved beforehand, or all are one "unknown" ([Windows](03_windows.ipynb)) |
-# | answers | at most 100 words, one after the other | 1 place |
-# | in training | the true previous word is given | nothing to give |
-# | in use | a beam of 4 drafts | the sorted list |
-#
-# (PGT in the sizes of the preset `diy`. The trainings below use the default sizes. The design calls it PointerNetworkV45.
-# [One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its
-# code.) Only one thing is the same in both, and it is not in the table: the mixture.
-#
 # ## One mixture, two gates
 #
-# In the summarizer the gate is the weight of *generating*, $p_\text{gen}$; in PGT it is the weight of *copying*, $g$:
+# One thing is the same in both, the mixture. But in the summarizer the gate is the weight of *generating*, $p_\text{gen}$; in
+# PGT it is the weight of *copying*, $g$:
 #
 # $$
 # \begin{aligned}
@@ -175,6 +151,8 @@ print(f"with the gate read the wrong way round {apart:.2f}")
 
 # %% [markdown]
 # ## Where the parameters are
+#
+# Counted in the two models above, part by part:
 
 # %%
 parts = {"summarizer": parent, "PGT": child}
@@ -184,8 +162,8 @@ times = parts.summarizer.sum() / parts.PGT.sum()
 parts.map("{:,}".format)
 
 # %% [markdown]
-# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output, which grow with the number
-# of words or places.
+# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output: a row of numbers for each
+# word, or for each place that training knows.
 #
 # ## Are all places known?
 #
@@ -216,8 +194,9 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 #
 # **Parallel** is true of the depth, the number of steps that must wait for each other. An LSTM needs one for each visit, a
 # Transformer one for each layer. But the *work*, counted in multiplications, is larger, and grows faster with the length. A
-# graphics card has to wait for the depth; one processor core has to do all the work. Here is Transformer / BiLSTM, in work and
-# in measured time of a training step on one core, by the number of windows in a batch (blank: not measured):
+# graphics card has to wait for the depth; one processor core has to do all the work. How many times as much does a Transformer
+# take as a BiLSTM, in work, and in measured time of a training step on one core? (A batch is so many windows; blank: not
+# measured.)
 
 # %%
 measured = read_results("side_by_side")
@@ -303,27 +282,22 @@ MODELS = {
 }
 heads = {
     "acc@1": "Acc@1 (%)",
-    "acc@10": "Acc@10 (%)",
-    "parameters": "parameters",
     "epochs": "epochs",
     "cpu_seconds": "seconds",
 }
 means = rows.groupby(["model", "variant"])[list(heads)].mean()
 means = means.loc[list(MODELS)].set_axis(MODELS.values())
 means["seconds an epoch"] = means.cpu_seconds / means.epochs
-trainings = means.round(1).rename(columns=heads)
-trainings["parameters"] = means.parameters.map("{:,.0f}".format)
-trainings.rename_axis("mean of three seeds")
+means.round(1).rename(columns=heads).rename_axis("mean of three seeds")
 
 # %% [markdown]
-# An epoch of the Transformer takes longer, but it needs fewer of them. On a graphics card, which does many things at once, the
-# ratio may be another. A claim about speed needs a machine, a length and a batch size.
+# An epoch of the Transformer takes longer than one of the BiLSTM, but it needs fewer of them. On a graphics card, which does
+# many things at once, the ratio may be another. A claim about speed needs a machine, a length and a batch size.
 #
 # ## Why no decoder?
 #
 # Because there is one answer, so that nothing has to be remembered from word to word. The table agrees: PGT with a decoder is
-# no better, and the summarizer on windows does as well without its own. (The day somebody asks for the next *two* places,
-# this has to be asked again.)
+# no better, and the summarizer on windows does as well without its own.
 #
 # ## The parent's parts in PGT
 #
@@ -359,6 +333,29 @@ pd.DataFrame(cells, pd.Index(SWAPS, name="PGT with"))
 #
 # And your bet? *Faster* depends on the machine and the length. *An LSTM forgets* depends on its forget gate. *No decoder* stands.
 # *Every place is known* is false.
+#
+# ## Part by part
+#
+# With the reasons told, here is all of it in one table. PGT has the sizes of the preset `diy`; the trainings above have the
+# default ones. (The design calls it PointerNetworkV45.
+# [One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its code.)
+#
+# | | the summarizer | PGT |
+# |---|---|---|
+# | reads | the words of a text, at most 400 | the visits of a week: place, time, weekday, duration, days ago; and the person |
+# | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers a visit, projected to 64 |
+# | order | in the recurrence | sinusoid, position from the end, days ago, position bias |
+# | encoder | 1 layer: a bidirectional LSTM, 256 numbers each way | 2 Transformer layers with 4 heads, pre-norm, GELU |
+# | decoder | an LSTM, 256 numbers, starts from the reduced last states | none |
+# | what asks | the decoder's output and cell, 512 numbers, at each word | the encoded last visit, 64 numbers, once |
+# | attention | additive; coverage says where it has looked before | scaled dot product; position bias says how many visits ago |
+# | the generator sees | the decoder's output and the context, 768 numbers | the context, 64 numbers |
+# | the gate sees | context, cell, output and input, 1,152 numbers | the context, 64 numbers |
+# | the gate is | 1 layer; the weight of *generating* | 2 layers; the weight of *copying* |
+# | knows | 50,000 words, four of them special | the places of the training days |
+# | an unknown name | each text lends it a number | an id is reserved beforehand, or all are one "unknown" ([Windows](03_windows.ipynb)) |
+# | answers | at most 100 words, one after the other | 1 place |
+# | in use | a beam of 4 drafts | the sorted list |
 #
 # ## What to remember
 #

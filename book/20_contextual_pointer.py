@@ -93,8 +93,8 @@ heads = ["numbers to learn", "examples for each", "without any"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
-# The first row is a pair of properties. The others keep one relation of each pair. They add nothing but what we put in by
-# hand: that 14:00 and 14:15 are neighbours, and that a place is the same as itself.
+# The first row takes both times as they are: thousands of pairs, and many of them never occur. The others keep only how now and
+# then relate. What we put in by hand is little: that 14:00 and 14:15 are neighbours, and that a place is the same as itself.
 #
 # ## One fact, one curve
 #
@@ -199,9 +199,6 @@ differ = (ours - vote / vote.sum(1, keepdim=True)).abs().max()
 print(f"tables and kernel differ by at most {differ:.0e}")
 
 # %% [markdown]
-# > **Pitfall.** The logarithm of a weight of zero is $-\infty$, and its gradient is not a number. The table says −30
-# > instead: still a number, and so far down that training leaves it there.
-#
 # ## Let it learn
 #
 # The kernel's numbers came from a grid. Now give the tables *random* values, so that the reasons mean nothing yet, and
@@ -293,9 +290,8 @@ show(
 #
 # ## The same week under two models
 #
-# Here is the window of Part II on the map: first PGT's attention, then that of the tables that started as the kernel
-# and were trained on. Both look at the same visits. Compare the discs; click one for its numbers. (Dashed rings are guesses, the
-# green ring is the truth.)
+# Here is the window that Part II followed: first PGT's attention, then that of the tables that started as the kernel and were
+# trained on. Compare the discs; click one for its numbers. (Dashed rings are guesses, the green ring is the truth.)
 
 # %%
 i = story(test)  # the window that Part II followed
@@ -344,22 +340,9 @@ ax = by.plot.barh(stacked=True, figsize=(7.2, 2.8), **look_of)
 ax.set(xlabel="probability of the place", ylabel="")
 show(ax.figure, alt="Places by reason", caption="The story window: why?")
 
-# %%
-hours = []
-with torch.no_grad():
-    for b in test.batches(512):
-        share = pd.DataFrame(started.reasons(b).sum(1), columns=NAMES)
-        hours.append(share.assign(hour=b.now_minute // 60))
-hours = pd.concat(hours)
-enough = hours.hour.value_counts() >= 20
-by_hour = hours.groupby("hour").mean()[enough.sort_index()]
-ax = by_hour.plot.bar(stacked=True, legend=False, rot=0, **look_of)
-ax.set(xlabel="hour of the day", ylabel="share of the weight", ylim=(0, 1))
-show(ax.figure, alt="Reasons by hour", caption="Which reason speaks when")
-
 # %% [markdown]
 # The Red Grill, then: its one visit came after the place where the person is now, *and* it began at about this hour.
-# The colours were not added afterwards as an explanation. They *are* the terms of the sum that was computed. No gate and no
+# The colours are no explanation added afterwards. They *are* the terms of the sum that was computed. No gate and no
 # attention head of Part III can say that of itself.
 #
 # ## On real people
@@ -395,15 +378,15 @@ show(
 )
 
 # %% [markdown]
-# The place before brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's own three facts, in curves of its own, the
-# pointer is at the kernel's level. Eleven more facts, and a scale for each curve, together add less than a point.
-# [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
+# The place before brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts, in
+# curves of its own, the pointer is at the kernel's level. Eleven more facts, and a scale for each curve, together add less than a
+# point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
 #
-# The last bar is the package's `ContextualPointer`. It looks at fourteen facts: *when* (visits and days back, the clock, the
-# weekday), *where from* (the place before, the hour at which one set out), *how long* (the stay, the stay before, the way), and
-# *how often*. It has two more parts. A small network looks at now and **scales** each curve, since the clock may say much in
-# the morning and little at night. And places that are only found further back than a hundred visits have a *summary* each: the
-# latest visit there, and how many visits it stands for. Around it there can be all of PGT.
+# The last bar is the package's `ContextualPointer`. Its fourteen facts say *when* (such as visits and days back, the clock, the
+# weekday), *where from* (such as the place before), *how long* (such as the stay), and *how often*. It has two more parts. A
+# small network looks at now and **scales** each curve, since the clock may say much in the morning and little at night. And each
+# place that is only found further back than a hundred visits has a *summary*: the latest visit there, and how many visits it
+# stands for.
 #
 # ## What to remember
 #

@@ -82,7 +82,7 @@ town.round(1)
 # The first column goes on rising. The second does not. An old visit puts its place in sight, but it also votes, mostly for the
 # wrong place.
 #
-# **Change this.** Now train the contextual pointer with a memory of your choice, and watch the diamond. (It takes seconds.) With how
+# **Change this.** Now train the contextual pointer with a memory of your choice, in seconds, and watch the diamond. With how
 # short a memory does it still beat the rule that remembers everything?
 
 # %%
@@ -101,14 +101,6 @@ of_pointer = GEOLIFE | UNTIMED | {"model": "contextual"}
 curve = {
     n: results.mean(variant=f"memory_{n}", **of_pointer) for n in town.index
 }
-week = {
-    name: results.mean(**GEOLIFE, **UNTIMED, model=kind, variant=seen_by)
-    for name, kind, seen_by in (
-        ("kernel, seven days", "kernel", "full"),
-        ("pointer, seven days", "contextual", "window"),
-    )
-}
-pd.Series(week, name="GeoLife, Acc@1 %").round(1).to_frame()
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0), sharex=True)
@@ -131,7 +123,7 @@ show(
 )
 
 # %% [markdown]
-# After a hundred visits nothing more comes.
+# After a hundred visits nothing more comes, in the town or on GeoLife.
 #
 # ## The fair comparison
 #
@@ -206,9 +198,10 @@ around = -exact["contextual pointer, PGT around it"]
 #
 # ## A placebo in the table
 #
-# Which of the fourteen facts matter? Leave out each in turn and train anew, with five seeds. One of them asks whether a
-# place is the place "unknown", and by the exact protocol no place is. It has the same value for all visits and can tell nothing. It
-# is a **placebo**: its row shows how large a change by chance is, since other first random values do the rest.
+# Which of the fourteen facts matter? Leave out each in turn and train anew, with five seeds. One of them, `unknown`, asks
+# whether a place is the symbol for unknown places, and by the exact protocol no place is. It has the same value for all visits
+# and can tell nothing. It is a **placebo**: its row shows how large a change by chance is, since other first random values do the
+# rest. (Of the other names, `age` and `days` count visits and days back, `count` how often one was there, `stay` how long.)
 
 # %%
 PLACEBO = "unknown"
@@ -256,27 +249,10 @@ show(
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
 # $$
 #
-# On the left is a mean of probabilities, which is at most the largest. On the right, the sum holds the largest squared. Here are
-# a thousand random distributions between the two ends:
-
-# %%
-rng = np.random.default_rng(0)
-width = rng.uniform(0.05, 3, 1000)  # from one favourite to many
-chances = [rng.dirichlet([w] * 8) for w in width]
-agree = np.array([(p**2).sum() for p in chances])
-best = np.array([p.max() for p in chances])
-ax = sns.scatterplot(x=agree, y=best, s=8)
-ends = np.linspace(agree.min(), 1, 100)
-ax.plot(ends, ends, color=INK)
-ax.plot(ends, np.sqrt(ends), color=INK)
-ax.set(xlabel="how often two situations agree", ylabel="best guess is right")
-alt = "Points between the diagonal and the curve of the square root."
-show(ax.figure, alt=alt, caption="Equation (21.1), a dot a distribution.")
-
-# %% [markdown]
+# On the left is a mean of probabilities, which is at most the largest. On the right, the sum holds the largest squared.
+#
 # *The town's own chances.* In the simulated town the simulator can be asked. The lower end is the score of one who knows all
-# habits that the simulator gave to people, and the upper end that of one who also knows when the next visit begins. A model
-# sees no habits, only visits.
+# habits that the simulator gave to people, and the upper end that of one who also knows when the next visit begins.
 
 # %%
 limits = read_results("predictability").rows
@@ -302,7 +278,7 @@ truth = [limit("city", "truth", f"time {k}") for k in ("unknown", "known")]
 fences["the town"]["the town's own chances"] = tuple(truth)
 
 # %% tags=["hide-input"]
-# @title Figure 21.5: ceilings, and where the models are
+# @title Figure 21.4: ceilings, and where the models are
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
 lines = {"PGT": (GENERATED, "--"), "contextual pointer": (EXTRA, "-")}
 lines["kernel, last hundred visits"] = (COPIED, "-")
@@ -339,7 +315,9 @@ new = limit("geolife", "novelty", "whole past")
 # one could ask. The pointer misses {{ missing:.0f }} % of the targets there, and {{ new:.0f }} points of these are places where the
 # person has never been. No pointer can name them.
 #
-# PGT's generator is there for what a pointer cannot name. Does it?
+# PGT's generator is there for what a pointer cannot name. Does it help? Take the check-ins of New York that are new to the
+# person but known from others. Beside PGT stands the plainest model of the book, the Markov chain, which falls back on where
+# everybody goes from here:
 
 # %%
 ways = read_results("perspectives").rows
@@ -350,8 +328,7 @@ ways = ways.loc[["markov", "pgt"]].rename({"markov": "Markov chain"})
 ways.round(1).rename({"pgt": "PGT"}).rename_axis("New York, new places, %")
 
 # %% [markdown]
-# Hardly. The table has check-ins of New York that are new to the person but known from others. The plainest model of the book does
-# better: the Markov chain, which falls back on where everybody goes from here. **Somewhere new is where they all fail.**
+# Hardly, and the chain does better. **Somewhere new is where they all fail.**
 #
 # > **Pitfall.** Ceilings are estimates, too, and each is a ceiling for something else. Agreement ends a little too low in the
 # > town, where we know the truth, because situations that look alike are not quite alike. Take it as a hint.

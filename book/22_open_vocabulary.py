@@ -82,11 +82,9 @@ pd.DataFrame(shares, heads).round(1)
 
 # %% [markdown]
 # The second row shows what can be won: many of these places are not new *to the person*, because they are in the window. A
-# model only has to be able to name them.
-#
-# A softmax over places cannot. It has one row for each place, and rows are learned. In the published protocol all
-# these places become *unknown*, and a model that answers "unknown" is given the point ([chapter 15](15_traps.ipynb)),
-# although this answer names no place.
+# model only has to be able to name them. A softmax over places cannot: it has one row for each place, and rows are learned. (The
+# published protocol calls all of them *unknown*, and gives the point to a model that answers so, although this names no place;
+# see [chapter 15](15_traps.ipynb).)
 #
 # ## The answers of a question
 #
@@ -154,11 +152,11 @@ show(
 )
 
 # %% [markdown]
-# The café wins, although the model has not a single number about it. (The inputs of the network need an embedding
-# for every visit, so all new places share one: that of *unknown*. The pointer keeps track of *which* place it was.)
+# The café wins, although the model has not a single number about it. (As *inputs* of the network all new places share one
+# embedding, that of *unknown*. The pointer keeps track of *which* place it was.)
 #
-# In `pgt` a `ContextualConfig` with `n_trained_ids=K` makes a model with an open vocabulary. Here is one, PGT
-# around a contextual pointer, with random weights: does it do the same arithmetic?
+# In `pgt` a `ContextualConfig` with `n_trained_ids=K` makes a model with an open vocabulary. Does it do the same arithmetic? Here
+# is PGT around a contextual pointer, with random weights:
 
 # %%
 around = pointer_variants.VARIANTS["around"]
@@ -176,9 +174,9 @@ print(f"{V} ids; rows in its table: {table.num_embeddings}")
 # %% [markdown]
 # ## A name is only a number
 #
-# Part III scored PGT on places by name, under the exact protocol. How, without an open vocabulary? Every place has a
-# row, also those that only the test days show. Their rows are never trained. So the generator wastes some probability
-# on such places, and a visit to one of them enters the encoder as a random vector.
+# How could PGT name such places in Part III, under the exact protocol? Every place had a row, also those that only the test
+# days show. Their rows are never trained. So the generator wastes some probability on them, and a visit to one of them enters
+# the encoder as a random vector.
 #
 # This noise can be detected. Give the new places other numbers, at random. Nothing in the town has changed, so the
 # answer must be the same place under its other number. Is it?
@@ -224,15 +222,13 @@ moved = pd.Series({name: changed(*which) for name, which in models.items()})
 moved.rename("first answer changes (% of windows)").round(1).to_frame()
 
 # %% [markdown]
-# **An open vocabulary does not care what a place is called.** A closed one does, and it should not.
-#
-# > **Pitfall.** This one was ours. The *size* of PGT's table was taken from the test days. No label leaks. But such a
-# > model cannot be used: tomorrow somebody goes to a place that has no row, and it fails.
+# **An open vocabulary does not care what a place is called.** A closed one does, and it should not. (The mistake was ours: the
+# *size* of PGT's table was taken from the test days. No label leaks, but tomorrow somebody goes to a place that has no row.)
 #
 # ## Named correctly
 #
-# Now look for a test window whose target nobody visited in training, and that the trained pointer answers
-# correctly. To make it interesting, take the one with most visits to choose from, where PGT was wrong.
+# Now take a test window whose target nobody visited in training, where the trained pointer is right and PGT was wrong. Of
+# those, we show the one with most visits to choose from.
 
 # %%
 right, before = evaluate(model, memory.test), evaluate(closed, data.test)
@@ -279,11 +275,10 @@ named = read_results("beyond").mean(**found, protocol="exact")
 #
 # ## A longer memory
 #
-# The pointer also remembers more than PGT's week. Why not give it everything?
-#
-# A whole past grows: the longer somebody has used a service, the longer they would wait for its answers. So
-# keep a fixed number of recent visits one by one. For each place that is only found further back, keep one line: the
-# latest visit there, and how many visits it stands for. That is a **summary**. The number of summaries is limited, too.
+# The pointer also remembers more than PGT's week. Why not give it everything? A whole past grows, and the longer somebody has
+# used a service, the longer they would wait for its answers. So keep a fixed number of recent visits one by one. For each place
+# that is only found further back, keep one line, its **summary**: the latest visit there, and how many visits it stands for. The
+# number of summaries is limited, too.
 
 
 # %%
@@ -334,10 +329,8 @@ pd.DataFrame(costs, ["rows a window", "reach (%)", "Acc@1 (%)"]).T.round(1)
 # %% [markdown]
 # A hundred visits and at most a hundred summaries reach as much as a whole past, with a third of the rows. And
 # **reach is not accuracy**: from fifty visits on, the reach still grows by several points and the first guess hardly gains.
-# [Evidence: newcomers](evidence_newcomers.ipynb) finds the same on GeoLife, with a training for each memory.
-#
-# > **Pitfall.** A longer memory can also do harm (exercise 2): a place found last week competes with everything that
-# > was ever visited.
+# [Evidence: newcomers](evidence_newcomers.ipynb) finds the same on GeoLife, with a training for each memory. For some targets a
+# longer memory even does harm (exercise 2).
 #
 # ## New people
 #
@@ -389,7 +382,7 @@ worth = worth.set_index(["data", "model"])["acc@1"]
 # on you.** All it needs is your past, which can be forgotten at any time, without training anything anew.
 #
 # At the left end of the curves there is not much to copy, whatever the model. What could help there is knowledge of the
-# town: where people go at this hour, from a place like this. That is work for a generator.
+# town, where people go at this hour from a place like this: work for a generator (exercise 4).
 #
 # ## Somewhere new
 #
@@ -439,9 +432,9 @@ said = pd.DataFrame(said).mean()
 # $$
 #
 # If a new window is like the old ones, its answer reaches $\Theta$ nine times in ten, however badly the model is
-# calibrated. If the probabilities are right, no other way to keep the promise has smaller sets on average
-# ([Sadinle et al., 2019](https://doi.org/10.1080/01621459.2017.1395341)); others let the sets grow where the model is
-# unsure ([Romano et al., 2020](https://arxiv.org/abs/2006.02544)). Choose another promise and watch how many answers it costs.
+# calibrated. (If the probabilities are right, no other way to keep the promise has smaller sets on average:
+# [Sadinle et al., 2019](https://doi.org/10.1080/01621459.2017.1395341). Some let the sets grow where the model is
+# unsure: [Romano et al., 2020](https://arxiv.org/abs/2006.02544).) Choose another promise and watch how many answers it costs.
 
 # %%
 coverage = 0.9  # @param {type:"slider", min:0.5, max:0.95, step:0.05}

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Scale
 #
-# If a city grows to a million places and nobody visits the new ones, how much slower does a step of training get?
+# A city grows from 2,500 places to 160,000, and nobody visits the new ones. How many times the memory does a step of training
+# need?
 #
 # *You will be able to* find out which part of a program gives up first when its data grow, train with a
 # million places on a laptop, and divide the work between processes and computers with DuckDB, Dask and torchrun
@@ -9,9 +10,9 @@
 # [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
 # section uses a GPU if there is one.
 #
-# > **In one sentence.** As the loss is usually written, every new place costs time and memory in every window of every
-# > step ({{ more:.0f }} times the memory at {{ places:,}} places); written with sums it costs no memory, for a pointer it
-# > costs nothing, and since no window crosses from one person to another, everything else can be dealt out by person.
+# > **In one sentence.** {{ more:.0f }} times the memory at {{ places:,}} places, as the loss is usually written; with sums a
+# > new place costs no memory, for a pointer it costs nothing, and since no window crosses from one person to another,
+# > everything else can be dealt out by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -61,8 +62,7 @@ print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 
 # %% [markdown]
 # Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows stay as they
-# are: people visit a few dozen places each, wherever they live. Before you read on, guess the answer to the question
-# at the top.
+# are: people visit a few dozen places each, wherever they live. So what does a large city cost?
 #
 # ## Where do time and memory go?
 #
@@ -70,8 +70,7 @@ print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 # before. A step has two costs: the time it takes, and the memory that must be kept between the forward and the
 # backward pass. PyTorch lets us watch the second: a *hook* sees every tensor that is saved for the gradient.
 #
-# **Change this.** Make the city larger still, and watch which column of the table grows. (Memory is a good guess of
-# what goes first.)
+# **Change this.** Make the city larger still, and watch which columns of the table grow.
 
 # %%
 places = 160_000  # @param {type:"integer"}
@@ -108,8 +107,8 @@ def only_sums(model, batch):
 
 
 # %% [markdown]
-# Both functions compute the same loss. The first writes down a log-probability for every place and every window.
-# The second is derived on the page [Evidence: the whole model](evidence_model.ipynb).
+# Both functions compute the same loss. The first writes down a log-probability for every place and every window. The second
+# needs only sums over the places, as [Evidence: the whole model](evidence_model.ipynb) derives.
 
 
 # %%
@@ -129,19 +128,21 @@ for n in (2_500, 20_000, places):
         best = np.min(tries, axis=0)
         costs[f"{n:,}"] |= {f"{name}, ms": best[0], f"{name}, MB": best[1]}
 costs = pd.DataFrame(costs).T.rename_axis("places")
-more = costs["every place, MB"].iloc[-1] / costs["sums, MB"].iloc[-1]
+memory = costs["every place, MB"]
+more = memory.iloc[-1] / memory.iloc[0]
 with torch.no_grad():
     one, other = every_place(model.eval(), batch), only_sums(model, batch)
 check.same(one.cpu(), other.cpu(), name="the loss", atol=1e-5)
 costs.round(0).astype(int)
 
 # %% [markdown]
-# The windows are the same at every size, and nobody goes to the new places. Still the first way pays for each of them,
-# once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and more are arrays of
-# $B \times V$. The second way needs the score of the target, the scores of the window's own places, and two sums over all
-# places: that of the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds
-# up, and throws the stretch away. For the gradient it does so again: every score is computed twice, but this needs hardly any
-# memory. The time still grows with the places, only more slowly: for a million of them, take the last row six times.
+# So the answer is {{ more:.0f }} times, and its time grows, too. The windows are the same at every size. Still the
+# first way pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the
+# mixture and more are arrays of $B \times V$. The second way needs the score of the target, the scores of the window's
+# own places, and two sums over all places: that of the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes
+# through the places a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: every
+# score is computed twice, but this needs hardly any memory. The time still grows with the places, only more slowly: for
+# a million of them, take the last row six times.
 #
 # > **Pitfall.** It is tempting to *sample* the sum: take a thousand places at random and scale. The
 # > logarithm spoils it. The average of the logarithm lies below the logarithm of the average (Jensen's
@@ -151,8 +152,7 @@ costs.round(0).astype(int)
 # ## A model that never counts the places
 #
 # The generator must still look at all its rows. What if there is no generator? The
-# [contextual pointer](20_contextual_pointer.ipynb) sees a longer past than the whole model of Part II and beats it,
-# although it only copies from that past. Does it notice how many places there are?
+# [contextual pointer](20_contextual_pointer.ipynb) only copies from a person's past. Does it notice how many places there are?
 
 # %%
 past = some(with_history(data, memory=100).train).to("cpu")
@@ -169,12 +169,10 @@ pd.DataFrame(rows, ["parameters", "ms a step"]).T
 # %% [markdown]
 # It does not: there are as many parameters as before, and nothing is computed for each place. A million places cost it
 # nothing, because it never writes them down: the places of a person's past are numbered within the window, 0, 1, 2, …, and
-# only the answer at the end gets its name. So the question at the top of this chapter has more than one right answer.
+# only the answer at the end gets its name.
 #
 # Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is
-# enough to *count* the higher ones, a stretch at a time (`pgt.large_vocabulary.rank`). There is a trap in "higher": the
-# target's score must come out of the same matrix product as the scores that it is compared with. Computed by itself it can
-# differ in the last bit, and then a place no longer ties with itself.
+# enough to *count* the higher ones, a stretch at a time (`pgt.large_vocabulary.rank`).
 #
 # ## From ten thousand to a million visits
 #
@@ -235,23 +233,16 @@ duckdb.sql(
     TO '{parts}' (FORMAT parquet, PARTITION_BY (part))
     """
 )
-duckdb.sql(
-    f"""
-    SELECT part, count(DISTINCT user_id) AS people, count(*) AS visits
-    FROM read_parquet('{parts}/*/*.parquet') GROUP BY part ORDER BY part
-    """
-).df().set_index("part")
+files = sorted(parts.rglob("*.parquet"))
+print(f"{len(visits):,} visits in {len(files)} files")
 
 # %% [markdown]
-# The parts are not equally large, since people are not equally busy. That does no harm.
-#
 # > **Pitfall.** A database keeps *moments*, not clocks: what was eight in the morning in the town comes back as two
 # > in the afternoon in UTC. The rows are right, and yet a model would learn nonsense from them. `read` below turns
 # > the moments back into the town's time.
 
 # %%
 zone = town.visits.started_at.dt.tz
-files = sorted(parts.rglob("*.parquet"))
 
 
 def read(file):

@@ -44,7 +44,7 @@ PLACEHOLDER = re.compile(
 )
 HEXADECIMAL = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")  # names that folium draws by lot
 LARGEST_NOTEBOOK = 400_000  # bytes
-PIXELS, COLOURS = 720, 48  # of a stored picture: its width at most, its palette
+PIXELS, COLOURS = 720, 64  # of a stored picture: its width at most, its palette
 ELSEWHERE = "<p><em>This figure is interactive: run the cell to see it, or open the chapter in the book.</em></p>"
 
 
@@ -127,7 +127,9 @@ def smaller(png: str) -> str:
         height = round(picture.height * PIXELS / picture.width)
         picture = picture.resize((PIXELS, height), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
+    # Median cut, the default, gives thin lines the colour of their neighbours, and a legend lies.
+    few = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(buffer, "png", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode()
 
 
