@@ -213,7 +213,8 @@ def zero_shot(key: str) -> Iterator[Row]:
     others["no networks"] = ranks["no networks"]
     if key in TRAINED:
         one = {"model": "pgt", "variant": "full", "target_time": "unknown"}
-        others["pgt"] = [*read_results(TRAINED[key]).ranks(**one)]
+        trained = read_results(TRAINED[key]).ranks(**one)
+        others["pgt"] = [run for run in trained if run.seed.iloc[0] in SEEDS]
     for name, theirs in others.items():
         for group in ("all", "known"):
             low, high = interval_of_mean(ranks["predictor"], against=theirs, group=group)
