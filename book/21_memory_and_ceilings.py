@@ -225,9 +225,8 @@ show(
 )
 
 # %% [markdown]
-# Only one of the thirteen real facts clearly changes more than the placebo does: the clock. Without the placebo we might
-# have written a paragraph on each of the next five. (The placebo's own interval ends just below zero. Of fourteen
-# intervals one may miss the truth by luck.)
+# Only one of the thirteen real facts loses more than the placebo's band reaches: the clock. Without the placebo we might have
+# written a paragraph on `age` and one on `count`, too, since their intervals end below zero.
 #
 # And even the clock costs less than a point, although it brought several when the facts came in one after the other
 # ([chapter 20](20_contextual_pointer.ipynb)). Both numbers are right. Other facts look at the clock, too, and take over its

@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from pgt.errors import DataError
 from pgt.metrics import ends, gains, group_mask, resampled_means
-from wherenext.results import Results
+from wherenext.results import KEYS, Results
 
 # Of each of `pgt.improvements.IMPROVEMENTS` a title, where it was proposed (under a number, in the
 # lists "avoid" and "list", of the summarizer ("original"), or in the notebook of temporal "sets"),
@@ -137,4 +138,19 @@ def _hits(
         found[seed] = pd.Series(gains(part)[metric].to_numpy(), part.user_id.to_numpy())
     if not found:
         raise DataError(f"There is no run with {chosen}.")
+    return found
+
+
+def seed_outside(results: Results) -> list[bool]:
+    """Of each model and variant of which one seed was trained again, whether it is a surprise.
+
+    It is one outside the 95 % prediction interval of the seeds before.
+    """
+    old, found = results.header["earlier"]["seeds"], []
+    for _, one in results.select().dropna(subset="seed").groupby(KEYS[:-1]):
+        is_old = one.seed.isin(old)
+        before, now = one[is_old]["acc@1"], one[~is_old]["acc@1"].mean()
+        if (n := len(before)) > 1:  # else there is no spread
+            reach = stats.t.ppf(0.975, n - 1) * before.std() * (1 + 1 / n) ** 0.5
+            found.append(bool(abs(now - before.mean()) > reach))
     return found

@@ -14,7 +14,14 @@ import pytest
 import torch
 from torch import nn
 from wherenext import city
-from wherenext.comparison import CLAIMS, CONFIRMED, CONTRADICTED, compare, verdict
+from wherenext.comparison import (
+    CLAIMS,
+    CONFIRMED,
+    CONTRADICTED,
+    compare,
+    seed_outside,
+    verdict,
+)
 from wherenext.flows import flows
 from wherenext.results import read_results, results_folder
 from wherenext.window_features import gates
@@ -81,12 +88,12 @@ def test_claims_of_14() -> None:
     assert {part for *_, part in missed} == {"no_pointer"} and len(missed) == 3
     assert better == {("geolife", "exact", "no_generator")}
     whole = ablations.select(data="geolife", protocol="published", variant="full")
-    assert whole.set_index("seed")["acc@1"].idxmax() == 42  # "the luckiest of our ten"
+    assert whole.set_index("seed")["acc@1"].idxmax() == 3  # "the luckiest of our ten"
     seeds = ablations.select(data="geolife", protocol="published").pivot(
         index="variant", columns="seed", values="acc@1"
     )
     below = (seeds.drop("full") < seeds.loc["full"]).sum()
-    assert below[42] == 10 and below[4] == 1  # "nearly every row", "none but the pointer's"
+    assert below[3] == 11 and below[4] == 1  # "every row", "none but the pointer's"
 
 
 def test_claims_of_15() -> None:
@@ -431,9 +438,9 @@ def test_claims_of_the_evidence_on_19() -> None:
             for v, row in table[CLAIMS.expected[table.index].notna()].iterrows():
                 found[data, v] = verdict(row.low_all, row.high_all, CLAIMS.expected[v])
     confirmed = {at for at, word in found.items() if word == CONFIRMED and at[1] != "temperature"}
-    assert confirmed == {("geolife", "rope")}, "the only claim that is confirmed"
+    assert not confirmed, "no claim is confirmed"
     against = [at for at, word in found.items() if word == CONTRADICTED and "large" in at[0]]
-    assert len(against) == 2, "two are contradicted"
+    assert against == [("large city, long test", "focal")], "one is contradicted"
 
 
 def test_claims_of_20() -> None:
@@ -471,10 +478,11 @@ def test_claims_of_21() -> None:
     assert -change["mean"]["memory"] < -change["mean"]["kernel"] / 2, "most of the lead is memory"
     assert change.high["memory"] < 0, "what remains is above zero"
     assert change.high["around"] < 0, "a Transformer around it does not help"
-    placebo = change.loc["no_unknown"]
-    more = change.loc[features].query("mean < @placebo['mean'] - 0.1")
+    lost = change.loc[features]
+    more = lost[lost["mean"] < change.low["no_unknown"]]  # the placebo's interval
     assert list(more.index) == ["no_clock"] and more["mean"].item() > -1, "only the clock"
-    assert -0.1 < placebo.high < 0, "the placebo's interval ends just below zero"
+    below = set(change.loc[features].query("high < 0").index) - {"no_clock"}
+    assert below == {"no_age", "no_count"}, "two more intervals end below zero"
     published = where | {"protocol": "published"}
     low = results.difference(published | full, published | rivals["memory"])[1]
     assert low > 0, "by both protocols"
@@ -726,3 +734,10 @@ def test_claims_of_the_evidence_on_sets() -> None:
     assert off[rows.asked >= 80].max() < 5.1 < off[rows.asked == 50].max()  # "at most five points"
     worse = rows[rows.coverage < rows.asked].data.value_counts()
     assert set(worse[worse == 4].index) == {"hanover", "phoenix"}
+
+
+def test_claims_of_the_evidence_on_the_model() -> None:
+    found = [read_results(path.stem) for path in sorted(results_folder().glob("*.json"))
+             if '"earlier"' in path.read_text()]  # fmt: skip
+    outside = [one for results in found for one in seed_outside(results)]
+    assert sum(outside) < 0.08 * len(outside), "about as many as chance puts there"
