@@ -269,7 +269,9 @@ show(
 
 # %% [markdown]
 # Two losses stand out in both real cities: without the clock, by far the most on GeoLife, and without new places. The variety of
-# habits, for which we made a whole family of worlds, is worth a point or less.
+# habits, for which we made a whole family of worlds, is worth a point or less. People with dense days, who make stop after stop
+# on few days, did not earn a place in the worlds: with them no interval leaves zero out
+# ([Evidence](evidence_newcomers.ipynb)).
 #
 # ## What do real visits add?
 #

@@ -741,3 +741,9 @@ def test_claims_of_the_evidence_on_the_model() -> None:
              if '"earlier"' in path.read_text()]  # fmt: skip
     outside = [one for results in found for one in seed_outside(results)]
     assert sum(outside) < 0.08 * len(outside), "about as many as chance puts there"
+
+
+def test_claims_of_the_evidence_on_newcomers() -> None:
+    dense = read_results("dense_days").rows.query("variant == 'with - without'")
+    assert ((dense.low <= 0) & (dense.high >= 0)).all(), "no interval leaves zero out"
+    assert dense.set_index("data")["acc@1"]["dense worlds"] < 0, "not ahead on dense worlds"
