@@ -15,7 +15,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
 from pgt import files, recordings
 from pgt.errors import DataError, note
@@ -41,13 +40,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "finish end endtime endedat departure departuretime departedat leftat checkouttime "
         "checkout leavingdatetime leavingtime endtimestamp",
     ),
-    "lon": ("lon", "lng long longitude lone7 longitudee7 locationlong longitudeew"),
-    "lat": ("lat", "latitude late7 latitudee7 locationlat latitudens"),
+    "lon": ("lon", "lng long longitude lone7 longitudee7 locationlong"),
+    "lat": ("lat", "latitude late7 latitudee7 locationlat"),
     "utc_offset": ("utcoffset", "timezoneoffset"),
     "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy"),
     "hdop": ("hdop", "horizontaldilution gpshdop"),
     "valid": ("valid", "isvalid visible"),
-    "outdated": ("outdated", "manuallymarkedoutlier algorithmmarkedoutlier"),
 }  # fmt: skip
 PAIRS = ("geometry", "geom", "center", "wkt", "point", "latlng")
 # Sets that are published without a header line, by what stands in the fields of a line: a time, a
@@ -59,19 +57,13 @@ SHAPES = {
     "nt[fn][fn]": "user_id started_at lon lat",  # T-Drive
 }
 WKT = r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)"
-DEGREES = r"^([NSEW])?\s*([+-]?\d+(?:[.,]\d*)?(?:E-?\d+)?)\s*°?\s*([NSEW])?$"
 NO = ["0", "0.0", "false", "no", "n", "no fix", "v", "invalid"]
-YES = ["1", "1.0", "true", "yes", "y"]
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 TWEET = "%a %b %d %H:%M:%S %z %Y"
 DAY_FIRST = r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
 ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
 OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|([+-]\d{1,2})(?::?(\d\d))?)\s*$"
 SEPARATORS = ",;\t|"
-GEOLIFE_URL = (
-    "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
-    "Geolife%20Trajectories%201.3.zip"
-)
 
 
 def load_city() -> pd.DataFrame:
@@ -86,20 +78,13 @@ def load_city() -> pd.DataFrame:
     >>> len(load_city())
     16977
     """
-    return _city(files.folder("city"))
-
-
-def _city(folder: Any) -> pd.DataFrame:
-    about = json.loads(folder.joinpath("city.json").read_text(encoding="utf-8"))
-    visits, places = (
-        files.plain(pd.read_csv(io.StringIO(folder.joinpath(name).read_text(encoding="utf-8"))))
-        for name in ("visits.csv", "places.csv")
-    )
+    folder = files.folder("city")
+    zone = json.loads((folder / "city.json").read_text(encoding="utf-8"))["timezone"]
+    visits, places = (pd.read_csv(folder / name) for name in ("visits.csv", "places.csv"))
     for name in TIMES:
         at = pd.to_datetime(visits[name], format="%Y-%m-%dT%H:%M%z", utc=True)
-        visits[name] = at.dt.as_unit("us").dt.tz_convert(about["timezone"])
-    where = places.set_index("location_id")
-    return check(visits.assign(**{n: visits.location_id.map(where[n]) for n in ("lon", "lat")}))
+        visits[name] = at.dt.as_unit("us").dt.tz_convert(zone)
+    return check(visits.merge(places[["location_id", "lon", "lat"]], how="left"))
 
 
 def read_visits(source: Any, **how: Any) -> pd.DataFrame:
@@ -167,15 +152,13 @@ def read(
     """Read visits (`pgt.visits.check`) or, without ``location_id``, position fixes.
 
     ``source`` is a table of any library, or a file, folder or zip archive of tables (CSV, Parquet,
-    JSON), GPX, GeoLife, OwnTracks, Google Timeline or published check-ins. ``columns`` maps our
+    JSON), GPX, GeoLife, Google Timeline or published check-ins. ``columns`` maps our
     names to those in the file. ``timezone`` is where the places are (else each visit keeps the
     clock of its own offset, or of its coordinates), ``file_timezone`` by which clock times without
     an offset are. ``person`` says whose records these are where no column does.
     """
     for zone in filter(None, (timezone, file_timezone)):
         require_zone(zone)
-    if isinstance(source, str | Path) and (Path(source) / "city.json").is_file():
-        return _city(Path(source))
     table = _gathered(source, columns or {}, person)
     if table.empty:
         raise DataError(f"{_name(source)} has no rows; check the file, or what was filtered.")
@@ -224,23 +207,6 @@ def write(visits: pd.DataFrame, path: str | Path) -> None:
             visits.to_parquet(half, index=False)
 
 
-def fetch_geolife(
-    folder: str | Path, *, accept_terms: bool = False, url: str = GEOLIFE_URL,
-    known_hash: str | None = None,
-) -> Path:  # fmt: skip
-    """Download the GeoLife archive, 300 MB, unless it is there; `read_fixes` reads it as it is."""
-    import pooch  # its progress bar warns where no notebook's widgets are installed
-
-    if not accept_terms:
-        raise DataError(
-            "GeoLife GPS Trajectories 1.3 are tracks of real people, for non-commercial use under "
-            "the Microsoft Research License Agreement (https://www.microsoft.com/en-us/download/"
-            "details.aspx?id=52367); if you accept it, say accept_terms=True."
-        )
-    name = "Geolife Trajectories 1.3.zip"
-    return Path(pooch.retrieve(url, known_hash, fname=name, path=folder, progressbar=True))
-
-
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, str | Path) else "the table"
 
@@ -261,12 +227,10 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
         kind = recordings.kind_of(found[0])
     else:
         kind, found, left = recordings.chosen(found, path.name)
-    if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
-        found = [File(path.name, lambda: b"")]
     frames, owned, bad = [], [], {}
     for file in found:
         try:
-            frame = _one(file, kind, columns, path)
+            frame = _one(file, kind, columns)
             if frame.empty:
                 bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
                 continue
@@ -293,17 +257,12 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
     return _owned(frames, owned, kind, person, path.stem)
 
 
-def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> pd.DataFrame:
+def _one(file: File, kind: str, columns: dict[str, str]) -> pd.DataFrame:
     if kind == "Parquet":
-        table = pq.read_table(io.BytesIO(file.bytes()) if file.load() else path)
-        frame = table.to_pandas()
+        frame = pd.read_parquet(io.BytesIO(file.bytes()))
         frame.attrs = {}  # a file's own remarks are none of ours
-        for name, text in (table.schema.metadata or {}).items():
-            if text.startswith(b"1e-7 degrees"):
-                frame[name.decode()] /= 1e7
         return frame
-    readers = {"GPX": recordings.gpx, "GeoLife": recordings.plt, "JSON": recordings.from_json,
-               "OwnTracks": recordings.owntracks}  # fmt: skip
+    readers = {"GPX": recordings.gpx, "GeoLife": recordings.plt, "JSON": recordings.from_json}
     return readers[kind](file) if kind in readers else _csv(file, columns)
 
 
@@ -328,12 +287,9 @@ def _owned(
             note(told)
     for frame, one in zip(alone, names, strict=True):
         frame["user_id"] = one
-    table, names = frames[0], frames[0].attrs["called"]
+    table = pd.concat(frames, ignore_index=True) if frames[1:] else frames[0]
     if frames[1:]:
-        for frame in frames:
-            frame.attrs = {}
-        table = pd.concat(frames, ignore_index=True)
-        table.attrs["called"] = names
+        table.attrs = {"called": frames[0].attrs["called"]}
     if "cluster" in table.attrs["called"].get("location_id", "") and table.user_id.nunique() > 1:
         # scikit-mobility numbers everybody's places alone
         table["location_id"] = table.user_id.astype(str) + "-" + table.location_id.astype(str)
@@ -482,15 +438,10 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
 
 
 def _with_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Points of a geometry, as objects or as text such as ``POINT (16 48)`` or ``48°, 16°``."""
+    """Points of a geometry, as objects or text, such as ``POINT (16 48)`` or ``48°, 16°``."""
     for name in table.columns:
         if _plain(name) not in PAIRS:
             continue
-        points: Any = table[name].array
-        if getattr(getattr(points, "crs", None), "is_projected", False):
-            points = points.to_crs("EPSG:4326")
-        if set(getattr(points, "geom_type", ())) == {"Point"}:
-            return table.assign(lon=points.x, lat=points.y)
         text = table[name].astype("string")
         for pattern, order in ((WKT, ["lon", "lat"]), (recordings.PAIR, ["lat", "lon"])):
             found = text.str.extract(pattern).set_axis(order, axis=1).astype("Float64")
@@ -500,20 +451,15 @@ def _with_points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mended(table: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
-    """Loggers write N or S, E or W into a column beside, and the date and the time into two."""
-    plain, theirs = {_plain(n): n for n in table.columns}, {o: n for n, o in found.items()}
-    fresh = {}
-    for ours, beside in (("lat", "ns"), ("lon", "ew")):
-        if ours in theirs and beside in plain:
-            fresh[theirs[ours]] = table[theirs[ours]].astype(str) + table[plain[beside]].astype(str)
+    """The date and the time of two columns, as loggers write them, in one."""
+    plain = {_plain(name): name for name in table.columns}
     date, clock = plain.get("date"), plain.get("time")
-    if date and clock and theirs.get("started_at") in (date, clock):
-        six, one = r"^(\d\d)(\d\d)(\d\d)$", table[clock].astype(str).str.strip()
-        one = one.str.replace(six, r"\1:\2:\3", regex=True)
-        if one.str.match(r"\d{1,2}:\d\d").all():
-            day = table[date].astype(str).str.strip().str.replace(six, r"20\1-\2-\3", regex=True)
-            fresh[theirs["started_at"]] = day + " " + one
-    return table.assign(**fresh)
+    if date and clock and "started_at" in (found.get(date), found.get(clock)):
+        day, time = (table[name].astype(str).str.strip() for name in (date, clock))
+        if time.str.match(r"\d{1,2}:\d\d").all():
+            whole = date if found.get(date) == "started_at" else clock
+            return table.assign(**{whole: day + " " + time})
+    return table
 
 
 def _whole_ids(table: pd.DataFrame) -> pd.DataFrame:
@@ -539,21 +485,18 @@ def _with_numbers(table: pd.DataFrame, *, strict: bool) -> pd.DataFrame:
     if not strict:
         for name in {"accuracy", "hdop"} & {*table.columns}:
             fresh[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
-        for name, bad in (("valid", NO), ("outdated", YES)):
-            if name in table.columns:
-                text = table[name].astype(str).str.strip().str.lower()
-                fresh["valid"] = ~text.isin(bad) & fresh.get("valid", True)
+        if "valid" in table.columns:
+            fresh["valid"] = ~table.valid.astype(str).str.strip().str.lower().isin(NO)
     return table.assign(**fresh)
 
 
 def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(values.dtype):
-        text = values.astype("string").str.strip().str.upper()
-        part = text.str.extract(DEGREES)
-        number = part[1].str.replace(",", ".").astype("Float64").astype(float)
+        text = values.astype("string").str.strip().str.rstrip("°").str.replace(",", ".")
+        number = pd.to_numeric(text, errors="coerce").astype("Float64").astype(float)
         if strict and (number.isna() & text.notna()).any():
             return values  # `check` says which
-        values = number.where(~part[0].fillna(part[2]).isin(["S", "W"]), -number)
+        values = number
     values = values.astype(float)
     whole = (values.dropna() % 1 == 0).all() and (values.abs() > 36_000).any()
     return values / 1e7 if _plain(theirs).endswith("e7") or whole else values

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import re
-import stat
 import zipfile
 import zlib
 from collections import Counter
@@ -15,9 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
+from xml.etree import ElementTree
 
-import gpxpy
-import gpxpy.gpx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -30,18 +28,17 @@ UNPACKED, TIMES_PACKED, WHOLE = 256 * 2**20, 100, 64 * 2**30
 UNREADABLE: tuple[type[Exception], ...] = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError,
     OSError, RecursionError, RuntimeError, SyntaxError, TypeError, ValueError, pa.ArrowException,
-    zipfile.BadZipFile, zlib.error, gpxpy.gpx.GPXException,
+    zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 # Endings, in the order in which the kinds of a folder are preferred: one kind is read.
 KINDS = {
-    "plt": "GeoLife", "gpx": "GPX", "rec": "OwnTracks", "json": "JSON", "parquet": "Parquet",
-    "csv": "table", "tsv": "table", "txt": "text",
+    "plt": "GeoLife", "gpx": "GPX", "json": "JSON", "parquet": "Parquet", "csv": "table",
+    "tsv": "table", "txt": "text",
 }  # fmt: skip
 # What is not read, and what GPSBabel, which makes GPX of it, calls it.
 FOREIGN = {"fit": "garmin_fit", "tcx": "gtrnctr", "kml": "kml", "kmz": "kml", "geojson": "geojson",
            "nmea": "nmea"}  # fmt: skip
-ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx",
-         b'"featurecollection"': "geojson", b"$gpgga": "nmea", b"$gprmc": "nmea"}  # fmt: skip
+ROOTS = {b"<gpx": "gpx", b'"featurecollection"': "geojson"}
 MAGIC = (
     (b"\xfd7zxz", "packed with xz", "unpack it with xz -d"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file", "save the sheet as CSV"),
@@ -121,20 +118,10 @@ def _members(path: Path) -> list[File]:
     if "xl/workbook.xml" in archive.namelist():
         raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
     for info in infos:
-        # ``filename`` ends at a null byte and has the system's separators turned into slashes.
-        name = info.orig_filename.replace("\\", "/")
-        wrong = {
-            "has an absolute path": name.startswith("/") or name[1:2] == ":",
-            "leads out of its folder": ".." in name.split("/") or "\0" in name,
-            "is a link or a device":
-                stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR),
-            f"would unpack to {info.file_size / 2**20:,.0f} MiB":
-                info.file_size > max(UNPACKED, TIMES_PACKED * info.compress_size),
-        }  # fmt: skip
-        for what in (what for what, is_so in wrong.items() if is_so):
+        if info.file_size > max(UNPACKED, TIMES_PACKED * info.compress_size):
             raise DataError(
-                f"{path.name} is not safe to read: its member {info.orig_filename!r} {what}; get "
-                "the archive again, or unpack it yourself and give the folder."
+                f"{path.name} is not safe to read: its member {info.filename!r} would unpack to "
+                f"{info.file_size / 2**20:,.0f} MiB; unpack it yourself and give the folder."
             )
     if sum(info.file_size for info in infos) > WHOLE:
         raise DataError(f"{path.name} would unpack to more than 64 GiB; unpack it yourself.")
@@ -150,10 +137,9 @@ def kind_of(file: File) -> str:
     if start.startswith(b"par1"):
         return "Parquet"
     ending = next((end for root, end in ROOTS.items() if root in start), file.ending)
-    ending = "fit" if data[8:12] == b".FIT" else ending
     if ending in FOREIGN:
         raise DataError(f"{file.name} is {foreign(ending)}")
-    if ending in ("gpx", "plt", "rec"):
+    if ending in ("gpx", "plt"):
         return KINDS[ending]
     for magic, what, remedy in MAGIC:
         if start.startswith(magic):
@@ -184,7 +170,7 @@ def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
                 raise DataError(f"{name} holds {foreign(file.ending)}")
         raise DataError(
             f"{name} holds nothing that is read ({_counted(files) or 'no files'}); give GPX, "
-            "GeoLife, a Google or OwnTracks export, or tables as .csv or .parquet."
+            "GeoLife, a Google export, or tables as .csv or .parquet."
         )
     rest = [file for file in files if file not in mine]
     return kind, mine, f"not read in {name}: {_counted(rest)}." if rest else ""
@@ -198,19 +184,13 @@ def _counted(files: list[File]) -> str:
 def gpx(file: File) -> pd.DataFrame:
     """Track points; waypoints and routes are places somebody marked or planned."""
     data = file.bytes()
-    declared = re.match(rb"[^<]*<\?xml[^>]*encoding=[\"']([\w.-]+)", data)
-    mark = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = data.decode("utf-16" if mark else declared[1].decode() if declared else "utf-8")
-    if "<!ENTITY" in text:
+    if b"<!ENTITY" in data.replace(b"\0", b""):
         raise ValueError("it declares an entity, which no GPX needs")
-    # The library copies extensions by recursion, which what nests without end would end.
-    text = re.sub(r"<(\w+:)?extensions\b.*?</(\w+:)?extensions\s*>", "", text, flags=re.DOTALL)
-    content = gpxpy.parse(re.sub(r"^[^<]*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL))
-    points = [point for track in content.tracks for part in track.segments for point in part.points]
-    rows = [(p.time, p.longitude, p.latitude, p.horizontal_dilution) for p in points]
+    rows = [(p.findtext("{*}time"), p.get("lon"), p.get("lat"), p.findtext("{*}hdop"))
+            for p in ElementTree.fromstring(data).iterfind(".//{*}trkpt")]  # fmt: skip
     table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat", "hdop"])
-    table["tracked_at"] = pd.to_datetime(table.tracked_at, utc=True)
-    return table.dropna(axis=1, how="all")
+    table["tracked_at"] = pd.to_datetime(table.tracked_at, format="ISO8601", utc=True)
+    return table.astype(dict.fromkeys(["lon", "lat", "hdop"], float)).dropna(axis=1, how="all")
 
 
 def plt(file: File) -> pd.DataFrame:
@@ -224,18 +204,6 @@ def plt(file: File) -> pd.DataFrame:
     )
     at = pd.to_datetime(table.date + "T" + table.time, format="ISO8601", utc=True, errors="coerce")
     return table[["lon", "lat"]].assign(tracked_at=at)
-
-
-def owntracks(file: File) -> pd.DataFrame:
-    """A recorder's .rec: a line a message, with JSON behind the last tab."""
-    rows = []
-    for line in file.bytes().decode().splitlines():
-        said = json.loads(line.rpartition("\t")[2]) if line.endswith("}") else {}
-        if "tst" in said and "lat" in said:
-            user = [*str(said.get("topic", "")).split("/"), None, None][1]
-            rows.append((user, said["tst"], said.get("lon"), said["lat"], said.get("acc")))
-    frame = pd.DataFrame(rows, columns=["user_id", "tracked_at", "lon", "lat", "accuracy"])
-    return frame if frame.user_id.notna().all() else frame.drop(columns="user_id")
 
 
 PAIR = r"(?:geo:)?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)"  # latitude, longitude
@@ -264,10 +232,7 @@ def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
     for one in segments:
         if "placeVisit" in one:  # monthly, older
             place, span = (one["placeVisit"].get(name, {}) for name in ("location", "duration"))
-            ms = [span.get(f"{edge}TimestampMs") for edge in ("start", "end")]
             start, end = (span.get(f"{edge}Timestamp") for edge in ("start", "end"))
-            if start is None and None not in ms:
-                start, end = (pd.Timestamp(int(n), unit="ms", tz="UTC").isoformat() for n in ms)
             lat, lon = (place.get(f"{name}E7", np.nan) / 1e7 for name in ("latitude", "longitude"))
         elif "visit" in one and str(one["visit"].get("hierarchyLevel", 0)) == "0":
             place = one["visit"].get("topCandidate", {})
@@ -288,8 +253,8 @@ def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
     """Whose each file of a folder is, and a sentence: a sub-folder's, or, but for days, its own."""
     parts = [PurePosixPath(file.name).parts for file in files]
     if kind == "GeoLife":
-        names = [([*part[:-1]] or [file.stem])[-1 if part[-2:-1] != ("Trajectory",) else -2]
-                 for part, file in zip(parts, files, strict=True)]  # fmt: skip
+        whose = (PurePosixPath(file.name.replace("/Trajectory/", "/")) for file in files)
+        names = [name.parent.name or name.stem for name in whose]
         return [*map(int, names)] if all(map(str.isdecimal, names)) else names, ""
     if kind == "JSON":
         return [folder] * len(files), ""
