@@ -230,25 +230,20 @@ def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[i
 
 def _middle(lon: np.ndarray, lat: np.ndarray) -> tuple[float, float]:
     """The mean of the different positions; longitudes as angles, for those on both sides of 180."""
-    order = np.lexsort((lat, lon))
-    lon, lat = lon[order], lat[order]
-    new = np.ones(len(lon), dtype=bool)
-    new[1:] = (np.diff(lon) != 0) | (np.diff(lat) != 0)
-    east = np.radians(lon[new])
+    spots = np.unique(lon + 1j * lat)
+    east = np.radians(spots.real)
     mean = np.degrees(np.arctan2(np.sin(east).mean(), np.cos(east).mean()))
-    return float(mean), float(lat[new].mean())
+    return float(mean), float(spots.imag.mean())
 
 
 def require_stays(staypoints: pd.DataFrame, *more: str) -> None:
     """Refuse a table without the columns of staypoints."""
-    missing = [
-        name for name in ("user_id", *TIMES, "lon", "lat", *more) if name not in staypoints.columns
-    ]
-    if missing:
-        maker = "generate_locations" if missing[0] == "location_id" else "generate_staypoints"
-        raise DataError(
-            f"Column '{missing[0]}' is missing; pgt.gps.{maker} makes the table that is needed."
-        )
+    for name in ("user_id", *TIMES, "lon", "lat", *more):
+        if name not in staypoints.columns:
+            maker = "generate_locations" if name == "location_id" else "generate_staypoints"
+            raise DataError(
+                f"Column '{name}' is missing; pgt.gps.{maker} makes the table that is needed."
+            )
 
 
 def generate_locations(
