@@ -106,7 +106,8 @@ def attention_map(
     layers = [_layer("path", [_mark(visits[["lon", "lat"]].to_numpy())], PATH, show=False)]
     table = places.set_index("location_id")[["name_", "visits"]]
     looks = {"pointer": visits.attention.to_numpy()}
-    for layer, head in np.ndindex(*(heads.shape[:2] if heads is not None else (0, 0))):
+    heads = np.empty((0, 0)) if heads is None else heads
+    for layer, head in np.ndindex(*heads.shape[:2]):
         looks[f"layer {layer + 1}, head {head + 1}"] = heads[layer, head, -1]
     for name, weights in looks.items():
         weight = pd.Series(weights, dtype=float).groupby(visits.location_id).sum()
@@ -119,7 +120,7 @@ def attention_map(
             if place.location_id != last.location_id and share >= FAINT:
                 marks.append(_mark(_arc(place, last), *said, weight=0.5 + 7 * share, fill=False))
         style = STYLES["attention" if name == "pointer" else "head"]
-        layers.append(_layer(name, marks, style, choice=len(looks) > 1, show=name == "pointer"))
+        layers.append(_layer(name, marks, style, overlay=len(looks) == 1, show=name == "pointer"))
     legend = [(STYLES["attention"], "pointer attention, per place")]
     if len(looks) > 1:
         legend.append((STYLES["head"], "one head, from the last visit: choose at the top right"))
@@ -132,9 +133,6 @@ def flow_map(flows: pd.DataFrame, places: pd.DataFrame, **page: Any) -> folium.M
     places = _places(_located(places, "places", "location_id"))
     flows = _table(flows, "flows", "here", "there")
     at = {place.location_id: place for place in places.itertuples()}
-    if unknown := [one for one in (*flows.here, *flows.there) if one not in at]:
-        raise DataError(f"The flows name {unknown[0]!r}, which is no location_id of the places; "
-                        "add it to the places or drop the flow.")  # fmt: skip
     columns = flows.drop(columns=["here", "there"]).select_dtypes("number").columns.tolist()
     order = {name: flows[name].abs().sort_values(ascending=False).index for name in columns}
     layers, largest = [], {name: flows.loc[rows[:FLOWS]] for name, rows in order.items()}
@@ -150,7 +148,7 @@ def flow_map(flows: pd.DataFrame, places: pd.DataFrame, **page: Any) -> folium.M
             else:
                 look |= {"fill": False, "opacity": 0.8, "weight": 0.5 + 8 * share}
                 marks.append(_mark(_arc(at[here], at[there]), *said, **look))
-        layers.append(_layer(name, marks, STYLES["attention"], choice=len(columns) > 1,
+        layers.append(_layer(name, marks, STYLES["attention"], overlay=len(columns) == 1,
                              show=name == columns[0]))  # fmt: skip
     legend = [(STYLES["attention"], "within a place; between places, bending to the left")]
     if (flows[columns] < 0).any(axis=None):
@@ -205,8 +203,6 @@ def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
 def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any) -> folium.Map:
     """A number by place, say the mean gate, on a scale of colours; ``visits`` gives the size."""
     places = _located(places, "places", "location_id", value)
-    if places[value].isna().any() or not pd.api.types.is_numeric_dtype(places[value]):
-        raise DataError(f"Column {value!r} must hold a number in every row; drop the other rows.")
     label = label or value
     low, high = float(places[value].min()), float(places[value].max())
     scale = LinearColormap(CIVIDIS, vmin=low, vmax=high if high > low else low + 1)
@@ -304,15 +300,10 @@ def _arc(here: Any, there: Any) -> np.ndarray:
 
 
 def _layer(
-    name: object,
-    features: list[Feature],
-    style: Mapping[str, Any],
-    *,
-    choice: bool = False,
-    show: bool = True,
+    name: object, features: list[Feature], style: Mapping[str, Any], **how: bool
 ) -> folium.FeatureGroup:
-    """A layer to switch on and off, or, as a ``choice``, one of several."""
-    group = folium.FeatureGroup(_text(name), overlay=not choice, show=show)
+    """A layer to switch on and off, or one of several to choose from (``overlay=False``)."""
+    group = folium.FeatureGroup(_text(name), **how)
     marker = folium.CircleMarker()
     marker.options = look = _themed(style)  # once a layer; a feature has only what differs
     folium.GeoJson({"type": "FeatureCollection", "features": features}, marker=marker,

@@ -100,8 +100,6 @@ def test_flows_bend_to_their_left_and_are_dashed_below_zero() -> None:
     assert way[0] * middle[1] - way[1] * middle[0] > 0
     assert "dashArray" in line["properties"]["style"]
     assert "dashArray" not in disc["properties"]["style"]
-    with pytest.raises(DataError, match="'sea'"):
-        maps.flow_map(FLOWS.assign(there="sea"), VISITS)
 
 
 def test_the_slider_stops_where_something_begins() -> None:
