@@ -45,7 +45,6 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "utc_offset": ("utcoffset", "timezoneoffset"),
     "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy"),
     "hdop": ("hdop", "horizontaldilution gpshdop"),
-    "valid": ("valid", "isvalid visible"),
 }  # fmt: skip
 PAIRS = ("geometry", "geom", "center", "wkt", "point", "latlng")
 # Sets that are published without a header line, by what stands in the fields of a line: a time, a
@@ -57,7 +56,6 @@ SHAPES = {
     "nt[fn][fn]": "user_id started_at lon lat",  # T-Drive
 }
 WKT = r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)"
-NO = ["0", "0.0", "false", "no", "n", "no fix", "v", "invalid"]
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 TWEET = "%a %b %d %H:%M:%S %z %Y"
 DAY_FIRST = r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
@@ -166,7 +164,7 @@ def read(
         return note_doubts(_visits(table, timezone, file_timezone))
     at, _ = _moments(table, "started_at", file_timezone or timezone, strict=False)
     table = _with_numbers(table, strict=False).assign(started_at=at.dt.as_unit("us"))
-    names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid"]
+    names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop"]
     table = table[[name for name in names if name in table.columns]]
     table = table.rename(columns={"started_at": "tracked_at"})
     return table.sort_values(["user_id", "tracked_at"], kind="stable", ignore_index=True)
@@ -222,38 +220,29 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
     found = recordings.files_of(path)
-    left = ""
-    if single := path.is_file() and [file.name for file in found] == [path.name]:
+    if path.is_file() and [file.name for file in found] == [path.name]:
         kind = recordings.kind_of(found[0])
     else:
-        kind, found, left = recordings.chosen(found, path.name)
-    frames, owned, bad = [], [], {}
+        kind, found = recordings.chosen(found, path.name)
+    remedy = f"export it again as {kind}"
+    remedy = "it must be a CSV in UTF-8 with a header line" if kind == "table" else remedy
+    frames, owned, bad = [], [], []
     for file in found:
         try:
             frame = _one(file, kind, columns)
             if frame.empty:
-                bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
-                continue
+                what = "has no rows or track points (waypoints and routes are no fixes)"
+                raise DataError(f"{file.name} {what}; {remedy}.")
             frames.append(_named(frame, columns, file.name))
             owned.append(file)
-        except DataError:
-            if single:
-                raise
-            bad[file.name] = "cannot be read"
+        except DataError as error:
+            bad.append(str(error))
         except UNREADABLE as error:
-            bad[file.name] = f"cannot be read ({reason(error)})"
-    for what in sorted(set(bad.values())) if frames else ():
-        names = [name for name in bad if bad[name] == what]
-        note(f"{len(names)} of {len(found)} files of {path.name} left out: {names[0]}"
-             f"{', …' if names[1:] else ''} {what}.")  # fmt: skip
+            bad.append(f"{file.name} cannot be read ({reason(error)}); {remedy}.")
     if not frames:
-        name, what = next(iter(bad.items()))
-        table = "it must be a CSV in UTF-8 with a header line"
-        raise DataError(
-            f"{name} {what}; {table if kind == 'table' else f'export it again as {kind}'}."
-        )
-    if left:
-        note(left)
+        raise DataError(bad[0])
+    if bad:
+        note(f"{len(bad)} of {len(found)} files of {path.name} left out: {bad[0]}")
     return _owned(frames, owned, kind, person, path.stem)
 
 
@@ -270,23 +259,20 @@ def _owned(
     frames: list[pd.DataFrame], owned: list[File], kind: str, person: int | str | None, name: str
 ) -> pd.DataFrame:
     """One table of all frames, with the person where no column of a file says who."""
-    alone = [frame for frame in frames if "user_id" not in frame.columns]
+    alone = [number for number, frame in enumerate(frames) if "user_id" not in frame.columns]
+    names = [person] * len(alone)
     if person is not None and len(alone) < len(frames):
         theirs = frames[0].attrs["called"].get("user_id", "user_id")
         raise DataError(f"Column '{theirs}' of {name} says who; leave person (--person) out.")
-    names = [person] * len(alone)
     if alone and person is None:
         if not owned:
             raise DataError(
                 f"No column of {name} says who (it has {_have(frames[0])}): if it is one person, "
                 "say person='me' (--person me), else name it with columns={'user_id': ...}."
             )
-        files_ = [file for file, frame in zip(owned, frames, strict=True) if "user_id" not in frame]
-        names, told = recordings.owners(files_, name, kind)
-        if told:
-            note(told)
-    for frame, one in zip(alone, names, strict=True):
-        frame["user_id"] = one
+        names = recordings.owners([owned[number] for number in alone], name, kind)
+    for number, one in zip(alone, names, strict=True):
+        frames[number]["user_id"] = one
     table = pd.concat(frames, ignore_index=True) if frames[1:] else frames[0]
     if frames[1:]:
         table.attrs = {"called": frames[0].attrs["called"]}
@@ -347,7 +333,7 @@ def _csv(file: File, columns: dict[str, str]) -> pd.DataFrame:
     at = [rows.line_num for row in rows if row][0 if headless else 1 :]
     table.index = at if len(at) == len(table) else table.index + 2
     table.attrs["row"] = "line"
-    return files.plain(table)
+    return files.plain(table) if "'" in text else table
 
 
 def _shape(first: list[str], file: str) -> list[str]:
@@ -415,7 +401,7 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
             raise DataError(f"{source} already has a column '{ours}' beside '{theirs}'; drop one.")
     listed = {ours: theirs for theirs, ours in mine.items()}
     found = _recognized([*map(str, table.columns)], listed) | mine
-    table = _mended(table, found).rename(columns=found)
+    table = table.rename(columns=found)
     table.attrs["called"] = {ours: name for name, ours in found.items() if ours != name}
     have = {*table.columns}
     if "started_at" not in have:
@@ -450,18 +436,6 @@ def _with_points(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _mended(table: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
-    """The date and the time of two columns, as loggers write them, in one."""
-    plain = {_plain(name): name for name in table.columns}
-    date, clock = plain.get("date"), plain.get("time")
-    if date and clock and "started_at" in (found.get(date), found.get(clock)):
-        day, time = (table[name].astype(str).str.strip() for name in (date, clock))
-        if time.str.match(r"\d{1,2}:\d\d").all():
-            whole = date if found.get(date) == "started_at" else clock
-            return table.assign(**{whole: day + " " + time})
-    return table
-
-
 def _whole_ids(table: pd.DataFrame) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
@@ -485,8 +459,6 @@ def _with_numbers(table: pd.DataFrame, *, strict: bool) -> pd.DataFrame:
     if not strict:
         for name in {"accuracy", "hdop"} & {*table.columns}:
             fresh[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
-        if "valid" in table.columns:
-            fresh["valid"] = ~table.valid.astype(str).str.strip().str.lower().isin(NO)
     return table.assign(**fresh)
 
 

@@ -32,17 +32,14 @@ from pgt.colours import (
 
 RC: Any = {
     "figure.figsize": (7.0, 3.6), "figure.dpi": 110, "figure.facecolor": PAPER,
-    "figure.constrained_layout.use": True, "savefig.facecolor": PAPER,
-    "axes.facecolor": PAPER, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
-    "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titleweight": "bold",
-    "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
-    "axes.grid": True, "axes.axisbelow": True, "axes.titlepad": 6, "axes.labelsize": 10,
-    "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
-    "ytick.color": INK, "xtick.labelsize": 10, "ytick.labelsize": 10, "axes.linewidth": 0.8,
-    "patch.force_edgecolor": False, "legend.frameon": False, "legend.fontsize": 9,
-    "legend.title_fontsize": 9, "font.size": 10,
+    "figure.constrained_layout.use": True, "axes.facecolor": PAPER, "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK, "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titlepad": 6,
+    "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.spines.top": False,
+    "axes.spines.right": False, "axes.labelsize": 10, "axes.linewidth": 0.8, "grid.color": GRID,
+    "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
+    "xtick.labelsize": 10, "ytick.labelsize": 10, "patch.force_edgecolor": False,
+    "legend.frameon": False, "legend.fontsize": 9, "legend.title_fontsize": 9, "font.size": 10,
     "lines.linewidth": 2, "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
-    "svg.fonttype": "path",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pgt.errors import DataError
+from pgt.errors import DataError, note
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, WHOLE = 256 * 2**20, 100, 64 * 2**30
@@ -155,8 +155,8 @@ def foreign(ending: str) -> str:
     )
 
 
-def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
-    """The kind of a folder that is read, its files, and a sentence on those that are not."""
+def chosen(files: list[File], name: str) -> tuple[str, list[File]]:
+    """The kind of a folder that is read, and its files; others are counted in a note."""
     kinds = {KINDS.get(file.ending) for file in files}
     kind = next((kind for kind in KINDS.values() if kind in kinds), "")
     mine = [file for file in files if KINDS.get(file.ending) == kind]
@@ -172,8 +172,9 @@ def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
             f"{name} holds nothing that is read ({_counted(files) or 'no files'}); give GPX, "
             "GeoLife, a Google export, or tables as .csv or .parquet."
         )
-    rest = [file for file in files if file not in mine]
-    return kind, mine, f"not read in {name}: {_counted(rest)}." if rest else ""
+    if rest := [file for file in files if file not in mine]:
+        note(f"not read in {name}: {_counted(rest)}.")
+    return kind, mine
 
 
 def _counted(files: list[File]) -> str:
@@ -249,15 +250,15 @@ def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
     return table.drop(columns=["lon", "lat"]) if table.lon.isna().any() else table
 
 
-def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
-    """Whose each file of a folder is, and a sentence: a sub-folder's, or, but for days, its own."""
+def owners(files: list[File], folder: str, kind: str) -> list[Any]:
+    """Whose each file of a folder is, with a note: a sub-folder's, or, but for days, its own."""
     parts = [PurePosixPath(file.name).parts for file in files]
     if kind == "GeoLife":
         whose = (PurePosixPath(file.name.replace("/Trajectory/", "/")) for file in files)
         names = [name.parent.name or name.stem for name in whose]
-        return [*map(int, names)] if all(map(str.isdecimal, names)) else names, ""
+        return [*map(int, names)] if all(map(str.isdecimal, names)) else names
     if kind == "JSON":
-        return [folder] * len(files), ""
+        return [folder] * len(files)
     while len({part[0] for part in parts}) == 1 and all(len(part) > 1 for part in parts):
         folder, parts = parts[0][0], [part[1:] for part in parts]
     flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
@@ -266,12 +267,8 @@ def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
     days = len(flat) > 1 and len(shapes) == 1
     people = [part[0] if len(part) > 1 else folder if days else file.stem
               for file, part in zip(files, parts, strict=True)]  # fmt: skip
-    if days:
-        return people, (
-            f"the {len(flat)} files of {folder} ({flat[0]}, …) look like one person's days and are "
-            "read as such; if they are several people's, put each one's files into a folder."
-        )
-    return people, "" if len(flat) < 2 else (
-        f"the files of {folder} are read as {len(set(people))} people; if they are one person's, "
-        "say person='me' (--person me)."
-    )
+    if len(flat) > 1:
+        many = "one person's" if days else f"those of {len(set(people))} people"
+        note(f"the files of {folder} are read as {many}; else say person='me' (--person me), or "
+             "put each person's files into a folder.")  # fmt: skip
+    return people
