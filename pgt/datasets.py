@@ -19,7 +19,7 @@ import pandas as pd
 from pgt import files, recordings
 from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts, zones_at
-from pgt.recordings import UNREADABLE, File, reason
+from pgt.recordings import UNREADABLE, reason
 from pgt.visits import REQUIRED, TIMES, called, check, first_row, in_zone, plain_types, refuse
 
 # What others call our columns, in lower case, letters and digits only, the surest names first.
@@ -86,7 +86,7 @@ def load_city() -> pd.DataFrame:
 
 
 def read_visits(source: Any, **how: Any) -> pd.DataFrame:
-    """Read visits from a file, folder, archive or table, as `read` does; fixes are refused.
+    """Read visits from a file, folder or table, as `read` does; fixes are refused.
 
     Parameters
     ----------
@@ -149,11 +149,11 @@ def read(
 ) -> pd.DataFrame:
     """Read visits (`pgt.visits.check`) or, without ``location_id``, position fixes.
 
-    ``source`` is a table of any library, or a file, folder or zip archive of tables (CSV, Parquet,
-    JSON), GPX, GeoLife, Google Timeline or published check-ins. ``columns`` maps our
-    names to those in the file. ``timezone`` is where the places are (else each visit keeps the
-    clock of its own offset, or of its coordinates), ``file_timezone`` by which clock times without
-    an offset are. ``person`` says whose records these are where no column does.
+    ``source`` is a table of any library, or a file or folder of tables (CSV, Parquet, JSON), GPX,
+    GeoLife, Google Timeline or published check-ins. ``columns`` maps our names to those in the
+    file. ``timezone`` is where the places are (else each visit keeps the clock of its own offset,
+    or of its coordinates), ``file_timezone`` by which clock times without an offset are. ``person``
+    says whose records these are where no column does.
     """
     for zone in filter(None, (timezone, file_timezone)):
         require_zone(zone)
@@ -213,17 +213,13 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
     """All rows of a source under our names, with whose they are."""
     if not isinstance(source, str | Path):
         table = _named(_of_library(source), columns, "the table")
-        return _owned([table], [], "", person, "the table")
+        return _owned([table], [], "", person, Path("the table"))
     path = Path(source)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(source)):
         raise DataError(f"{source} is an address, and only local files are read; download it.")
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
-    found = recordings.files_of(path)
-    if path.is_file() and [file.name for file in found] == [path.name]:
-        kind = recordings.kind_of(found[0])
-    else:
-        kind, found = recordings.chosen(found, path.name)
+    kind, found = recordings.chosen(path) if path.is_dir() else (recordings.kind_of(path), [path])
     remedy = f"export it again as {kind}"
     remedy = "it must be a CSV in UTF-8 with a header line" if kind == "table" else remedy
     frames, owned, bad = [], [], []
@@ -243,12 +239,12 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
         raise DataError(bad[0])
     if bad:
         note(f"{len(bad)} of {len(found)} files of {path.name} left out: {bad[0]}")
-    return _owned(frames, owned, kind, person, path.stem)
+    return _owned(frames, owned, kind, person, path)
 
 
-def _one(file: File, kind: str, columns: dict[str, str]) -> pd.DataFrame:
+def _one(file: Path, kind: str, columns: dict[str, str]) -> pd.DataFrame:
     if kind == "Parquet":
-        frame = pd.read_parquet(io.BytesIO(file.bytes()))
+        frame = pd.read_parquet(file)
         frame.attrs = {}  # a file's own remarks are none of ours
         return frame
     readers = {"GPX": recordings.gpx, "GeoLife": recordings.plt, "JSON": recordings.from_json}
@@ -256,21 +252,21 @@ def _one(file: File, kind: str, columns: dict[str, str]) -> pd.DataFrame:
 
 
 def _owned(
-    frames: list[pd.DataFrame], owned: list[File], kind: str, person: int | str | None, name: str
+    frames: list[pd.DataFrame], owned: list[Path], kind: str, person: int | str | None, source: Path
 ) -> pd.DataFrame:
     """One table of all frames, with the person where no column of a file says who."""
     alone = [number for number, frame in enumerate(frames) if "user_id" not in frame.columns]
     names = [person] * len(alone)
     if person is not None and len(alone) < len(frames):
         theirs = frames[0].attrs["called"].get("user_id", "user_id")
-        raise DataError(f"Column '{theirs}' of {name} says who; leave person (--person) out.")
+        raise DataError(f"Column '{theirs}' of {source} says who; leave person (--person) out.")
     if alone and person is None:
         if not owned:
             raise DataError(
-                f"No column of {name} says who (it has {_have(frames[0])}): if it is one person, "
+                f"No column of {source} says who (it has {_have(frames[0])}): if it is one person, "
                 "say person='me' (--person me), else name it with columns={'user_id': ...}."
             )
-        names = recordings.owners([owned[number] for number in alone], name, kind)
+        names = recordings.owners([owned[number] for number in alone], source, kind)
     for number, one in zip(alone, names, strict=True):
         frames[number]["user_id"] = one
     table = pd.concat(frames, ignore_index=True) if frames[1:] else frames[0]
@@ -293,9 +289,9 @@ def _of_library(source: Any) -> pd.DataFrame:
     return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
 
 
-def _csv(file: File, columns: dict[str, str]) -> pd.DataFrame:
+def _csv(file: Path, columns: dict[str, str]) -> pd.DataFrame:
     """The rows of a text, numbered as an editor counts lines; ids and times as they are written."""
-    data = file.bytes()
+    data = file.read_bytes()
     encoding = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
     start = data[: 1 << 16].decode(encoding, "replace").lstrip().splitlines()
     bare = "".join(start[0].split('"')[::2])  # without what stands between quotes

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import tempfile
 import warnings
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,15 +106,6 @@ def naive() -> pd.DataFrame:
                            for name in ("started_at", "finished_at")})  # fmt: skip
 
 
-def takeout(**files: str) -> bytes:
-    found = io.BytesIO()
-    with zipfile.ZipFile(found, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(f"Takeout/Location History/{name.replace('__', '/')}.json", text)
-        archive.writestr("Takeout/archive_browser.html", "<html></html>")
-    return found.getvalue()
-
-
 NAMES = {"user_id": "uid", "location_id": "cluster", "started_at": "datetime",
          "finished_at": "leaving_datetime", "lon": "lng"}  # fmt: skip
 POINTS = [f"POINT ({row.lon:.5f} {row.lat:.5f})" for row in rows()]
@@ -137,7 +125,6 @@ VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "commas.csv": (csv_of(ours(), sep=";", decimal=","), {}),
     "marked.csv": (csv_of(ours()).encode("utf-8-sig"), {}),
     "utf16.txt": (csv_of(ours()).encode("utf-16"), {}),
-    "packed.csv.gz": (gzip.compress(csv_of(ours()).encode()), {}),
     "blank.csv": (csv_of(ours()).replace("\n", "\n\n"), {}),
     "spaces.csv": (csv_of(ours()).replace(",", ", "), {}),
     "records.json": (ours().to_json(orient="records"), {}),
@@ -155,8 +142,6 @@ VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "Timeline.json": (android(), {"person": "me"}),
     "location-history.json": (ios(), {"person": "me"}),
     "2024_MARCH.json": (monthly(), {"person": "me"}),
-    "takeout.zip": (takeout(**{"Semantic Location History__2024__2024_MARCH": monthly(),
-                               "Records": RECORDS, "Settings": "{}"}), {"person": "me"}),
     "flattened.csv": (csv_of(ours().drop(columns="user_id").rename(columns={
         "location_id": "placeId", "started_at": "startTime", "finished_at": "endTime",
         "lon": "longitude", "lat": "latitude"})), {"person": "me"}),
@@ -288,11 +273,9 @@ FIXES: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "me.gpx": (gpx(F), {}),
     "latin.gpx": (gpx(F, "ISO-8859-1", "Wien, Café"), {}),
     "wide.gpx": (gpx(F, "UTF-16", "Wien"), {}),
-    "packed.gpx.gz": (gzip.compress(gpx(F)), {}),
     "Records.json": (json.dumps({"locations": e7(F).to_dict("records")}), {"person": "me"}),
     "old.json": (json.dumps({"locations": e7(F).drop(columns="timestamp").assign(
         timestampMs=(SECONDS * 1000).astype(str)).to_dict("records")}), {"person": "me"}),
-    "takeout.zip": (takeout(Records=json.dumps({"locations": e7(F).to_dict("records")})), {}),
     "records.csv": (csv_of(e7(F)), {"person": "me"}),
     "seconds.csv": (csv_of(F.assign(tracked_at=SECONDS)), {}),
     "ms.csv": (csv_of(F.assign(tracked_at=SECONDS * 1000)), {}),
@@ -344,15 +327,19 @@ def test_a_fix_without_time_or_position_is_left_to_be_counted(tmp_path: Path) ->
 # --- folders
 
 
-def test_geolife_as_folder_and_as_archive(tmp_path: Path) -> None:
+def test_of_a_google_export_the_visits_are_read(tmp_path: Path) -> None:
+    made(tmp_path, "Takeout/Semantic Location History/2024/2024_MARCH.json", monthly())
+    for name in ("Records", "Settings"):
+        made(tmp_path, f"Takeout/{name}.json", RECORDS)
+    same_life(read(tmp_path / "Takeout", person="me"))
+
+
+def test_geolife_as_folder(tmp_path: Path) -> None:
     for user, day in (("000", 1), ("000", 2), ("020", 1)):
         shifted = F.assign(tracked_at=F.tracked_at + pd.Timedelta(days=day))
         made(tmp_path, f"g/Data/{user}/Trajectory/2024050{day}.plt", plt(shifted))
     made(tmp_path, "g/Data/000/labels.txt", "walk")
-    with zipfile.ZipFile(tmp_path / "g.zip", "w") as archive:
-        for file in sorted((tmp_path / "g").rglob("*.*")):
-            archive.write(file, f"Geolife 1.3/{file.relative_to(tmp_path / 'g')}")
-    for path in (tmp_path / "g", tmp_path / "g.zip", tmp_path / "g" / "Data"):
+    for path in (tmp_path / "g", tmp_path / "g" / "Data"):
         found, notes = told(lambda path=path: read(path))
         assert found.user_id.value_counts().to_dict() == {0: 10, 20: 5}
         assert notes == [f"not read in {path.name}: 1 .txt."]
@@ -556,8 +543,7 @@ def parquet_of(table: pd.DataFrame) -> bytes:
 
 WHOLE: dict[str, bytes] = {
     "v.csv": csv_of(ours()).encode(), "v.parquet": parquet_of(life()),
-    "v.csv.gz": gzip.compress(csv_of(ours()).encode()), "f.gpx": gpx(F),
-    "Timeline.json": android()[:3000].encode(), "takeout.zip": takeout(Records=RECORDS),
+    "f.gpx": gpx(F), "Timeline.json": android()[:3000].encode(),
     "f.csv": csv_of(F).encode(), "t.txt": SETS["Gowalla_totalCheckins.txt"][0].encode(),
 }  # fmt: skip
 ACCIDENTS = st.lists(
@@ -592,35 +578,6 @@ def test_a_damaged_file_is_read_or_refused(name: str, tmp_path: Path) -> None:
         assert "\n" not in refusal(lambda: read(path, timezone=ZONE))
 
     tried()
-
-
-# --- archives and the download
-
-
-def test_nothing_of_an_archive_is_written_or_followed(tmp_path: Path) -> None:
-    (tmp_path / "here").mkdir()
-    (tmp_path / "secret.csv").write_text(csv_of(ours()))
-    with zipfile.ZipFile(tmp_path / "here" / "v.zip", "w") as archive:
-        archive.writestr("/evil.csv", csv_of(ours()))
-        link = zipfile.ZipInfo("v.csv")
-        link.external_attr = 0o120777 << 16
-        archive.writestr(link, "../secret.csv")
-    found, notes = told(lambda: read(tmp_path / "here" / "v.zip"))
-    assert len(found) == len(life()) and "1 of 2 files of v.zip left out: v.csv" in " ".join(notes)
-    assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["secret.csv", "v.zip"]
-
-
-def test_archives_that_unpack_without_end_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pgt.recordings, "UNPACKED", 10_000)
-    made(tmp_path, "b.csv.gz", gzip.compress(b"a,b\n" + b"0" * 10**6))
-    with pytest.raises(DataError, match="would unpack to more than"):
-        read(tmp_path / "b.csv.gz")
-    with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("b.csv", b"0" * 10**7)
-    with pytest.raises(DataError, match="would unpack to 10 MiB"):
-        read(tmp_path / "b.zip")
 
 
 def test_gpx_that_would_end_the_process_is_refused(tmp_path: Path) -> None:
