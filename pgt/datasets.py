@@ -44,9 +44,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "lat": ("lat", "latitude late7 latitudee7 locationlat"),
     "utc_offset": ("utcoffset", "timezoneoffset"),
     "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy"),
-    "hdop": ("hdop", "horizontaldilution gpshdop"),
 }  # fmt: skip
-PAIRS = ("geometry", "geom", "center", "wkt", "point", "latlng")
+GEOMETRIES = ("geometry", "geom", "center", "wkt", "point")
 # Sets that are published without a header line, by what stands in the fields of a line: a time, a
 # whole number, a fraction, another text.
 SHAPES = {
@@ -164,7 +163,7 @@ def read(
         return note_doubts(_visits(table, timezone, file_timezone))
     at, _ = _moments(table, "started_at", file_timezone or timezone, strict=False)
     table = _with_numbers(table, strict=False).assign(started_at=at.dt.as_unit("us"))
-    names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop"]
+    names = ["user_id", "started_at", "lon", "lat", "accuracy"]
     table = table[[name for name in names if name in table.columns]]
     table = table.rename(columns={"started_at": "tracked_at"})
     return table.sort_values(["user_id", "tracked_at"], kind="stable", ignore_index=True)
@@ -400,35 +399,28 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
     table = table.rename(columns=found)
     table.attrs["called"] = {ours: name for name, ours in found.items() if ours != name}
     have = {*table.columns}
-    if "started_at" not in have:
-        if have & {"location_id", "lon"}:
+    placed = "location_id" in have or {"lon", "lat"} <= have
+    for what, name, there in (("where", "location_id", placed),
+                              ("when", "started_at", "started_at" in have)):  # fmt: skip
+        if not there:
             raise DataError(
-                f"No column of {source} says when (it has {_have(table)}); name it with "
-                "columns={'started_at': ...} (--columns started_at=...)."
+                f"No column of {source} says {what} (it has {_have(table)}); name it with "
+                f"columns={{'{name}': ...}} (--columns {name}=...)."
             )
-    elif "location_id" not in have and "finished_at" in have:
+    if "location_id" not in have and "finished_at" in have:
         raise DataError(
             f"{source} has stays and no column for the place (it has {_have(table)}): find the "
             "places with pgt.gps.generate_locations, or name it with columns={'location_id': ...}."
-        )
-    if "location_id" not in have and not {"lon", "lat"} <= have:
-        raise DataError(
-            f"No column of {source} says where (it has {_have(table)}); name the place with "
-            "columns={'location_id': ...} (--columns location_id=...), or lon and lat."
         )
     return table
 
 
 def _with_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Points of a geometry, as objects or text, such as ``POINT (16 48)`` or ``48°, 16°``."""
+    """Points of a geometry, as objects or as text such as ``POINT (16 48)``."""
     for name in table.columns:
-        if _plain(name) not in PAIRS:
-            continue
-        text = table[name].astype("string")
-        for pattern, order in ((WKT, ["lon", "lat"]), (recordings.PAIR, ["lat", "lon"])):
-            found = text.str.extract(pattern).set_axis(order, axis=1).astype("Float64")
-            if found.lon.notna().any():
-                return table.assign(lon=found.lon.astype(float), lat=found.lat.astype(float))
+        if _plain(name) in GEOMETRIES:
+            at = table[name].astype("string").str.extract(WKT).astype("Float64").astype(float)
+            return table.assign(lon=at[0], lat=at[1]) if at[0].notna().any() else table
     return table
 
 
@@ -448,17 +440,14 @@ def _whole_ids(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_numbers(table: pd.DataFrame, *, strict: bool) -> pd.DataFrame:
-    """Degrees and measures of quality as numbers; of ``strict`` tables what is none stays."""
-    fresh: dict[str, Any] = {}
-    for name in {"lon", "lat"} & {*table.columns}:
-        fresh[name] = _degrees(table[name], table.attrs["called"].get(name, name), strict)
-    if not strict:
-        for name in {"accuracy", "hdop"} & {*table.columns}:
-            fresh[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+    """Degrees and metres of accuracy as numbers; of ``strict`` tables what is none stays."""
+    fresh = {name: _degrees(table[name], strict) for name in {"lon", "lat"} & {*table.columns}}
+    if "accuracy" in table.columns and not strict:
+        fresh["accuracy"] = pd.to_numeric(table.accuracy, errors="coerce").astype(float)
     return table.assign(**fresh)
 
 
-def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
+def _degrees(values: pd.Series, strict: bool) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(values.dtype):
         text = values.astype("string").str.strip().str.rstrip("°").str.replace(",", ".")
         number = pd.to_numeric(text, errors="coerce").astype("Float64").astype(float)
@@ -467,7 +456,7 @@ def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
         values = number
     values = values.astype(float)
     whole = (values.dropna() % 1 == 0).all() and (values.abs() > 36_000).any()
-    return values / 1e7 if _plain(theirs).endswith("e7") or whole else values
+    return values / 1e7 if whole else values  # Google's E7
 
 
 def require_zone(zone: str | None) -> None:

@@ -22,8 +22,7 @@ from pgt.visits import EARTH_RADIUS, LIMITS, TIMES, check, in_zone, microseconds
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.
 FIXES = "PGT_GEOLIFE_FIXES"
 FIX_COLUMNS = ("user_id", "tracked_at", "lon", "lat")
-# Worse fixes are kept out: metres (a stay is 200 m wide), and a dilution that is called poor.
-MAX_ACCURACY, MAX_HDOP = 200.0, 20.0
+MAX_ACCURACY = 200.0  # metres, as wide as a stay; worse fixes are kept out
 POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 HaversineOrder = Literal["right", "swapped"]
 
@@ -82,17 +81,12 @@ def _require_fixes(fixes: pd.DataFrame) -> pd.DataFrame:
 
 def _poor(fixes: pd.DataFrame) -> dict[str, np.ndarray]:
     """Fixes that their own record calls poor, by reason; a column that calls most so is noted."""
-    found = {}
-    for name, reason, most in (
-        ("hdop", f"hdop above {MAX_HDOP:g}", MAX_HDOP), ("accuracy", POOR, MAX_ACCURACY),
-    ):  # fmt: skip
-        if name in fixes.columns and len(fixes):
-            rows = (fixes[name] > most).to_numpy(dtype=bool)
-            found[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
-            if rows.mean() > 0.5:
-                note(f"column '{name}' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes "
-                     f"({reason}), so it was not used.", stacklevel=4)  # fmt: skip
-    return found
+    rows = (fixes.get("accuracy", pd.Series(dtype=float)) > MAX_ACCURACY).to_numpy(dtype=bool)
+    if len(rows) == 0 or rows.mean() <= 0.5:
+        return {POOR: rows} if len(rows) else {}
+    note(f"column 'accuracy' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes ({POOR}), "
+         "so it was not used.", stacklevel=4)  # fmt: skip
+    return {}
 
 
 def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:

@@ -28,6 +28,7 @@ from jinja2 import Template
 
 from pgt.colours import COPIED, EXTRA, GENERATED, INK, MUTED, PALETTE, PAPER, TRUTH, themed
 from pgt.errors import DataError
+from pgt.visits import check_degrees
 
 Feature = dict[str, Any]
 COLOURS = (*PALETTE, MUTED, "#d1526f", "#4aa3c7", "#a9713a", INK)  # of kinds
@@ -236,15 +237,9 @@ def _table(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
 def _located(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
     """The table with true coordinates, and names in ``name_``."""
     table = _table(table, what, "lon", "lat", *columns)
-    for name, limit in (("lon", 180), ("lat", 90)):
-        number = pd.to_numeric(table[name], errors="coerce")
-        if number.isna().any():
-            raise DataError(f"{int(number.isna().sum())} rows of the {what} have no number in "
-                            f"{name!r}; fill it in, or leave these rows out.")  # fmt: skip
-        if (number.abs() > limit).any():
-            raise DataError(f"{name!r} is {number[number.abs() > limit].iloc[0]:g} in the {what}, "
-                            f"outside ±{limit} degrees; are lon and lat swapped?")  # fmt: skip
-        table[name] = number.astype(float)
+    for name in ("lon", "lat"):
+        table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+        check_degrees(table, name)
     if "location_id" in columns:
         table["name_"] = table["name" if "name" in table.columns else "location_id"].astype(str)
     return table

@@ -12,9 +12,8 @@ from pgt.errors import note
 from pgt.visits import local_clock
 
 SEVERAL = 4  # rows that are more than a slip
-# Days. Nobody is tracked for a while, and then again after ten years. Of many visits, one in a
-# hundred is a slip already when it lies two years from all others, if those last no longer.
-FAR, APART, ENOUGH, SHARE = 3653, 730, 20, 0.01
+# Of many visits, one in a hundred is a slip when it lies two years (in days) from all others.
+APART, ENOUGH, SHARE = 730, 20, 0.01
 # Clocks: from so many visits on, the six quietest hours tell when it is night: by local clocks, of
 # so many people, their middle lies between these hours.
 VISITS, PEOPLE, NIGHT = 300, 30, (2.0, 5.5)
@@ -70,13 +69,11 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
     block = np.r_[0, np.cumsum(np.diff(ordered) >= APART)]
     main = ordered[block == np.bincount(block).argmax()]
     off = np.maximum(main[0] - day, day - main[-1])
-    slips = (off >= APART) & (off >= main[-1] - main[0])
-    few = len(day) >= ENOUGH and slips.sum() <= max(1, len(day) * SHARE)
     ahead = (started > pd.Timestamp.now("UTC").tz_localize(None) + pd.Timedelta(days=1)).to_numpy()
-    stray = ((off >= FAR) | (slips & few)) & ~ahead
+    stray = (off >= APART) & ~ahead
     so = "correct or drop what a wrong clock wrote, for it moves the split by days."
-    if stray.any():
-        years = min(10, int(off[stray].min() // 365.25))
+    if len(day) >= ENOUGH and 0 < stray.sum() <= max(1, len(day) * SHARE):
+        years = int(off[stray].min() // 365.25)
         yield rows_note(visits, stray, f"lie {years} years or more from the rest", so)
     if ahead.any():
         yield rows_note(visits, ahead, "begin in the future", so)

@@ -9,7 +9,6 @@ import pandas as pd
 import torch
 
 from pgt.config import WindowConfig
-from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer, evaluating
 from pgt.visits import check, find_user, nobody_before, until
 from pgt.vocabulary import PADDING, Vocabulary
@@ -60,8 +59,6 @@ def predict(
     not seen, ``copied`` the share of the probability that the pointer copied from the window, and
     ``after`` the start of the last visit.
     """
-    if top < 1:
-        raise DataError(f"top is {top}; ask for at least 1 location.")
     visits = check(visits)
     vocabulary.check_visits(visits)
     if user is not None:

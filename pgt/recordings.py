@@ -113,11 +113,11 @@ def gpx(file: Path) -> pd.DataFrame:
     data = file.read_bytes()
     if b"<!ENTITY" in data.replace(b"\0", b""):
         raise ValueError("it declares an entity, which no GPX needs")
-    rows = [(p.findtext("{*}time"), p.get("lon"), p.get("lat"), p.findtext("{*}hdop"))
+    rows = [(p.findtext("{*}time"), p.get("lon"), p.get("lat"))
             for p in ElementTree.fromstring(data).iterfind(".//{*}trkpt")]  # fmt: skip
-    table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat", "hdop"])
+    table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat"])
     table["tracked_at"] = pd.to_datetime(table.tracked_at, format="ISO8601", utc=True)
-    return table.astype(dict.fromkeys(["lon", "lat", "hdop"], float)).dropna(axis=1, how="all")
+    return table.astype({"lon": float, "lat": float}).dropna(axis=1, how="all")
 
 
 def plt(file: Path) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
         _check_ids(visits, name)
     _check_times(visits)
     for name in LIMITS if "lon" in visits.columns else ():
-        _check_degrees(visits, name)
+        check_degrees(visits, name)
     if "split" in visits.columns:
         bad = ~visits["split"].isin(SPLITS) & visits["split"].notna()
         refuse(visits, "split", bad, "is ", "; it must be train, valid, test or empty (then no "
@@ -152,7 +152,8 @@ def _check_times(visits: pd.DataFrame) -> None:
     refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.")
 
 
-def _check_degrees(visits: pd.DataFrame, name: str) -> None:
+def check_degrees(visits: pd.DataFrame, name: str) -> None:
+    """Refuse a column of degrees that is no number, empty, or beyond its limit."""
     degrees, limit, theirs = visits[name], LIMITS[name], called(visits, name)
     if not pd.api.types.is_numeric_dtype(degrees):
         raise DataError(f"Column '{theirs}' holds text; it must be degrees, as numbers.")

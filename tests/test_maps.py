@@ -136,9 +136,9 @@ def test_the_table_below_says_the_same() -> None:
         (lambda table: table.head(0), "visits are empty"),
         (
             lambda table: table.assign(lon=[16.1, np.nan, 16.1, 16.2]),
-            "1 rows of the visits have no",
+            "'lon' is empty in row 1",
         ),
-        (lambda table: table.assign(lat="north"), "4 rows of the visits have no number in 'lat'"),
+        (lambda table: table.assign(lat="north"), "'lat' is empty in row 0 .and 3 more"),
         (lambda table: table.assign(lat=table.lon * 6), "are lon and lat swapped"),
         (lambda table: table.assign(lon=np.inf), "outside ±180 degrees"),
     ],

@@ -247,8 +247,6 @@ def test_what_is_missing_is_left_out() -> None:
     means = resampled_means(alone, [1, 2], draws=200)
     assert set(means[~np.isnan(means)]) == {1.0} and np.isnan(means).any()
     assert ends(means) == (1.0, 1.0)
-    with pytest.raises(ValueError, match="other places"):
-        resampled_means(np.array([[1.0, np.nan], [1.0, 2.0]]), [1, 2])
 
 
 def test_what_does_not_fit_is_refused() -> None:
