@@ -45,8 +45,7 @@ class Batch:
     @cached_property
     def padding(self) -> Tensor:
         """(B, L) True where there is no visit."""
-        steps = torch.arange(self.location.shape[1], device=self.length.device)
-        return steps >= self.length[:, None]  # (B, L)
+        return self.position_from_end == 0
 
     @property
     def position_from_end(self) -> Tensor:

@@ -22,39 +22,20 @@ if TYPE_CHECKING:
 
     from pgt.predictor import NextLocation
 
-EXAMPLES = {
-    "": """examples:
+EXAMPLES = """examples:
+  python -m pgt visits my_tracks/ --person me --out visits.csv  a folder of GPX files
+  python -m pgt visits checkins.csv --columns user_id=who,location_id=venue --out visits.parquet
+  python -m pgt predict Timeline.json                           your own, from your phone
   python -m pgt predict visits.csv --timezone Europe/Vienna     where does everybody go next?
+  python -m pgt predict visits.csv --at "2024-05-07 09:00"      and where at nine on Tuesday?
   python -m pgt explain visits.csv --user 7                     and why?
   python -m pgt map visits.csv --user 7 --out map.html          on a map
   python -m pgt evaluate visits.csv                             how often is that right?
   python -m pgt train visits.csv --out mine.safetensors         fit it to these people
+  python -m pgt predict visits.csv --model mine.safetensors --out next.csv
   python -m pgt city visits.csv                                 a simulated town to try it on
 
-COMMAND --help tells more of each. Nothing leaves this machine.""",
-    "visits": """examples:
-  python -m pgt visits my_tracks/ --person me --out visits.csv      a folder of GPX files
-  python -m pgt visits checkins.csv --columns user_id=who,location_id=venue --out visits.parquet""",
-    "predict": """examples:
-  python -m pgt predict Timeline.json                               your own, from your phone
-  python -m pgt predict visits.csv --at "2024-05-07 09:00" --user 7   where at nine on Tuesday?
-  python -m pgt predict visits.csv --model mine.safetensors --out next.csv""",
-    "explain": """example:
-  python -m pgt explain visits.csv --user 7 --top 1 --reasons 10
-
-The effect of a fact is the probability with it minus the probability without it.""",
-    "map": """example:
-  python -m pgt map visits.csv --user 7 --at "2024-05-07 09:00" --out map.html
-
-The page holds where this person has been: think before you share it.""",
-    "evaluate": "example:\n  python -m pgt evaluate visits.csv --model mine.safetensors",
-    "train": """examples:
-  python -m pgt train visits.csv --out mine.safetensors
-
-The networks are kept as they are, tuned, or trained anew: the validation days decide. The book's
-PGT is trained in Python, with pgt.fit.""",
-    "city": "example:\n  python -m pgt city visits.csv",
-}
+COMMAND --help tells more of each. Nothing leaves this machine."""
 SUFFIXES = {"map": (".html",), "train": (".safetensors",)}  # of what is written, if no table
 OF_POSITIONS = ("eps", "min_samples", "max_gap")  # settings of `pgt.gps.visits`
 
@@ -62,79 +43,74 @@ OF_POSITIONS = ("eps", "min_samples", "max_gap")  # settings of `pgt.gps.visits`
 def parser() -> argparse.ArgumentParser:
     """The arguments of every command."""
     top = argparse.ArgumentParser(
-        prog="pgt", description="Where people go next.", epilog=EXAMPLES[""],
+        prog="pgt", description="Where people go next.", epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     choices = top.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(run: Any, text: str) -> argparse.ArgumentParser:
-        sub = choices.add_parser(
-            run.__name__, help=text, description=text[0].upper() + text[1:] + ".",
-            epilog=EXAMPLES[run.__name__], formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
+    def command(run: Any, text: str, more: str = "") -> Any:
+        sub = choices.add_parser(run.__name__, help=text, description=f"{text.capitalize()}.{more}")
         sub.set_defaults(run=run)
-        return sub
+        if run is not city:
+            about_visits(sub.add_argument, with_model=run is not visits)
+        return sub.add_argument
 
-    def about_visits(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("visits", type=Path, metavar="VISITS",
-                         help="a table of visits, an export, or recorded positions")  # fmt: skip
-        sub.add_argument("--timezone", metavar="ZONE",
-                         help="where the places are, such as Europe/Vienna (default: the clocks of "
-                         "the file, or found from the coordinates)")  # fmt: skip
-        sub.add_argument("--file-timezone", metavar="ZONE",
-                         help="the clock of times without an offset, if it is another")  # fmt: skip
-        sub.add_argument("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
-                         help="names in your file (usual ones are known)")  # fmt: skip
-        sub.add_argument("--person", metavar="NAME", help="whose it is, if no column says so")
-        if sub.get_default("run") is not visits:
-            sub.add_argument("--model", type=Path, metavar="FILE",
-                             help="of 'train' (default: the predictor as it comes)")  # fmt: skip
+    def about_visits(add: Any, *, with_model: bool) -> None:
+        add("visits", type=Path, metavar="VISITS",
+            help="a table of visits, an export, or recorded positions")  # fmt: skip
+        add("--timezone", metavar="ZONE",
+            help="where the places are, such as Europe/Vienna (default: the clocks of the file, or "
+            "found from the coordinates)")  # fmt: skip
+        add("--file-timezone", metavar="ZONE",
+            help="the clock of times without an offset, if it is another")  # fmt: skip
+        add("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
+            help="names in your file (usual ones are known)")  # fmt: skip
+        add("--person", metavar="NAME", help="whose it is, if no column says so")
+        if with_model:
+            add("--model", type=Path, metavar="FILE",
+                help="of 'train' (default: the predictor as it comes)")  # fmt: skip
 
-    def about_question(sub: argparse.ArgumentParser, whom: str, top: int) -> None:
-        sub.add_argument("--user", metavar="ID", help=whom)
-        sub.add_argument("--at", metavar="TIME",
-                         help="when the next visit begins; later visits are not used (default: any "
-                         "time after the last visit)")  # fmt: skip
-        sub.add_argument("--top", type=whole, default=top, help="places (default: %(default)s)")
+    def about_question(add: Any, whom: str, top: int) -> None:
+        add("--user", metavar="ID", help=whom)
+        add("--at", metavar="TIME", help="when the next visit begins; later visits are not used "
+            "(default: any time after the last visit)")  # fmt: skip
+        add("--top", type=whole, default=top, help="places (default: %(default)s)")
 
     whose = "whose (may be left out if the table is one person's)"
-    sub = command(visits, "read any file, find the visits in recorded positions, write a table")
-    about_visits(sub)
-    sub.add_argument("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet")
-    sub.add_argument("--eps", type=float, metavar="METRES",
-                     help="stays this near are at one place (default: 20)")  # fmt: skip
-    sub.add_argument("--min-samples", type=whole, help="stays that make a place (default: 2)")
-    sub.add_argument("--max-gap", type=float, metavar="HOURS",
-                     help="longest silence that is still a stay (default: 72)")  # fmt: skip
+    add = command(visits, "read any file, find the visits in recorded positions, write a table")
+    add("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet")
+    add("--eps", type=float, metavar="METRES",
+        help="stays this near are at one place (default: 20)")  # fmt: skip
+    add("--min-samples", type=whole, help="stays that make a place (default: 2)")
+    add("--max-gap", type=float, metavar="HOURS",
+        help="longest silence that is still a stay (default: 72)")  # fmt: skip
 
-    sub = command(predict, "say where everybody goes next")
-    about_visits(sub)
-    about_question(sub, "only this person", 5)
-    sub.add_argument("--out", type=Path, metavar="FILE", help="write a table: .csv or .parquet")
+    add = command(predict, "say where everybody goes next")
+    about_question(add, "only this person", 5)
+    add("--out", type=Path, metavar="FILE", help="write a table: .csv or .parquet")
 
-    sub = command(explain, "say what spoke for a person's likeliest places")
-    about_visits(sub)
-    about_question(sub, whose, 3)
-    sub.add_argument("--reasons", type=whole, default=5, help="of each (default: %(default)s)")
+    add = command(explain, "say what spoke for a person's likeliest places",
+                  " An effect is the probability with a fact minus that without it.")  # fmt: skip
+    about_question(add, whose, 3)
+    add("--reasons", type=whole, default=5, help="of each (default: %(default)s)")
 
-    sub = command(map, "draw a person's places and the guesses on a map, as a page")
-    about_visits(sub)
-    about_question(sub, whose, 5)
-    sub.add_argument("--out", type=Path, required=True, metavar="FILE.html")
-    sub.add_argument("--streets", action="store_true",
-                     help="show streets at once; a tile server then learns the area")  # fmt: skip
+    add = command(map, "draw a person's places and the guesses on a map, as a page",
+                  " It holds where this person has been: think before you share it.")  # fmt: skip
+    about_question(add, whose, 5)
+    add("--out", type=Path, required=True, metavar="FILE.html")
+    add("--streets", action="store_true",
+        help="show streets at once; a tile server then learns the area")  # fmt: skip
 
-    sub = command(evaluate, "measure how often the predictor is right, the rules beside it")
-    about_visits(sub)
+    command(evaluate, "measure how often the predictor is right, the rules beside it")
 
-    sub = command(train, "fit the predictor to your people")
-    about_visits(sub)
-    sub.add_argument("--out", type=Path, required=True, metavar="MODEL.safetensors")
-    sub.add_argument("--seed", type=int, default=42, help="(default: %(default)s)")
-    sub.add_argument("--quiet", action="store_true", help="no progress bars")
+    add = command(train, "fit the predictor to your people", " The networks are kept as they are, "
+                  "tuned, or trained anew: the validation days decide.")  # fmt: skip
+    add("--out", type=Path, required=True, metavar="MODEL.safetensors")
+    add("--seed", type=int, default=42, help="(default: %(default)s)")
+    add("--quiet", action="store_true", help="no progress bars")
 
-    sub = command(city, "write the visits of a simulated town, to try things on")
-    sub.add_argument("out", type=Path, metavar="FILE", help=".csv or .parquet")
+    add = command(city, "write the visits of a simulated town, to try things on")
+    add("out", type=Path, metavar="FILE", help=".csv or .parquet")
     return top
 
 
@@ -328,20 +304,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):  # ids may be in letters that a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     args = parser().parse_args(argv)
-    said = set()
 
     def say(message: Any, category: type[Warning], *where: Any, **_: Any) -> None:
-        """A note on the data as a line of ours, once; other warnings as Python shows them."""
-        note = issubclass(category, DataNote)
+        """A note on the data as a line of ours; other warnings as Python shows them."""
         python = warnings.formatwarning(message, category, *where[:2])
-        shown = f"pgt: note: {plain(message)}\n" if note else python
-        if shown not in said:
-            sys.stderr.write(shown)
-        said.add(shown)
+        note = issubclass(category, DataNote)
+        sys.stderr.write(f"pgt: note: {plain(message)}\n" if note else python)
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", DataNote)
+            warnings.simplefilter("default", DataNote)
             warnings.showwarning = say
             if getattr(args, "out", None):
                 require_writable(args.out, args)
@@ -350,11 +322,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:
-        about = ": ".join(str(part) for part in (error.filename, error.strerror) if part)
-        print(f"pgt: {plain(about or ' '.join(str(error).split()))}", file=sys.stderr)
-        return 2
-    except (DataError, FloatingPointError) as error:
+    except (DataError, FloatingPointError, OSError) as error:
         print(f"pgt: {plain(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

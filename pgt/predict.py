@@ -9,7 +9,6 @@ import pandas as pd
 import torch
 
 from pgt.config import WindowConfig
-from pgt.errors import DataError
 from pgt.model import PointerGeneratorTransformer, evaluating
 from pgt.visits import check, find_user, nobody_before, until
 from pgt.vocabulary import PADDING, Vocabulary
@@ -60,8 +59,6 @@ def predict(
     not seen, ``copied`` the share of the probability that the pointer copied from the window, and
     ``after`` the start of the last visit.
     """
-    if top < 1:
-        raise DataError(f"top is {top}; ask for at least 1 location.")
     visits = check(visits)
     vocabulary.check_visits(visits)
     if user is not None:
@@ -81,11 +78,6 @@ def predict(
         best, places = out.log_probs.topk(min(top, model.config.n_locations))  # (B, top)
         copied = out.gate[:, None] * out.pointer_log_probs.exp().gather(1, places) / best.exp()
         copied = copied.nan_to_num(0.0).clamp(0, 1)
-        if best.isnan().any() or (best == -torch.inf).all(1).any():
-            raise DataError(
-                "The model gives no place a probability: its weights are damaged, or far too "
-                "large; copy its file again, or train anew."
-            )
         rows, ranks = np.nonzero((best > -torch.inf).numpy())
         last = questions.visits.iloc[questions.target[index] - 1]
         found = {
