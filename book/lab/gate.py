@@ -55,7 +55,7 @@ def opened(key: str, run: Run) -> pd.DataFrame:
 
 def scores(table: pd.DataFrame) -> dict[str, float]:
     """What a gate knows of each outcome, and how it says so, as in ``auc_in_window``."""
-    values = {}
+    values: dict[str, float] = {}
     for outcome in ("in_window", "returned"):
         if outcome in table:
             gate, happened, users = (table[c].to_numpy() for c in ("gate", outcome, "user_id"))
@@ -128,8 +128,8 @@ def measured() -> Iterator[Row]:
         about: Row = {"data": DATA[key].name, "protocol": DATA[key].protocol, "model": "pgt",
                       "variant": "full", "target_time": target_time, "split": "test"}  # fmt: skip
         yield from rows_of(tables, about)
-        features = {"model": "window_features", "target_time": "unknown"}
-        features |= {"seed": None, "n": len(tables[0]), "group": "difference"}
+        features: Row = {"model": "window_features", "target_time": "unknown", "seed": None,
+                         "group": "difference", "n": len(tables[0])}  # fmt: skip
         yield about | features | ahead(key, tables)
         learned = data_sets.dataset(key).train
         yield about | {"split": "train", "seed": None, "group": "all", "n": len(learned),

@@ -32,11 +32,6 @@ class OriginalConfig:
     decoder: bool = True
     max_len: int = 150
 
-    def __post_init__(self) -> None:
-        for name in ("n_locations", "embedding", "hidden", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
-
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)

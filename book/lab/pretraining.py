@@ -29,25 +29,14 @@ from pgt.windows import Dataset, Windows, prepare
 
 @dataclass(frozen=True)
 class Pretraining:
-    """How much is simulated, and how it is learned.
+    """How much is simulated, and how it is learned."""
 
-    Parameters
-    ----------
-    worlds, held_out : int
-        To train in, and to choose on.
-    windows, held_out_windows : int
-        Of each world.
-    training : TrainConfig
-    config : WorldConfig
-        What the worlds have.
-    """
-
-    worlds: int = 80
-    held_out: int = 16
-    windows: int = 750
+    worlds: int = 80  # to train in
+    held_out: int = 16  # worlds to choose on
+    windows: int = 750  # of each world
     held_out_windows: int = 400
     training: TrainConfig = field(default_factory=lambda: replace(TRAINING, max_epochs=6))
-    config: WorldConfig = field(default_factory=WorldConfig)
+    config: WorldConfig = field(default_factory=WorldConfig)  # what the worlds have
 
 
 def simulated(plan: Pretraining, workers: int = 1) -> Dataset:
@@ -98,22 +87,9 @@ def expert(
 def pretrain(
     seed: int = 42, plan: Pretraining | None = None, *, workers: int = 1, progress: bool = True
 ) -> NextLocation:
-    """Simulate worlds and train the predictor in them.
+    """The predictor, trained in simulated worlds and calibrated on those that were held out.
 
-    Parameters
-    ----------
-    seed : int
-        Of first weights, shuffling and dropout; the worlds are always the same.
-    plan : Pretraining, optional
-    workers : int
-        Processes that simulate.
-    progress : bool
-        Show a bar for each network.
-
-    Returns
-    -------
-    NextLocation
-        Calibrated on the worlds that were held out.
+    The seed is of first weights, shuffling and dropout; the worlds are always the same.
     """
     plan = plan or Pretraining()
     data = simulated(plan, workers)

@@ -14,11 +14,12 @@ import pandas as pd
 from sklearn.neighbors import BallTree
 
 from lab import gps_protocol
-from lab.traps import Row, accuracy, row
+from lab.reports import Row
+from lab.traps import accuracy, row
 from pgt import gps
 from pgt.baselines import ContextKernel
 from pgt.metrics import ends, evaluate, gains, resampled_means
-from pgt.visits import EARTH_RADIUS, local_minute
+from pgt.visits import EARTH_RADIUS
 from pgt.windows import Windows, prepare
 
 # How the same fixes are turned into visits: as published, and with one or both errors put right.
@@ -28,7 +29,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "clock right": {"haversine_order": "swapped", "timezone": "Asia/Shanghai"},
     "both right": {"haversine_order": "right", "timezone": "Asia/Shanghai"},
 }
-NIGHT = (22, 6)  # o'clock, local
 
 
 def score(
@@ -45,8 +45,7 @@ def score(
     yield row("people", visits.user_id.nunique(), "people", way=way)
     yield row("visits", len(visits), "visits", way=way)
     yield row("places", visits.location_id.nunique(), "places", way=way)
-    for name, n in data.counts().items():
-        yield row(f"{name} windows", n, "windows", way=way)
+    yield row("test windows", len(data.test), "windows", way=way)
     return kernel, ranks
 
 
@@ -56,16 +55,10 @@ def ways(fixes: dict[str, gps_protocol.GpsResult]) -> Iterator[Row]:
         yield from score(journey.visits, way)
     utc = fixes["as published"].visits
     local = utc.started_at.dt.tz_convert("Asia/Shanghai")
-    moved = (
-        local.dt.tz_localize(None).dt.normalize()
-        != utc.started_at.dt.tz_localize(None).dt.normalize()
-    )
+    moved = local.dt.date != utc.started_at.dt.date
     yield row("visits on another day by the local clock", 100 * float(moved.mean()), n=len(utc))
     for name, at in (("UTC", utc.started_at), ("local", local)):
-        hour = at.dt.hour
-        night = (hour >= NIGHT[0]) | (hour < NIGHT[1])
-        yield row(f"visits that begin at night, {name}", 100 * float(night.mean()), n=len(utc))
-        counts = np.bincount(local_minute(at) // 60, minlength=24)
+        counts = np.bincount(at.dt.hour, minlength=24)
         for o_clock, n in enumerate(counts):
             yield row(f"visits begun, {name}", 100 * n / len(utc), hour=o_clock)
 
