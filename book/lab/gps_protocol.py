@@ -74,10 +74,8 @@ def generate_triplegs(
     ).astype({"user_id": fixes.user_id.dtype})
 
 
-def tracking_quality(
-    staypoints: pd.DataFrame, triplegs: pd.DataFrame, *, weeks: int = WEEKS
-) -> pd.DataFrame:
-    """Per person, the whole ``days`` tracked, and the ``windows`` of so many weeks with a record.
+def tracking_quality(staypoints: pd.DataFrame, triplegs: pd.DataFrame) -> pd.DataFrame:
+    """Per person, the whole ``days`` tracked, and the ``windows`` of ten weeks with a record.
 
     A window slides in steps of a week from the person's first day, as long as it ends within the
     whole weeks of tracking. Records are staypoints and triplegs, cut at midnight of their zone.
@@ -93,8 +91,8 @@ def tracking_quality(
         row, number = spread((last - first).astype(np.int64) + 1)
         day = first[row] + number
         whole = np.minimum(end[row], (day + DAY).astype(start.dtype))  # where each piece ends
-        low = first.min() + np.arange(max(0, days // 7 - weeks + 1)) * 7 * DAY
-        high = (low + weeks * 7 * DAY).astype(start.dtype)
+        low = first.min() + np.arange(max(0, days // 7 - WEEKS + 1)) * 7 * DAY
+        high = (low + WEEKS * 7 * DAY).astype(start.dtype)
         held = [((day >= a) & (whole < b)).any() for a, b in zip(low, high, strict=True)]
         rows.append((person, days, sum(held)))
     return pd.DataFrame(rows, columns=["user_id", "days", "windows"])

@@ -9,8 +9,7 @@ Shapes: B windows, L visits, E = width of the embeddings, H = hidden size, D = d
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -31,10 +30,6 @@ class OriginalConfig:
     hidden: int = 64
     decoder: bool = True
     max_len: int = 150
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 class Original(PlaceModel):

@@ -184,14 +184,11 @@ class Told(HistoryWindows):
         return replace(batch, now_minute=batch.target_minute)
 
 
-def told_windows(windows: HistoryWindows) -> Told:
-    """The same windows, told the time."""
-    return Told(**{one.name: getattr(windows, one.name) for one in fields(HistoryWindows)})
-
-
 def view(name: str, told: bool, windows: HistoryWindows) -> HistoryWindows:
     """The windows as a model looks at them."""
-    return told_windows(windows) if name == "kernel" and told else windows
+    if not (told and name == "kernel"):
+        return windows
+    return Told(**{one.name: getattr(windows, one.name) for one in fields(HistoryWindows)})
 
 
 def learned(

@@ -8,9 +8,7 @@ replaced a first one that had been scored on real people (see ``data/README.md``
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,15 +37,10 @@ class Pretraining:
     config: WorldConfig = field(default_factory=WorldConfig)  # what the worlds have
 
 
-def simulated(plan: Pretraining, workers: int = 1) -> Dataset:
+def simulated(plan: Pretraining) -> Dataset:
     """The windows of all worlds: ``train`` to learn from, ``valid`` of worlds that are held out."""
     numbers = range(plan.worlds + plan.held_out)
-    draw = partial(world, config=plan.config)
-    if workers > 1:
-        with ProcessPoolExecutor(workers) as pool:
-            parts = list(pool.map(draw, numbers))
-    else:
-        parts = [draw(number) for number in numbers]
+    parts = [world(number, config=plan.config) for number in numbers]
     visits = pd.concat(parts, ignore_index=True)
     visits["split"] = np.where(visits.pop("world") < plan.worlds, "train", "valid")
     data = prepare(visits, config=WindowConfig(protocol="exact", min_visits=1))
@@ -75,29 +68,25 @@ def _some(windows: Windows, n: int) -> Windows:
     return windows.subset(np.sort(np.concatenate(kept)))
 
 
-def expert(
-    data: Dataset, target_time: TargetTime, training: TrainConfig, *, progress: bool = False
-) -> Any:
+def expert(data: Dataset, target_time: TargetTime, training: TrainConfig) -> Any:
     """Train one network from its first weights: in worlds of one kind, or on real people."""
     network = new_network(training.seed, target_time)
-    fit(network, data.train, data.valid, training, progress=progress)
+    fit(network, data.train, data.valid, training, progress=False)
     return network
 
 
-def pretrain(
-    seed: int = 42, plan: Pretraining | None = None, *, workers: int = 1, progress: bool = True
-) -> NextLocation:
+def pretrain(seed: int = 42) -> NextLocation:
     """The predictor, trained in simulated worlds and calibrated on those that were held out.
 
     The seed is of first weights, shuffling and dropout; the worlds are always the same.
     """
-    plan = plan or Pretraining()
-    data = simulated(plan, workers)
+    plan = Pretraining()
+    data = simulated(plan)
     experts: dict[str, Any] = {}
     for name, target_time in NETWORKS.items():
         parts = (data, diaries(data))
         training = replace(plan.training, seed=seed)
-        networks = [expert(part, target_time, training, progress=progress) for part in parts]
+        networks = [expert(part, target_time, training) for part in parts]
         experts[name] = Experts(networks)
     both = nn.ModuleDict(experts).eval()
     score = 100 * gains(evaluate(experts["next_place"], data.valid))["acc@1"].mean()
