@@ -27,12 +27,12 @@ def silence(fixes: pd.DataFrame) -> Row:
     """The share of the hours of staypoints that lie in silences of more than an hour."""
     silent = stayed = 0.0
     for _, own in gps.clean_fixes(fixes)[0].groupby("user_id"):
-        at = microseconds(own.tracked_at) / 3.6e9
+        at = microseconds(own.tracked_at) / 1e6
         stays = gps.generate_staypoints(own.reset_index(drop=True))
-        stayed += (stays.finished_at - stays.started_at).dt.total_seconds().sum() / 3600
+        stayed += (stays.finished_at - stays.started_at).dt.total_seconds().sum()
         for first, n in zip(stays.first_fix, stays.n_fixes, strict=True):
             pauses = np.diff(at[first : first + n + 1])  # the fix that ends it included
-            silent += pauses[pauses > 1].sum()
+            silent += pauses[pauses > 3600].sum()
     return {"table": "silence", "what": "staypoint hours in silences above an hour, %",
             "value": 100 * silent / stayed}  # fmt: skip
 

@@ -31,7 +31,6 @@ class Predictions:
     named: np.ndarray  # (N, V) bool, `pgt.calibration.nameable`
     target: np.ndarray  # (N,) columns of `log_probs`
     users: np.ndarray  # (N,)
-    early: np.ndarray  # (N,) whether in the first half of the person's windows of the split
 
     @property
     def new(self) -> np.ndarray:
@@ -67,10 +66,8 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
             scores = scores.clamp(min=0).log()  # of votes; places without any have none
         table[at] = torch.log_softmax(scores, dim=1).numpy()
         copied[at[:, None], batch.location.cpu().numpy()] = True
-    own = pd.Series(windows.users).groupby(windows.users)
-    early = (own.cumcount() < own.transform("size") / 2).to_numpy()
     named = nameable(table, copied, n_known)
-    return Predictions(table, named, windows.targets, windows.users, early)
+    return Predictions(table, named, windows.targets, windows.users)
 
 
 def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:

@@ -19,7 +19,7 @@ def said(seed: int, n: int = 1500) -> Predictions:
     named = log_probs > -np.inf
     named[:, -1] = False
     users = np.random.default_rng(seed).integers(0, USERS, n)
-    return Predictions(log_probs, named, target, users, np.arange(n) < n // 2)
+    return Predictions(log_probs, named, target, users)
 
 
 @pytest.fixture(scope="module")
