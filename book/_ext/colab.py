@@ -75,11 +75,6 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def first_code(notebook: Any) -> Any:
-    """The cell that installs the package."""
-    return next(cell for cell in notebook.cells if cell.cell_type == "code")
-
-
 def read(path: Path) -> Any:
     """A notebook from its file."""
     return nbformat.read(path, as_version=4)
@@ -131,7 +126,7 @@ class Colab:
         """Run the first cell. It asks for an archive on the net; here it gets the wheel."""
         ours = {path.name for path in self.site.iterdir()}
         notebook = read(chapter)
-        cell = first_code(notebook)
+        cell = next(cell for cell in notebook.cells if cell.cell_type == "code")
         if ADDRESS not in cell.source:
             raise RuntimeError(f"The first cell of {chapter.name} does not install {ADDRESS}.")
         wheel = build_wheel(self.top / "wheel")

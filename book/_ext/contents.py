@@ -53,11 +53,10 @@ def contents(root: Path, built: set[str]) -> str:
                 title, goal, reading = opening(root / "book" / f"{name}.ipynb")
                 minutes += reading
                 ran += took.get(name, 0)
-                times = f"{reading}\u00a0min"
-                times += f" · runs {duration(took[name])}" if name in took else ""
+                runs = f" · runs {duration(took[name])}" if name in took else ""
                 items.append(
                     f'<li value="{number}"><a class="reference internal" href="{name}.html">'
-                    f'{escape(title)}</a> <span class="times">{times}</span>'
+                    f'{escape(title)}</a> <span class="times">{reading}\u00a0min{runs}</span>'
                     f'<span class="goal">{escape(goal)}.</span></li>'
                 )
         if items:

@@ -143,9 +143,9 @@ def doubtful(root: Path) -> Iterator[str]:
         for other in outdated(read_results(name, folder)):
             yield f"{file} takes numbers from {other}.json, which has others now; run {raw['command']}"
         for source in sources(raw):
-            # Files of before windows said what they go back from have those of the target's day.
-            key = anchored("city", source.get("anchor") or "target_day")
-            if source["name"] == "city" and source.get("fingerprint") != data_fingerprint(key):
+            if source["name"] != "city":
+                continue
+            if source["fingerprint"] != data_fingerprint(anchored("city", source["anchor"])):
                 yield f"{file} was measured on another city; run {raw['command']}"
 
 

@@ -33,6 +33,7 @@ from toc import ROOT
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 CACHE = ROOT / "_build" / ".jupyter_cache"
+STAMP = CACHE / "fingerprint"
 # Whatever a chapter's output and its report may depend on, apart from the chapter itself.
 INPUTS = (
     "pgt", "book/wherenext", "data", "book/results", "requirements.in", "book/_ext/colab.py",
@@ -54,8 +55,7 @@ def fingerprint(root: Path = ROOT) -> str:
 
 def is_fresh() -> bool:
     """Whether the cache was filled with the present inputs."""
-    stamp = CACHE / "fingerprint"
-    return stamp.exists() and stamp.read_text() == fingerprint()
+    return STAMP.exists() and STAMP.read_text() == fingerprint()
 
 
 def run_nbmake(colab: Colab, paths: list[Path]) -> int:
@@ -72,7 +72,7 @@ def run_nbmake(colab: Colab, paths: list[Path]) -> int:
 
 def complete(notebook: Any) -> bool:
     """Whether a notebook that nbmake has overwritten ran to its end without an error."""
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     failed = any(output.output_type == "error" for output in outputs)
     return not failed and bool(notebook.cells[-1].outputs)
 
@@ -128,7 +128,7 @@ def execute(chapters: list[Path]) -> int:
     if not is_fresh():
         shutil.rmtree(CACHE, ignore_errors=True)
         CACHE.mkdir(parents=True)
-        (CACHE / "fingerprint").write_text(before)
+        STAMP.write_text(before)
     todo = [path for path in chapters if record(path) is None]
     if not todo:
         return 0
@@ -148,8 +148,7 @@ def execute(chapters: list[Path]) -> int:
         for chapter, path in laid.items():
             done = read(path)
             if complete(done):
-                report = colab.report(path, done)
-                keep(chapter, done, report)
+                keep(chapter, done, colab.report(path, done))
     if fingerprint() != before:
         print("The package or the data changed while the chapters ran; run this again.")
         return 1

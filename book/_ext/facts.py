@@ -43,12 +43,8 @@ def lead(
     one: Where, other: Where, metric: str = "acc@1", group: str = "all", **where: Any
 ) -> Callable[[Results], str]:
     """How far rows are ahead of others on the same windows, with its 95 % interval, in points."""
-
-    def written(results: Results) -> str:
-        same = {"target_time": "unknown", **where}
-        return _interval(*results.difference(one | same, other | same, metric, group))
-
-    return written
+    same = {"target_time": "unknown", **where}
+    return lambda results: _interval(*results.difference(one | same, other | same, metric, group))
 
 
 def gain(more: Where, less: Where, **where: Any) -> Callable[[Results], str]:
@@ -60,12 +56,10 @@ def change(one: Where, other: Where, column: str = "acc@1") -> Callable[[Results
     """How far rows are from others, in points, on average over the seeds that both have."""
 
     def written(results: Results) -> str:
-        rows = results.rows
-        values = [
-            rows[(rows[list(where)] == pd.Series(where)).all(axis=1)].set_index("seed")[column]
-            for where in (one, other)
-        ]
-        return f"{(values[0] - values[1]).mean():+z.1f}".replace("-", "−")
+        of = results.rows.set_index("seed")
+        here, there = (of[(of[list(where)] == pd.Series(where)).all(axis=1)][column]
+                       for where in (one, other))  # fmt: skip
+        return f"{(here - there).mean():+z.1f}".replace("-", "−")
 
     return written
 
@@ -74,8 +68,8 @@ def board(told: bool) -> Callable[[Results], str]:
     """Acc@1 of the contextual pointer on New York's leaderboard, told the time or not."""
 
     def written(results: Results) -> str:
-        rows = results.rows[results.rows.seed.isna() & (results.rows.model == "contextual")]
-        (value,) = rows[(rows.past == "every earlier visit") & (rows.told == told)]["acc@1"]
+        rows = results.rows.query(f"model == 'contextual' and seed.isna() and told == {told}")
+        (value,) = rows[rows.past == "every earlier visit"]["acc@1"]
         return f"{value:.1f}\u00a0%"
 
     return written
@@ -85,9 +79,8 @@ def judged(variant: str) -> Callable[[Results], str]:
     """The verdict on a proposal on GeoLife, and the interval that holds for all at once."""
 
     def written(results: Results) -> str:
-        row = proposals(results.folder).loc[variant]
-        word = verdict(row.low_all, row.high_all, CLAIMS.expected[variant])
-        return f"{word}: {_interval(row['mean'], row.low_all, row.high_all)}"
+        mean, low, high = proposals(results.folder).loc[variant, ["mean", "low_all", "high_all"]]
+        return f"{verdict(low, high, CLAIMS.expected[variant])}: {_interval(mean, low, high)}"
 
     return written
 
@@ -107,11 +100,8 @@ def without(variant: str) -> Callable[[Results], str]:
     """How DNNTSP on the baskets differs with one of its parts changed, in points of NDCG@10."""
 
     def written(results: Results) -> str:
-        rows = [
-            results.select(split, data="dc", variant=variant)
-            for split in ("gain", "gain low", "gain high")
-        ]
-        return _interval(*(float(row["ndcg@10"].item()) for row in rows))
+        rows = results.rows.query(f"data == 'dc' and variant == {variant!r}").set_index("group")
+        return _interval(*rows["ndcg@10"].loc[["gain", "gain low", "gain high"]])
 
     return written
 

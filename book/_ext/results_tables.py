@@ -40,8 +40,7 @@ def _row(name: str, raw: dict[str, Any], readers: Iterable[str], pages: Collecti
         "Command": f"<code>{escape(raw['command'])}</code>",
     }
     head = f'<th scope="row" id="results-{name}"><code>{escape(name)}</code></th>'
-    widths = COLUMNS.items()
-    row = (f'<td style="min-width: {width}rem">{cells[column]}</td>' for column, width in widths)
+    row = (f'<td style="min-width: {COLUMNS[name]}rem">{text}</td>' for name, text in cells.items())
     return f"<tr>{head}{''.join(row)}</tr>"
 
 
@@ -77,14 +76,10 @@ def speeds(root: Path) -> str:
     rows = []
     for row in raw["rows"]:
         name = re.sub(r"\bchapter 0?(\d+)_\w+", r"chapter \1", row["name"])
-        ours, other, ratio, peak = (
-            _short(row.get(key)) for key in ("ours", "reference", "ratio", "peak")
-        )
-        cells = (ours, other, ratio, escape(row["unit"]), peak)
-        rows.append(
-            f'<tr><th scope="row">{escape(name)}</th>'
-            + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-        )  # fmt: skip
+        cells = [_short(row.get(key)) for key in ("ours", "reference", "ratio", "peak")]
+        cells.insert(3, escape(row["unit"]))
+        own = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{escape(name)}</th>{own}</tr>')
     columns = ("What", "Ours", "Reference", "Ratio", "Unit", "Peak, MiB")
     return _scrolling("Table of speeds", columns, rows)
 

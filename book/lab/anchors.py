@@ -9,8 +9,8 @@ back from the last visit do not. By ``table``, for each
 
 - told: what the span of a window (days between its first and its last visit) tells of the gap to
   the target (days after the last visit): ``today`` the share of windows whose gap is 0,
-  ``proved`` the share that cannot have another gap, both in percent; ``auc`` of the span as a
-  score for "today"; ``bits`` of information on the gap in the span, of ``entropy`` bits in all.
+  ``proved`` the share that cannot have another gap, both in percent; ``bits`` of information on
+  the gap in the span, of ``entropy`` bits in all.
 - score: Acc@1 in percent of ``model`` on the targets that both kinds of windows have, mean over
   seeds, trained and chosen on windows of the same kind.
 - gain: the same, target's day minus last visit, in points, with its 95 % interval, people and seeds
@@ -22,17 +22,16 @@ No person, place or moment can be recognized in the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import entropy
-from sklearn.metrics import mutual_info_score, roc_auc_score
+from sklearn.metrics import mutual_info_score
 
 from lab import data_sets, models, runs
 from lab.data_sets import DATA, anchored
 from lab.models import Run
-from lab.reports import Report
+from lab.reports import Report, Row
 from lab.runs import SEEDS
 from pgt.config import Anchor
 from pgt.metrics import gains, interval_of_mean
@@ -43,7 +42,6 @@ TRAINED_ON = ("geolife_exact", "city")  # where models are compared
 MODELS = (("most_frequent", "full"), ("kernel", "full"), ("kernel_memory", "memory_100"),
           ("pgt", "full"), ("contextual", "window"), ("contextual", "full"))  # fmt: skip
 ANCHORS: tuple[Anchor, ...] = ("target_day", "last_visit")
-Row = dict[str, Any]
 
 
 def given_away(windows: Windows, days: int) -> Row:
@@ -56,12 +54,9 @@ def given_away(windows: Windows, days: int) -> Row:
     together = pd.crosstab(span, gap)
     # A span proves "today" where no window of it has another gap.
     only_today = together.index[(together.drop(columns=0, errors="ignore").sum(axis=1) == 0)]
-    today = gap == 0
     return {
-        "windows": len(windows),
-        "today": 100 * float(today.mean()),
+        "today": 100 * float((gap == 0).mean()),
         "proved": 100 * float(np.isin(span, only_today[only_today >= days]).mean()),
-        "auc": float(roc_auc_score(today, span)),
         "bits": float(mutual_info_score(span, gap) / np.log(2)),
         "entropy": float(entropy(np.bincount(gap), base=2)),
     }
@@ -89,7 +84,7 @@ def compared(key: str) -> Iterator[Row]:
         # People are numbered by their windows, which are not the same.
         for ranks in here[1]:
             ranks["user_id"] = here[0][0].user_id
-        who = {"model": model, "variant": variant, "windows": len(here[0][0])}
+        who = {"model": model, "variant": variant}
         scores = [100 * float(np.mean([gains(ranks)["acc@1"].mean() for ranks in some]))
                   for some in here]  # fmt: skip
         for anchor, score in zip(ANCHORS, scores, strict=True):

@@ -13,12 +13,14 @@ import pandas as pd
 from wherenext.city import City
 from wherenext.people import DAY, Behaviour, Life, Town
 
-from lab.entropy import entropy_of
 from pgt.errors import DataError
 
 
 def choice_probabilities(city: City) -> pd.DataFrame:
-    """The chances that the simulator gave each visit's place before it was chosen."""
+    """Before each visit: the ``best`` place's chances, and whether it was a ``hit``.
+
+    ``hit_unaware`` is that of a guess that does not know when the visit will be.
+    """
     names = Behaviour.__dataclass_fields__
     behaviour = Behaviour(**{name: city.truth[name] for name in names})
     town = Town(city.places)
@@ -71,19 +73,9 @@ class _Witnessed(Life):
         odds = self.odds
         if odds is None:  # found at home on the first morning, or on one after a gap
             odds = self._morning(start) if self.n else self._certainly(self.home)
-        self.seen.append(
-            {
-                "best": float(odds.max()),
-                "hit": float(odds.argmax() == to),
-                "agreement": float((odds**2).sum()),
-                "entropy": entropy_of(odds),
-                "chosen": float(odds[to]),
-                "new": float(odds.sum() - odds[self.known].sum()),
-                "hit_unaware": float("nan")
-                if self.unaware is None
-                else float(self.unaware.argmax() == to),
-            }
-        )
+        unaware = np.nan if self.unaware is None else float(self.unaware.argmax() == to)
+        hit = float(odds.argmax() == to)
+        self.seen.append({"best": float(odds.max()), "hit": hit, "hit_unaware": unaware})
         finish = super()._visit(to, start, end, p, why)
         self.begins, self.odds = False, None
         self.unaware = self._foreseen(to, start, finish, at_start)

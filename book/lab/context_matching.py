@@ -2,8 +2,7 @@
 
 A person's situation after a visit is where they are, when, and where they were before. Two past
 situations that are alike, followed by the same next place or not, tell how predictable the next
-place is from what they have in common, without any model
-(`lab.entropy.accuracy_between`).
+place is from what they have in common, without any model.
 """
 
 from __future__ import annotations
@@ -26,21 +25,19 @@ class ContextMatch:
     minutes: int = MINUTES_OF_DAY
     day: bool = False  # both on a weekday, or both at a weekend
     before: bool = False  # the place visited before it
-    memory: int = 0  # only situations so many visits back; 0 = the whole past
 
 
 def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame:
-    """Of every window, how past situations like its own went on."""
+    """Of every window, the ``n`` past situations like its own, and the share of equal ``pairs``."""
     features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
     place, minute = features["location"], features["end_minute"]
     weekend = features["weekday"] > 5
-    rows = np.zeros((len(windows), 3))
+    rows = np.zeros((len(windows), 2))
     spans = zip(windows.floor, windows.target, strict=True)
     for at, (floor, target) in enumerate(spans):
         here = target - 1
         # The one before the present one went on to the present place, hence the end at ``here``.
-        first = max(floor, here - likeness.memory) if likeness.memory else floor
-        past = np.arange(first, here)
+        past = np.arange(floor, here)
         keep = np.ones(len(past), dtype=bool)
         if likeness.place:
             keep &= place[past] == place[here]
@@ -51,19 +48,6 @@ def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame
         if likeness.before:
             # Nothing came before the very first visit: it is like no other.
             keep &= (past > floor) & (here > floor) & (place[past - 1] == place[here - 1])
-        following = place[past[keep] + 1]
-        rows[at] = len(following), _pairs(following), _share(following, place[target])
-    return pd.DataFrame(rows, columns=["n", "pairs", "now"])
-
-
-def _pairs(outcomes: np.ndarray) -> float:
-    """The share of pairs of different outcomes that are equal."""
-    n = len(outcomes)
-    if n < 2:
-        return float("nan")
-    counts = np.unique(outcomes, return_counts=True)[1]
-    return float((counts * (counts - 1)).sum()) / (n * (n - 1))
-
-
-def _share(outcomes: np.ndarray, of: int) -> float:
-    return float((outcomes == of).mean()) if len(outcomes) else float("nan")
+        n, counts = keep.sum(), np.unique(place[past[keep] + 1], return_counts=True)[1]
+        rows[at] = n, (counts * (counts - 1)).sum() / (n * (n - 1)) if n > 1 else np.nan
+    return pd.DataFrame(rows, columns=["n", "pairs"])

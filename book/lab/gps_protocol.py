@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.datasets import require_zone
-from pgt.errors import DataError
 from pgt.gps import (
     HaversineOrder,
     clean_fixes,
@@ -21,8 +19,6 @@ from pgt.gps import (
     generate_staypoints,
     merge_staypoints,
     plain_ids,
-    require_any,
-    require_places,
 )
 from pgt.visits import (
     SPLITS,
@@ -40,8 +36,6 @@ DAY = np.timedelta64(1, "D")
 # Who is tracked for long enough.
 MIN_DAYS, WEEKS = 50, 10
 ACTIVITY = pd.Timedelta(minutes=25)  # a shorter stay is none
-
-DROPPED = "dropped: "
 
 
 def generate_triplegs(
@@ -80,10 +74,8 @@ def generate_triplegs(
     ).astype({"user_id": fixes.user_id.dtype})
 
 
-def tracking_quality(
-    staypoints: pd.DataFrame, triplegs: pd.DataFrame, *, weeks: int = WEEKS
-) -> pd.DataFrame:
-    """Per person, the whole ``days`` tracked, and the ``windows`` of so many weeks with a record.
+def tracking_quality(staypoints: pd.DataFrame, triplegs: pd.DataFrame) -> pd.DataFrame:
+    """Per person, the whole ``days`` tracked, and the ``windows`` of ten weeks with a record.
 
     A window slides in steps of a week from the person's first day, as long as it ends within the
     whole weeks of tracking. Records are staypoints and triplegs, cut at midnight of their zone.
@@ -99,8 +91,8 @@ def tracking_quality(
         row, number = spread((last - first).astype(np.int64) + 1)
         day = first[row] + number
         whole = np.minimum(end[row], (day + DAY).astype(start.dtype))  # where each piece ends
-        low = first.min() + np.arange(max(0, days // 7 - weeks + 1)) * 7 * DAY
-        high = (low + weeks * 7 * DAY).astype(start.dtype)
+        low = first.min() + np.arange(max(0, days // 7 - WEEKS + 1)) * 7 * DAY
+        high = (low + WEEKS * 7 * DAY).astype(start.dtype)
         held = [((day >= a) & (whole < b)).any() for a, b in zip(low, high, strict=True)]
         rows.append((person, days, sum(held)))
     return pd.DataFrame(rows, columns=["user_id", "days", "windows"])
@@ -125,28 +117,17 @@ class GpsResult:
     people: pd.DataFrame  # a row per person; ``left`` says why they are not in ``visits``
     staypoints: pd.DataFrame  # everybody's, with ``location_id``
     locations: pd.DataFrame
-    all_visits: pd.DataFrame  # before the last filter, whose people have an empty ``split``
 
 
-def fixes_to_visits(
-    fixes: pd.DataFrame, *, distance: float = 200.0, minutes: float = 30.0, **settings: Any
-) -> GpsResult:
-    """Turn position fixes into visits by the protocol of Hong et al. (2023), and tell each step.
-
-    Other ``settings`` are those of `tracks_to_visits`, above all ``timezone`` and
-    ``haversine_order``.
-    """
-    tracks = staypoints_and_triplegs(fixes, distance=distance, minutes=minutes)
-    return tracks_to_visits(tracks, **settings)
+def fixes_to_visits(fixes: pd.DataFrame, **settings: Any) -> GpsResult:
+    """Turn position fixes into visits by the protocol of Hong et al. (2023), and tell each step."""
+    return tracks_to_visits(staypoints_and_triplegs(fixes), **settings)
 
 
-def staypoints_and_triplegs(
-    fixes: pd.DataFrame, *, distance: float = 200.0, minutes: float = 30.0
-) -> Tracks:
-    """Clean the fixes, find staypoints and triplegs; settings as of the single steps."""
+def staypoints_and_triplegs(fixes: pd.DataFrame) -> Tracks:
+    """Clean the fixes, find staypoints and triplegs."""
     clean, dropped = clean_fixes(fixes)
-    require_any(clean, dropped)
-    stays = generate_staypoints(clean, distance=distance, minutes=minutes)
+    stays = generate_staypoints(clean)
     everybody = plain_ids(plain_types(fixes[["user_id"]].dropna())).user_id.unique()
     people = clean.user_id.value_counts().reindex(sorted(everybody), fill_value=0)
     people = people.rename_axis("user_id").to_frame("n_fixes")
@@ -156,80 +137,44 @@ def staypoints_and_triplegs(
 
 
 def tracks_to_visits(
-    tracks: Tracks,
-    *,
-    timezone: str = "UTC",  # decides where days begin
-    haversine_order: HaversineOrder = "right",
-    everybody: bool = False,
-    eps: float = 20.0,
-    min_samples: int = 2,
+    tracks: Tracks, *, timezone: str = "UTC", haversine_order: HaversineOrder = "right"
 ) -> GpsResult:
     """Take the steps after the fixes, which are quick: other settings need no second reading.
 
-    Unless ``everybody`` is kept, people stay who were tracked for more than 50 days, with a window
-    of ten weeks (`tracking_quality`), and who have windows (`pgt.prepare`) in all three splits.
-    Published figures rest on "UTC" and "swapped".
+    People stay who were tracked for more than 50 days, with a window of ten weeks
+    (`tracking_quality`), and who have windows (`pgt.prepare`) in all three splits. The zone decides
+    where days begin; published figures rest on "UTC" and "swapped".
     """
-    require_zone(timezone)
     stays, legs = (in_zone(t, timezone) for t in (tracks.staypoints, tracks.triplegs))
     tally = _Tally(tracks)
     tally.step("staypoints", stays)
     quality = tracking_quality(stays, legs).set_index("user_id")
-    tally.people[["days", "windows"]] = quality.reindex(tally.people.index, fill_value=0)
-    if not everybody:
-        tally.leave(tally.people.days <= MIN_DAYS, f"tracked for {MIN_DAYS} days or less")
-        tally.leave(tally.people.windows == 0, f"tracked for less than {WEEKS} weeks")
-        tally.step("staypoints of people tracked long enough", tally.remaining(stays))
+    quality = quality.reindex(tally.people.index, fill_value=0)
+    tally.leave(quality.days <= MIN_DAYS, f"tracked for {MIN_DAYS} days or less")
+    tally.leave(quality.windows == 0, f"tracked for less than {WEEKS} weeks")
     tracked = tally.remaining(stays)
-    if tracked.empty:
-        n = int((tally.people.n_staypoints > 0).sum())
-        raise DataError(
-            f"Nobody is left: of {len(tally.people)} people {n} have staypoints, and the longest "
-            f"tracking is {tally.people.days.max()} days; more than {MIN_DAYS}, and "
-            f"{WEEKS} weeks, are asked for. Keep everybody (everybody=True)."
-            if n and not everybody
-            else f"Nobody is left: none of {len(tally.people)} people has a staypoint (a stay of "
-            "half an hour within 200 m, unless you set it otherwise); give longer recordings."
-        )
+    tally.step("staypoints of people tracked long enough", tracked)
     lasting = tracked[tracked.finished_at - tracked.started_at > ACTIVITY]
     tally.step("staypoints of more than 25 minutes", lasting)
-    found, places = generate_locations(
-        lasting, eps=eps, min_samples=min_samples, haversine_order=haversine_order
-    )
-    require_places(found, eps, min_samples)
+    found, places = generate_locations(lasting, haversine_order=haversine_order)
     here = found[found.location_id.notna()]
     tally.step("staypoints in locations", here)
     tally.leave(~tally.people.index.isin(here.user_id), "no location")
     tally.step("locations", places)
-    table = merge_staypoints(here, places)
-    table = split_by_days(check(table))
+    table = split_by_days(check(merge_staypoints(here, places)))
     tally.step("visits", table)
-    n_visits = table.user_id.value_counts()
-    tally.people["n_visits"] = n_visits.reindex(tally.people.index, fill_value=0)
-    if not everybody:
-        data = prepare(table)
-        full = set.intersection(*(set(getattr(data, name).users) for name in SPLITS))
-        tally.leave(~tally.people.index.isin(full), "no window in some split")
-        tally.step("visits of people with windows in every split", tally.remaining(table))
+    data = prepare(table)
+    full = set.intersection(*(set(getattr(data, name).users) for name in SPLITS))
+    tally.leave(~tally.people.index.isin(full), "no window in some split")
     final = tally.remaining(table)
-    if final.empty:
-        raise DataError(
-            f"None of {table.user_id.nunique()} people with visits has a window of 7 days in "
-            "every split; give longer tracks, or keep everybody (everybody=True)."
-        )
+    tally.step("visits of people with windows in every split", final)
     data = prepare(final)
     for name, n in data.counts().items():
         tally.steps.append((f"{name} windows", n, len(set(getattr(data, name).users))))
     counts = pd.DataFrame(tally.steps, columns=["step", "n", "people"]).astype({"people": "Int64"})
     key = ["user_id", "first_fix"]
-    return GpsResult(
-        visits=final,
-        counts=counts,
-        people=tally.people.drop(columns="windows").reset_index(),
-        staypoints=stays.merge(found[[*key, "location_id"]], "left", key),
-        locations=places,
-        all_visits=table.assign(split=table.split.where(table.user_id.isin(final.user_id))),
-    )
+    joined = stays.merge(found[[*key, "location_id"]], "left", key)
+    return GpsResult(final, counts, tally.people.reset_index(), joined, places)
 
 
 class _Tally:
@@ -237,11 +182,11 @@ class _Tally:
 
     def __init__(self, tracks: Tracks) -> None:
         people, dropped = tracks.people, tracks.dropped
-        self.people = people.assign(days=0, windows=0, n_visits=0, left="")
+        self.people = people.assign(left="")
         kept = int(people.n_fixes.sum())
         self.steps: list[tuple[str, int, int | None]] = [
             ("fixes read", kept + int(dropped.sum()), len(people)),
-            *((DROPPED + reason, int(n), None) for reason, n in dropped.items() if n),
+            *((f"dropped: {reason}", int(n), None) for reason, n in dropped.items() if n),
             ("fixes kept", kept, int((people.n_fixes > 0).sum())),
         ]
         self.leave(people.n_fixes == 0, "no fix that can be used")

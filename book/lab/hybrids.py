@@ -9,8 +9,7 @@ Shapes: B windows, L visits, E = width of the embeddings, H = hidden size, D = d
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -31,15 +30,6 @@ class OriginalConfig:
     hidden: int = 64
     decoder: bool = True
     max_len: int = 150
-
-    def __post_init__(self) -> None:
-        for name in ("n_locations", "embedding", "hidden", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 class Original(PlaceModel):

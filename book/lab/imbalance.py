@@ -1,25 +1,23 @@
-"""How long windows are, and how unevenly they show the locations.
+"""How unevenly windows show the locations.
 
     python book/lab/run.py imbalance
 
 writes ``book/results/imbalance.json``, for the claims about the data with which the improvements
-document begins. The rows with ``table`` "lengths" tell of the windows of a split; "uneven" how
-often the known locations occur in the training split, counted in three ways (see `COUNTED`);
-"top" compares the three ways for the location that training windows show most often.
+document begins. The rows with ``table`` "uneven" tell how often the known locations occur in the
+training split, counted in three ways (see `COUNTED`); "top" compares the three ways for the
+location that training windows show most often.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from lab.data_sets import DATA, dataset
-from lab.reports import Report
+from lab.reports import Report, Row
 from pgt.improvements import occurrences
-from pgt.visits import SPLITS
-from pgt.windows import Dataset, Windows
+from pgt.windows import Windows
 
 DATA_SETS = ("city", "geolife_exact")
 # A visit stands in as many windows as there are targets within a week of it.
@@ -36,16 +34,7 @@ def counts(train: Windows) -> dict[str, np.ndarray]:
     return dict(zip(COUNTED, (shown[known], visited[known], asked[known]), strict=True))
 
 
-def lengths(data: Dataset) -> Iterator[dict[str, Any]]:
-    """One row a split, and one for all windows."""
-    parts = {name: getattr(data, name).lengths for name in SPLITS}
-    for split, values in {**parts, "all": np.concatenate(list(parts.values()))}.items():
-        low, median, high = np.quantile(values, [0.1, 0.5, 0.9])
-        yield {"table": "lengths", "split": split, "n": len(values), "mean": float(values.mean()),
-               "median": float(median), "low": float(low), "high": float(high)}  # fmt: skip
-
-
-def uneven(train: Windows) -> Iterator[dict[str, Any]]:
+def uneven(train: Windows) -> Iterator[Row]:
     """How unevenly the locations occur, by what is counted."""
     found = counts(train)
     for of, count in found.items():
@@ -60,15 +49,14 @@ def uneven(train: Windows) -> Iterator[dict[str, Any]]:
     yield {"table": "top"} | {of: int(count[most]) for of, count in found.items()}
 
 
-def _rows() -> Iterator[dict[str, Any]]:
+def _rows() -> Iterator[Row]:
     for key in DATA_SETS:
-        data = dataset(key)
-        for row in (*lengths(data), *uneven(data.train)):
+        for row in uneven(dataset(key).train):
             yield {"data": DATA[key].name, "protocol": DATA[key].protocol} | row
 
 
 REPORT = Report(
-    question="How long are the windows, and how unevenly do they show the locations?",
+    question="How unevenly do the windows show the locations?",
     rows=_rows,
     data=tuple(DATA_SETS),
 )

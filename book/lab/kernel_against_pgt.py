@@ -2,26 +2,25 @@
 
     PGT_GEOLIFE=… python book/lab/run.py wins
 
-writes ``book/results/wins.json``. Its rows belong to several tables, told apart by ``table``:
+writes ``book/results/wins.json``. By ``table``:
 
-- ``windows``: test windows by a property (``by``, ``group``): who is right, in percent;
-- ``people``: quantiles over people of the kernel's lead, in points;
+- ``windows``: test windows by a property (``by``, ``group``): how often each is right, in percent;
 - ``factor``: how each model's weights over visits rise with a feature
 (`wherenext.disagreement`), those of tuned PGT (``pgt_tuned``) too;
 - ``clock``: mean weight, times the visits in the window, by hours of the day from now;
 - ``without``: the kernel without a part, its other numbers chosen anew on the validation windows;
-  on all test windows (with ``low`` and ``high`` of what it loses, people resampled), and on those
-  whose target is the last place; ``together``: both mixed;
-- ``cells``: means over the cells of a grid with many people in each (`lab.grid`).
+  ``low`` and ``high`` of what it loses, people resampled;
+- ``together``: both mixed.
 
-PGT's values are means over seeds. Groups and cells with too few people behind them are left out
-(`lab.grid.enough_people`), and a grouping as a whole where what is left out could be had
-by subtraction; no person, place or moment can be recognized in the rows.
+PGT's values are means over seeds. Groups with too few people behind them are left out, and a
+grouping as a whole where what is left out could be had by subtraction; no person, place or moment
+can be recognized in the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,35 +28,22 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from wherenext import disagreement
+from wherenext.disagreement import CLOSE, factors, visit_weights
 
-from lab import data_sets, grid, models, questions
+from lab import data_sets, models
+from lab.anonymity import enough_people
 from lab.models import Run
-from lab.reports import Report
+from lab.reports import Report, Row
 from lab.runs import SEEDS
 from pgt import metrics
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
-from pgt.metrics import interval
+from pgt.metrics import ends, interval, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, Windows
 
 KEY = "geolife_exact"
-ZONE = "Asia/Shanghai"  # the published pipeline leaves UTC; hours are read in Beijing's
-SIZES = (2.0, 3.0, 4.0)  # kilometres; the finest grid with enough cells is taken
-ENOUGH_CELLS = 8
-Row = dict[str, Any]
-
-
-@dataclass
-class Opened:
-    """Test windows with what every model did on them."""
-
-    windows: Windows
-    kernel: np.ndarray  # (W,) hits, 0 to 1
-    pgt: list[np.ndarray]  # (W,) hits of each seed
-    gate: np.ndarray  # (W,) mean over seeds
-    visits: list[pd.DataFrame]  # `wherenext.disagreement.visit_weights`, by seed
+ZONE = "Asia/Shanghai"  # the published pipeline leaves UTC; days are those of Beijing
 
 
 @dataclass(frozen=True)
@@ -82,59 +68,84 @@ def hits(predictor: metrics.Predictor, windows: Windows) -> np.ndarray:
     return metrics.gains(metrics.evaluate(predictor, windows))["acc@1"].to_numpy()
 
 
-def opponents(data: Dataset) -> Iterator[Any]:
-    """The kernel, then PGT with each seed."""
-    yield models.trained(KEY, Run("kernel"))[0]
-    for seed in SEEDS:
-        yield models.trained(KEY, Run("pgt", seed=seed))[0]
+def window_groups(windows: Windows, visits: pd.DataFrame, zone: str | None = None) -> pd.DataFrame:
+    """What kind of question each window is; every column is a way to group the windows."""
+    places = windows.features[0].numpy()[1:]
+    seen = visits.assign(place=places[visits.row], target=windows.targets[visits.window])
+    seen["hit"] = seen.place == seen.target
+    top = seen.groupby("window")["count"].max().to_numpy()
+    own = seen["count"].where(seen.hit, 0).groupby(seen.window).max().to_numpy()
+    inside, known = windows.in_window, windows.vocabulary.is_known(windows.targets)
+    follows = (seen.hit & seen.same_before).groupby(seen.window).any().to_numpy()
+    at_hour = (seen.hit & (seen["apart"] <= CLOSE)).groupby(seen.window).any().to_numpy()
+    now = windows.visits.finished_at.iloc[windows.target - 1]
+    now = now if zone is None else now.dt.tz_convert(zone)
+    gap = windows.visits.started_at.iloc[windows.target].array - now.array
+    unique = seen.groupby("window").place.nunique().to_numpy() / windows.lengths
+    columns = {
+        "target": _choose(
+            [windows.targets == places[windows.target - 1], inside & (own == top), inside, known],
+            ["last place", "most frequent place", "other place in the window",
+             "known place, not in the window", "new place"],
+        ),
+        "match": _choose(
+            [~inside, follows & at_hour, follows, at_hour],
+            ["not in the window", "both", "same place before", "same hour", "neither"],
+        ),
+        "unique": _bins(100 * unique, [30, 45, 60], "%"),
+        "day": _choose([now.dt.day_of_week < 5], ["Monday to Friday", "weekend"]),
+        "gap": _bins(gap / pd.Timedelta(hours=1), [0.5, 1, 3, 12], "hours"),
+    }  # fmt: skip
+    return pd.DataFrame(columns)
 
 
-def opened(kernel: ContextKernel, nets: list[PointerGeneratorTransformer], data: Dataset) -> Opened:
-    """Score the test windows once and keep what happened inside."""
-    rivals: list[metrics.Predictor] = [kernel, *nets]
-    right = [hits(one, data.test) for one in rivals]
-    inside = [disagreement.visit_weights(net, kernel, data.test) for net in nets]
-    gate = np.mean([gate for gate, _ in inside], axis=0)
-    visits = [visits for _, visits in inside]
-    return Opened(data.test, right[0], right[1:], gate, visits)
+def _choose(conditions: Sequence[object], names: list[str]) -> pd.Categorical:
+    """The name of the first condition that holds; the last name where none does."""
+    arrays = [np.asarray(condition) for condition in conditions]
+    return pd.Categorical(np.select(arrays, names[:-1], names[-1]), names, ordered=True)
 
 
-def windows(seen: Opened, train: Windows) -> Iterator[Row]:
-    """Who is right, by what kind of question it is; then the spread over people."""
-    table = questions.window_groups(seen.windows, seen.visits[0], ZONE)
-    users = seen.windows.users
-    counts = train.visits.user_id.value_counts()
-    past = counts.reindex(users, fill_value=0).to_numpy()
-    table["history"] = questions.bins(past, [150, 400, 800], "visits in training")
-    table.insert(0, "all", "all")
+def _bins(values: object, edges: list[float], unit: str) -> pd.Categorical:
+    """Names such as "under 30 %", "30 to 45 %" (45 is in the next), "from 45 %"."""
+    names = [f"under {edges[0]:g} {unit}"]
+    names += [f"{low:g} to {high:g} {unit}" for low, high in itertools.pairwise(edges)]
+    names.append(f"from {edges[-1]:g} {unit}")
+    at = np.searchsorted(edges, np.asarray(values, dtype=float), side="right")
+    return pd.Categorical.from_codes(at.tolist(), names, ordered=True)
+
+
+def windows(
+    test: Windows, visits: pd.DataFrame, kernel: np.ndarray, pgt: np.ndarray
+) -> Iterator[Row]:
+    """Who is right, (W,) each, by what kind of question it is."""
+    table, users = window_groups(test, visits, ZONE), test.users
+    table.insert(0, "all", pd.Categorical(["all"] * len(table)))
     for by in table:
-        names = table[by].cat.categories if by != "all" else ["all"]
-        masks = {name: (table[by] == name).to_numpy() for name in names}
-        left = np.ones(len(users), dtype=bool)
-        for mask in masks.values():
-            left &= ~mask if grid.enough_people(users[mask]) else True
-        if left.any() and not grid.enough_people(users[left]):
+        masks = {name: (table[by] == name).to_numpy() for name in table[by].cat.categories}
+        shown = {name: mask for name, mask in masks.items() if enough_people(users[mask])}
+        left = ~np.any([*shown.values()], axis=0)
+        if left.any() and not enough_people(users[left]):
             continue  # the whole minus the groups shown would be a few people
-        for name, mask in masks.items():
-            values = questions.paired_accuracy(seen.kernel, seen.pgt, users, mask)
-            if values:
-                named = {key.replace("one", "kernel").replace("other", "pgt"): value
-                         for key, value in values.items()}  # fmt: skip
-                yield {"table": "windows", "by": by, "group": name} | named
-    lead = seen.kernel - np.mean(seen.pgt, axis=0)
-    yield {"table": "people", "by": "kernel - pgt"} | questions.by_person(lead, users)
+        for name, mask in shown.items():
+            right = [100 * float(one[mask].mean()) for one in (kernel, pgt)]
+            low, high = ends(100 * resampled_means([(kernel - pgt)[mask]], users[mask], draws=1000))
+            yield {
+                "table": "windows", "by": by, "group": name, "n": int(mask.sum()),
+                "people": len(set(users[mask])), "kernel": right[0], "pgt": right[1],
+                "difference": right[0] - right[1], "low": float(low), "high": float(high),
+            }  # fmt: skip
 
 
-def weights(seen: Opened, tuned: list[pd.DataFrame]) -> Iterator[Row]:
-    """How attention and votes rise with each feature; ``tuned`` are the visits of tuned PGT."""
-    some_of = (("kernel", "kernel", seen.visits[:1]), ("pgt", "pgt", seen.visits),
-               ("pgt_tuned", "pgt", tuned))  # fmt: skip
-    for model, column, some in some_of:
-        found = pd.DataFrame([disagreement.factors(visits, column) for visits in some])
-        for feature, value in found.items():
-            yield {"table": "factor", "model": model, "group": feature, "value": value.mean(),
-                   "low": value.min(), "high": value.max()}  # fmt: skip
-    for model, column, some in some_of:
+def weights(plain: list[pd.DataFrame], tuned: list[pd.DataFrame]) -> Iterator[Row]:
+    """How attention and votes rise with each feature, from `visit_weights` of PGT by seed."""
+    kernel, pgt, of_tuned = (
+        ("kernel", "kernel", plain[:1]), ("pgt", "pgt", plain), ("pgt_tuned", "pgt", tuned)
+    )  # fmt: skip
+    for model, column, some in (kernel, pgt, of_tuned):
+        found = pd.DataFrame([factors(visits, column) for visits in some])
+        for feature, value in found.mean().items():
+            yield {"table": "factor", "model": model, "group": feature, "value": value}
+    for model, column, some in (kernel, of_tuned):
         curves = []
         for visits in some:
             length = visits.groupby("window").age.transform("max")
@@ -144,8 +155,8 @@ def weights(seen: Opened, tuned: list[pd.DataFrame]) -> Iterator[Row]:
             yield {"table": "clock", "model": model, "hours": k / 2 + 0.25, "value": value}
 
 
-def without(data: Dataset, kinds: np.ndarray) -> Iterator[Row]:
-    """The kernel without a part, its other numbers chosen anew; ``kinds`` are those of targets."""
+def without(data: Dataset) -> Iterator[Row]:
+    """The kernel without a part, its other numbers chosen anew."""
     less: dict[str, dict[str, tuple[float, ...]]] = {
         "nothing": {}, "the clock": {"clock": (0.0,), "width": (1.0,)},
         "the place before": {"same": (0.0,)},
@@ -157,14 +168,9 @@ def without(data: Dataset, kinds: np.ndarray) -> Iterator[Row]:
         restricted: Any = type("Restricted", (ContextKernel,), {"GRID": ContextKernel.GRID | fixed})
         kernel = restricted().fit(data.train).choose(data.valid)
         ranked[name] = metrics.evaluate(kernel, data.test)
-    for name, ranks in ranked.items():
-        right = metrics.gains(ranks)["acc@1"].to_numpy()
-        low, high = interval(ranked["nothing"], against=ranks)
-        ends = {"all": {"low": low, "high": high}}
-        for group in ("all", "last place"):
-            value = 100 * float(right[(kinds == group) | (group == "all")].mean())
-            row = {"table": "without", "group": name, "by": group, "value": value}
-            yield row | ends.get(group, {})
+        low, high = interval(ranked["nothing"], against=ranked[name])
+        yield {"table": "without", "group": name, "by": "all", "low": low, "high": high,
+               "value": 100 * float(metrics.gains(ranked[name])["acc@1"].mean())}  # fmt: skip
 
 
 def together(
@@ -179,40 +185,21 @@ def together(
                "value": 100 * float(hits(best, data.test).mean())}  # fmt: skip
 
 
-def cells(seen: Opened) -> Iterator[Row]:
-    """Means by where the person is now, and by where the visits are that get the attention."""
-    now = seen.windows.visits.iloc[seen.windows.target - 1].reset_index(drop=True)
-    now = now.assign(gate=seen.gate, kernel=100 * seen.kernel, in_window=seen.windows.in_window,
-                     pgt=100 * np.mean(seen.pgt, axis=0))  # fmt: skip
-    past = seen.windows.visits.iloc[seen.visits[0].row].reset_index(drop=True)
-    length = seen.visits[0].groupby("window").age.transform("max").to_numpy()
-    attention = np.mean([visits.pgt for visits in seen.visits], axis=0)
-    past = past.assign(attention=attention * length, votes=seen.visits[0].kernel * length,
-                       window=seen.visits[0].window, visit=seen.visits[0].row)  # fmt: skip
-    for size in SIZES:
-        here = grid.aggregated(now, ["gate", "in_window", "pgt", "kernel"], size)
-        if len(here) >= ENOUGH_CELLS:
-            break
-    looked = grid.aggregated(
-        past, ["attention", "votes"], size, here.attrs.get("origin"), each=("window", "visit")
-    )
-    for by, table in (("now", here), ("visits", looked)):
-        for row in table.to_dict("records"):
-            yield {"table": "cells", "by": by, "size_km": size} | {
-                str(k): v for k, v in row.items()
-            }
+def _trained(variant: str) -> list[Any]:
+    """PGT with each seed."""
+    return [models.trained(KEY, Run("pgt", variant, seed=seed))[0] for seed in SEEDS]
 
 
 def _rows() -> Iterator[Row]:
     data = data_sets.dataset(KEY)
-    kernel, *nets = opponents(data)
-    seen = opened(kernel, nets, data)
-    tuned: list[Any] = [models.trained(KEY, Run("pgt", "tuned", seed=seed))[0] for seed in SEEDS]
-    looked = [disagreement.visit_weights(net, kernel, data.test)[1] for net in tuned]
-    kinds = questions.window_groups(data.test, seen.visits[0]).target.to_numpy()
+    kernel: Any = models.trained(KEY, Run("kernel"))[0]
+    plain, tuned = _trained("full"), _trained("tuned")
+    seen, seen_tuned = ([visit_weights(net, kernel, data.test)[1] for net in nets]
+                        for nets in (plain, tuned))  # fmt: skip
+    pgt = np.mean([hits(net, data.test) for net in plain], axis=0)
     yield from (
-        *windows(seen, data.train), *weights(seen, looked), *without(data, kinds),
-        *together(kernel, nets, data), *cells(seen),
+        *windows(data.test, seen[0], hits(kernel, data.test), pgt), *weights(seen, seen_tuned),
+        *without(data), *together(kernel, plain, data),
     )  # fmt: skip
 
 
@@ -220,12 +207,5 @@ REPORT = Report(
     question="Where do PGT and the context kernel win against each other, and why?",
     rows=_rows,
     data=(KEY,),
-    more={
-        "seeds": list(SEEDS),
-        "cell_rule": {
-            "people": grid.PEOPLE,
-            "windows": grid.WINDOWS,
-            "largest_share_of_one_person": grid.LARGEST,
-        },
-    },
-)  # fmt: skip
+    more={"seeds": list(SEEDS)},
+)

@@ -187,11 +187,6 @@ class Told(HistoryWindows):
         return replace(batch, now_minute=batch.target_minute)
 
 
-def told_windows(windows: HistoryWindows) -> Told:
-    """The same windows, told the time."""
-    return Told(**{one.name: getattr(windows, one.name) for one in fields(HistoryWindows)})
-
-
 def week(windows: HistoryWindows) -> Windows:
     """The same questions with the visits of seven days alone, which is what PGT looks at."""
     day = windows.features.numpy()[FEATURES.index("start_day"), 1:]
@@ -206,7 +201,9 @@ def view(name: str, told: bool, windows: HistoryWindows) -> Windows:
     """The windows as a model looks at them."""
     if name == "pgt":
         return week(windows)
-    return told_windows(windows) if name == "kernel" and told else windows
+    if not (told and name == "kernel"):
+        return windows
+    return Told(**{one.name: getattr(windows, one.name) for one in fields(HistoryWindows)})
 
 
 def learned(name: str, told: bool, seed: int | None, train: Windows, valid: Windows) -> Predictor:

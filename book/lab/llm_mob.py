@@ -7,32 +7,29 @@ the test windows that we use too, and published every answer. A row compares one
 one of our models on the same windows: ``theirs`` and ``ours`` (mean over seeds) in percent,
 ``difference`` in points with its 95 % interval, people and seeds resampled. Files called *wot* do
 not tell the target's time, the others do; our models know as much as ``target_time`` says. A file
-with one answer a window has no Acc@5 and no Acc@10. ``same_target`` is the share of windows whose
-target is the same place in their file and in ours; theirs are judged by their own. No person, place
-or moment can be recognized in the rows.
+with one answer a window has no Acc@10. Their answers are judged by their own targets. No person,
+place or moment can be recognized in the rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab import data_sets, models, runs
 from lab.models import Run
-from lab.reports import Report
+from lab.reports import Report, Row
+from lab.runs import SEEDS
 from pgt.config import TargetTime
 from pgt.metrics import gains, interval_of_mean
 from pgt.windows import Windows
 
 ANSWERS = "PGT_LLM_MOB"  # folder of the published answers
-SEEDS = {"geolife_published": (42, 1, 2, 3, 4), "new_york": (42, 1, 2, 3, 4)}
 # Their files: the windows they are on, whether they were told the time, how many answers there are.
 FILES: dict[str, tuple[str, bool, int]] = {
     "geolife_top1": ("geolife_published", True, 1),
-    "geolife_top10": ("geolife_published", True, 10),
     "geolife_top10_wot": ("geolife_published", False, 10),
     "fsq_top1": ("new_york", True, 1),
     "fsq_top10_wot": ("new_york", False, 10),
@@ -47,10 +44,9 @@ WITHOUT_TIME: tuple[tuple[str, str, TargetTime], ...] = (
 )
 WITH_TIME: tuple[tuple[str, str, TargetTime], ...] = (("contextual", "full", "time"), *WITHOUT_TIME)
 NEVER = 10_000  # the rank of a place that is not among the answers
-Row = dict[str, Any]
 
 
-def their_ranks(answers: pd.DataFrame, windows: Windows) -> tuple[pd.DataFrame, float]:
+def their_ranks(answers: pd.DataFrame, windows: Windows) -> pd.DataFrame:
     """Ranks as of `pgt.metrics.evaluate`, one a window in our order."""
     ours = pd.DataFrame({"user_id": windows.users})
     ours["order"] = ours.groupby("user_id").cumcount()
@@ -61,11 +57,9 @@ def their_ranks(answers: pd.DataFrame, windows: Windows) -> tuple[pd.DataFrame, 
         places.index(str(truth)) if str(truth) in (places := text.split()) else NEVER
         for text, truth in zip(table.prediction, table.ground_truth.astype(int), strict=True)
     ]
-    targets = windows.visits.location_id.to_numpy()[windows.target]
-    same = float(np.mean(targets == table.ground_truth.to_numpy()))
-    known = windows.vocabulary.is_known(windows.targets)
-    return pd.DataFrame({"user_id": windows.users, "better": better, "tied": 1, "known": known,
-                         "in_window": windows.in_window}), same  # fmt: skip
+    return pd.DataFrame({"user_id": pd.factorize(windows.users)[0], "better": better, "tied": 1,
+                         "known": windows.vocabulary.is_known(windows.targets),
+                         "in_window": windows.in_window})  # fmt: skip
 
 
 def compare(name: str) -> Iterator[Row]:
@@ -75,12 +69,11 @@ def compare(name: str) -> Iterator[Row]:
     answers = pd.read_csv(
         data_sets.from_environment(ANSWERS) / f"{name}.csv", dtype={"prediction": str}
     )
-    theirs, same = their_ranks(answers, windows)
-    theirs["user_id"] = pd.factorize(theirs.user_id)[0]
+    theirs = their_ranks(answers, windows)
     for model, variant, target_time in WITH_TIME if told else WITHOUT_TIME:
-        seeds = SEEDS[key] if model in models.NETWORKS else (None,)
+        seeds = SEEDS if model in models.NETWORKS else (None,)
         ours = [runs.ranks_of(key, Run(model, variant, target_time, seed)) for seed in seeds]
-        for metric, k in (("acc@1", 1), ("acc@5", 5), ("acc@10", 10)):
+        for metric, k in (("acc@1", 1), ("acc@10", 10)):
             if k > n_answers:
                 continue
             own = 100 * float(np.mean([gains(ranks)[metric].mean() for ranks in ours]))
@@ -89,9 +82,7 @@ def compare(name: str) -> Iterator[Row]:
             yield {
                 "file": name, "data": data_sets.DATA[key].name, "told": told, "metric": metric,
                 "model": model, "variant": variant, "target_time": target_time,
-                "windows": len(windows), "people": theirs.user_id.nunique(),
                 "theirs": other, "ours": own, "difference": own - other, "low": low, "high": high,
-                "same_target": 100 * same,
             }  # fmt: skip
 
 
@@ -104,5 +95,5 @@ REPORT = Report(
     question="Does a large language model foretell the next place better, on the same windows?",
     rows=_rows,
     data=("geolife_published", "new_york"),
-    more={"seeds": {key: list(seeds) for key, seeds in SEEDS.items()}},
+    more={"seeds": list(SEEDS)},
 )

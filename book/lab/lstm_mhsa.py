@@ -14,7 +14,7 @@ Shapes: B windows, L visits, D = width of the embeddings, E = width of the encod
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -48,10 +48,6 @@ class NeuralConfig:
     dropout: float = 0.1
     head_dropout: float = 0.2
     max_len: int = 150
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ writes ``book/results/nobody_learning.json``. A ``table`` holds:
     With so many windows of these people to learn from, ``windows``, drawn at random, and a quarter
     as many to stop on: "fine-tuned" goes on from the better network, "trained" begins anew.
 
-In percent and points, with 95 % intervals of Acc@1 from people and seeds, resampled. No person,
-place or moment can be recognized in the rows.
+In percent and points; intervals of 95 % are from people and seeds, resampled. No person, place or
+moment can be recognized in the rows.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import numpy as np
 import pandas as pd
 from wherenext.worlds import WorldConfig
 
-from lab.nobody import FULL, NAMES, REAL, about, learned, seen, worlds
-from lab.reports import Report
+from lab.nobody import FULL, NAMES, REAL, about, lead, learned, seen, worlds
+from lab.reports import Report, Row
 from lab.runs import SEEDS
 from pgt.contextual import TRAINING, Experts, new_network
 from pgt.history import HistoryWindows
-from pgt.metrics import evaluate, gains, interval_of_mean, summarize
+from pgt.metrics import evaluate, summarize
 from pgt.predictor import FINE_TUNING
 from pgt.train import fit
 
@@ -46,17 +46,6 @@ WORLDS: dict[str, dict[str, bool]] = {
     "one town's habits": {"drawn": False},
 }
 SIZES = (100, 300, 1000, 3000, 10_000, 0)  # 0: all there are
-Row = dict[str, Any]
-
-
-def _minus(
-    key: str, table: str, model: str, variant: str, ones: list[pd.DataFrame],
-    others: list[pd.DataFrame], low: float, high: float,
-) -> Row:  # fmt: skip
-    mean = [np.mean([100 * gains(each)["acc@1"].mean() for each in some])
-            for some in (ones, others)]  # fmt: skip
-    return about(key, table=table, model=model, variant=variant, seed=None, group="all",
-                  **{"acc@1": float(mean[0] - mean[1])}, low=low, high=high)  # fmt: skip
 
 
 def ablated() -> Iterator[Row]:
@@ -70,9 +59,8 @@ def ablated() -> Iterator[Row]:
                 scored.setdefault((variant, key), []).append(evaluate(model, seen(key).test))
         worlds.cache_clear()
     for (variant, key), ranks in scored.items():
-        whole = scored["everything", key]
-        low, high = interval_of_mean(ranks, against=whole)
-        yield _minus(key, "worlds", "all worlds", variant, ranks, whole, low, high)
+        yield about(key, table="worlds", model="all worlds", variant=variant, seed=None,
+                    group="all", **lead(ranks, scored["everything", key]))  # fmt: skip
 
 
 def curve(key: str) -> Iterator[Row]:
@@ -94,14 +82,9 @@ def curve(key: str) -> Iterator[Row]:
             fit(anew, train, valid, replace(TRAINING, seed=seed), progress=False)
             ranks["trained"].append(evaluate(anew, data.test))
         for name, found in ranks.items():
-            low, high = interval_of_mean(found)
             scores = pd.concat([summarize(each, ["all"]) for each in found])
             yield about(key, table="curve", model=name, variant="full", seed=None, group="all",
-                         windows=n, low=low, high=high,
-                         **scores.mean(numeric_only=True).to_dict())  # fmt: skip
-        low, high = interval_of_mean(ranks["fine-tuned"], against=ranks["trained"])
-        yield _minus(key, "curve", "fine-tuned - trained", "full", ranks["fine-tuned"],
-                     ranks["trained"], low, high) | {"windows": n}  # fmt: skip
+                        windows=n, **scores.mean(numeric_only=True).to_dict())  # fmt: skip
 
 
 def _some(windows: Any, n: int, seed: int) -> Any:

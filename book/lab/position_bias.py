@@ -6,7 +6,7 @@ writes ``book/results/position_bias.json``, the numbers of chapter 12. A row is 
 ``what`` (its world), ``variant``, ``seed``, its ``acc@1`` (percent) and ``loss`` (nats) on the test
 windows, ``epochs`` until the best one, and by position, 1 being the last visit, the learned bias
 ``b1``, ``b2``, … and the mean ``c1``, ``c2``, … of what the content says
-(`wherenext.position_bias.by_position`). In the copying worlds the windows are those whose target
+(`wherenext.position_bias.by_position`). In the copying world the windows are those whose target
 was copied, and ``best`` is the loss of the true kernel. Trained weights are kept, so an interrupted
 report goes on where it stopped. No person, place or moment can be recognized in the rows.
 """
@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
@@ -29,26 +28,25 @@ import numpy as np
 import torch
 from wherenext import city
 from wherenext.people import Behaviour
-from wherenext.position_bias import by_position, faster_bias, pointer_of
+from wherenext.position_bias import by_position, faster_bias
 
 from lab import data_sets, models, recency_world
 from lab.provenance import code_hash
-from lab.reports import Report
+from lab.reports import Report, Row
 from pgt import checkpoint, metrics
 from pgt.config import ModelConfig, TrainConfig
-from pgt.errors import DataError
 from pgt.files import load_weights
 from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.train import fit
-from pgt.windows import Dataset, Windows, prepare
+from pgt.windows import Dataset, prepare
 
 SEEDS = tuple(range(10))
 FEW = SEEDS[:3]  # where a curve is not the point
 # Times the learning rate, for the bias alone.
 RATES = {"fast bias": 100.0, "both, bias at a tenth": 0.1, "both, bias tenfold": 10.0}
 
-# In the copying worlds nothing but the order matters, so nothing else is given to the model.
-KERNELS = {"fading kernel": recency_world.fading(), "flat kernel": recency_world.flat()}
+# In the copying world nothing but the order matters, so nothing else is given to the model.
+COPYING = "fading kernel"
 BARE = ("user", "time", "weekday", "recency", "duration", "sinusoid", "generator", "gate")
 SMALL: dict[str, Any] = {"d_model": 16, "n_heads": 1, "n_layers": 1, "d_feedforward": 32}
 SMALL_TRAINING = TrainConfig(
@@ -60,8 +58,6 @@ SMALL_VARIANTS: dict[str, tuple[str, ...]] = {
     "both, bias at a tenth": (),
     "both, bias tenfold": (),
     "embedding only": ("position_bias",),
-    "neither": ("position_from_end", "position_bias"),
-    "frozen": ("position_from_end",),
 }
 
 # Cities that differ from Larkmere in one number, and one that differs in its people only. Each
@@ -85,29 +81,15 @@ class Job:
     @property
     def upto(self) -> int:
         """The positions that are looked at."""
-        return UPTO["copying" if self.what in KERNELS else "city"]
-
-
-def freeze_bias(model: PointerGeneratorTransformer, curve: np.ndarray) -> None:
-    """Set the bias at positions 1, 2, … to a curve, its last value beyond it, and keep it there."""
-    bias = pointer_of(model).position_bias
-    if bias is None:
-        raise DataError("This model has no position bias to freeze.")
-    values = torch.as_tensor(curve, dtype=bias.dtype)[: len(bias) - 1]
-    with torch.no_grad():
-        bias[1 : len(values) + 1] = values
-        bias[len(values) + 1 :] = values[-1]
-    bias.requires_grad_(False)
+        return UPTO["copying" if self.what == COPYING else "city"]
 
 
 def jobs() -> list[Job]:
     """Every model that is trained."""
-    most = [(what, variant) for what in KERNELS for variant in SMALL_VARIANTS
-            if what == "fading kernel" or variant not in RATES]  # fmt: skip
+    most = [(COPYING, variant) for variant in SMALL_VARIANTS]
     most += [("city", "as documented"), ("city", "fast bias"), ("geolife", "as documented")]
-    others = [(what, "fast bias") for what in CITIES]
+    others = [(what, "fast bias") for what in CITIES] + [("city", "bias off")]
     others += [("short memory", "as documented"), ("no recency", "as documented")]
-    others += [("city", "bias off"), ("city", "frozen"), ("city", "frozen upside down")]
     plan = [(pair, SEEDS) for pair in most] + [(pair, FEW) for pair in others]
     return [Job(*pair, seed) for pair, seeds in plan for seed in seeds]
 
@@ -120,33 +102,18 @@ def world(what: str, seed: int) -> Dataset:
     if what in CITIES:
         people = city.simulate(seed=100 + seed, behaviour=Behaviour(**CITIES[what]))
         return prepare(people.visits, protocol="exact")
-    data = prepare(recency_world.simulate_copying(KERNELS[what], seed=seed), protocol="exact")
-    train, valid, test = (copied(windows) for windows in (data.train, data.valid, data.test))
+    visits = recency_world.simulate_copying(recency_world.fading(), seed=seed)
+    data = prepare(visits, protocol="exact")
+    # The windows whose target was copied; nothing is known of the others.
+    train, valid, test = (w.subset(w.in_window) for w in (data.train, data.valid, data.test))
     return Dataset(train, valid, test, data.vocabulary, data.config)
-
-
-def copied(windows: Windows) -> Windows:
-    """The windows whose target was copied; nothing is known of the others."""
-    return windows.subset(windows.in_window)
-
-
-def true_curve(what: str) -> np.ndarray:
-    """(positions,) log of the kernel that the world's people follow, by position from the end.
-
-    In a city it is the recency of a past visit alone; which visits are alike, and what happens when
-    several are to one place, is not in it.
-    """
-    if what in KERNELS:
-        return np.log(KERNELS[what])
-    truth = Behaviour(**CITIES.get(what, {}))
-    return np.log(truth.recency_decay ** np.arange(truth.memory) + truth.always)
 
 
 def untrained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, TrainConfig]:
     """A job's model with its first weights, and the settings of its training."""
     sizes = data.vocabulary.n_locations, data.vocabulary.n_users
     torch.manual_seed(job.seed)
-    if job.what in KERNELS:
+    if job.what == COPYING:
         config = ModelConfig(*sizes, dropout=0.0, max_len=30, **SMALL,
                              without=BARE + SMALL_VARIANTS[job.variant])  # fmt: skip
         training = SMALL_TRAINING
@@ -159,16 +126,11 @@ def untrained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, Tra
         if job.variant == "bias off":
             config = replace(config, without=("position_bias",))
     model = PointerGeneratorTransformer(config)
-    if job.variant.startswith("frozen"):
-        curve = true_curve(job.what) * (-1 if job.variant == "frozen upside down" else 1)
-        if job.what in KERNELS:
-            curve = np.append(curve, curve.min() - 10)  # nobody remembers more
-        freeze_bias(model, curve)
     return model, replace(training, seed=job.seed)
 
 
-def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int, float]:
-    """A job's trained model, made or taken from where it is kept; its best epoch; the seconds."""
+def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int]:
+    """A job's trained model, made or taken from where it is kept, and its best epoch."""
     model, training = untrained(job, data)
     times = RATES.get(job.variant, 1.0)
     settings = hashlib.sha256(f"{model.config} {training} {times}".encode()).hexdigest()[:12]
@@ -178,12 +140,11 @@ def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int, 
     if path.exists():
         tensors, info = checkpoint.read(path)
         load_weights(model, tensors, path.name)
-        return model.eval(), info["notes"]["epochs"], info["notes"]["seconds"]
+        return model.eval(), info["notes"]["epochs"]
     with faster_bias(model, times) if times != 1 else nullcontext():
         history = fit(model, data.train, data.valid, training, progress=False)
-    notes = {"epochs": history.best_epoch, "seconds": history.seconds}
-    checkpoint.save_model(path, model, data.vocabulary, notes)
-    return model, history.best_epoch, history.seconds
+    checkpoint.save_model(path, model, data.vocabulary, {"epochs": history.best_epoch})
+    return model, history.best_epoch
 
 
 @torch.no_grad()
@@ -199,30 +160,27 @@ def best_loss(data: Dataset, kernel: np.ndarray) -> float:
     return float(torch.cat(losses).mean())
 
 
-def one(job: Job) -> dict[str, Any]:
+def one(job: Job) -> Row:
     """Train one model and describe its pointer."""
     torch.set_num_threads(1)
     data = world(job.what, job.seed)
-    model, epochs, seconds = trained(job, data)
+    model, epochs = trained(job, data)
     batches = data.test.batches(512)
     loss = torch.cat([cross_entropy(model.scores(batch), batch.target) for batch in batches])
     score = metrics.gains(metrics.evaluate(model, data.test))["acc@1"].mean()
-    row: dict[str, Any] = asdict(job) | {"epochs": epochs, "seconds": seconds}
+    row: Row = asdict(job) | {"epochs": epochs}
     row |= {"acc@1": 100 * float(score), "loss": float(loss.mean())}
-    if job.what in KERNELS:
-        row["best"] = best_loss(data, KERNELS[job.what])
+    if job.what == COPYING:
+        row["best"] = best_loss(data, recency_world.fading())
     for letter, curve in zip("bc", by_position(model, data.test, job.upto), strict=True):
         row |= {f"{letter}{position}": float(value) for position, value in enumerate(curve, 1)}
     return row
 
 
-def _rows() -> Iterator[dict[str, Any]]:
-    began = time.perf_counter()
+def _rows() -> Iterator[Row]:
     with ProcessPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
         for job, row in zip(jobs(), pool.map(one, jobs()), strict=True):
-            print(f"{time.perf_counter() - began:7.0f} s  {job}  Acc@1 {row['acc@1']:.1f}",
-                  flush=True)  # fmt: skip
-            del row["seconds"]
+            print(f"{job}  Acc@1 {row['acc@1']:.1f}", flush=True)
             yield row
 
 

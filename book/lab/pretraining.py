@@ -8,9 +8,7 @@ replaced a first one that had been scored on real people (see ``data/README.md``
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,36 +27,20 @@ from pgt.windows import Dataset, Windows, prepare
 
 @dataclass(frozen=True)
 class Pretraining:
-    """How much is simulated, and how it is learned.
+    """How much is simulated, and how it is learned."""
 
-    Parameters
-    ----------
-    worlds, held_out : int
-        To train in, and to choose on.
-    windows, held_out_windows : int
-        Of each world.
-    training : TrainConfig
-    config : WorldConfig
-        What the worlds have.
-    """
-
-    worlds: int = 80
-    held_out: int = 16
-    windows: int = 750
+    worlds: int = 80  # to train in
+    held_out: int = 16  # worlds to choose on
+    windows: int = 750  # of each world
     held_out_windows: int = 400
     training: TrainConfig = field(default_factory=lambda: replace(TRAINING, max_epochs=6))
-    config: WorldConfig = field(default_factory=WorldConfig)
+    config: WorldConfig = field(default_factory=WorldConfig)  # what the worlds have
 
 
-def simulated(plan: Pretraining, workers: int = 1) -> Dataset:
+def simulated(plan: Pretraining) -> Dataset:
     """The windows of all worlds: ``train`` to learn from, ``valid`` of worlds that are held out."""
     numbers = range(plan.worlds + plan.held_out)
-    draw = partial(world, config=plan.config)
-    if workers > 1:
-        with ProcessPoolExecutor(workers) as pool:
-            parts = list(pool.map(draw, numbers))
-    else:
-        parts = [draw(number) for number in numbers]
+    parts = [world(number, config=plan.config) for number in numbers]
     visits = pd.concat(parts, ignore_index=True)
     visits["split"] = np.where(visits.pop("world") < plan.worlds, "train", "valid")
     data = prepare(visits, config=WindowConfig(protocol="exact", min_visits=1))
@@ -86,42 +68,25 @@ def _some(windows: Windows, n: int) -> Windows:
     return windows.subset(np.sort(np.concatenate(kept)))
 
 
-def expert(
-    data: Dataset, target_time: TargetTime, training: TrainConfig, *, progress: bool = False
-) -> Any:
+def expert(data: Dataset, target_time: TargetTime, training: TrainConfig) -> Any:
     """Train one network from its first weights: in worlds of one kind, or on real people."""
     network = new_network(training.seed, target_time)
-    fit(network, data.train, data.valid, training, progress=progress)
+    fit(network, data.train, data.valid, training, progress=False)
     return network
 
 
-def pretrain(
-    seed: int = 42, plan: Pretraining | None = None, *, workers: int = 1, progress: bool = True
-) -> NextLocation:
-    """Simulate worlds and train the predictor in them.
+def pretrain(seed: int = 42) -> NextLocation:
+    """The predictor, trained in simulated worlds and calibrated on those that were held out.
 
-    Parameters
-    ----------
-    seed : int
-        Of first weights, shuffling and dropout; the worlds are always the same.
-    plan : Pretraining, optional
-    workers : int
-        Processes that simulate.
-    progress : bool
-        Show a bar for each network.
-
-    Returns
-    -------
-    NextLocation
-        Calibrated on the worlds that were held out.
+    The seed is of first weights, shuffling and dropout; the worlds are always the same.
     """
-    plan = plan or Pretraining()
-    data = simulated(plan, workers)
+    plan = Pretraining()
+    data = simulated(plan)
     experts: dict[str, Any] = {}
     for name, target_time in NETWORKS.items():
         parts = (data, diaries(data))
         training = replace(plan.training, seed=seed)
-        networks = [expert(part, target_time, training, progress=progress) for part in parts]
+        networks = [expert(part, target_time, training) for part in parts]
         experts[name] = Experts(networks)
     both = nn.ModuleDict(experts).eval()
     score = 100 * gains(evaluate(experts["next_place"], data.valid))["acc@1"].mean()

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pgt.errors import DataError
-
 MEMORY = 20  # visits that a person remembers
 APART = 30  # a place that was not visited for so many visits is in no window any more
 PLACES = 80  # of the whole world, shared by everybody
@@ -21,11 +19,6 @@ def fading(share: float = 0.8, memory: int = MEMORY) -> np.ndarray:
     """(memory,) a kernel that falls by a constant factor with each step back; sums to one."""
     kernel = share ** np.arange(memory)
     return kernel / kernel.sum()
-
-
-def flat(memory: int = MEMORY) -> np.ndarray:
-    """(memory,) a kernel without recency: every remembered visit is as likely as any other."""
-    return np.full(memory, 1 / memory)
 
 
 def simulate_copying(
@@ -39,12 +32,6 @@ def simulate_copying(
     sight. So a target is in its window exactly if it was copied.
     """
     kernel = np.asarray(kernel, dtype=float)
-    if kernel.ndim != 1 or (kernel < 0).any() or not np.isclose(kernel.sum(), 1):
-        raise DataError("kernel must be a row of probabilities that sum to one; divide by its sum.")
-    if len(kernel) > APART:
-        raise DataError(f"kernel has {len(kernel)} entries; it can have {APART} at most.")
-    if not 0 < novelty < 1:
-        raise DataError(f"novelty={novelty:g} must lie between 0 and 1; without it places die out.")
     rng = np.random.default_rng(seed)
     memory, everywhere = len(kernel), np.arange(PLACES)
     parts = []

@@ -4,10 +4,9 @@
 
 writes ``book/results/whom.json``. The shipped predictor answers the test windows of real people, as
 it is. A row is a third of the people, by one habit of theirs in the training part (``habit``,
-`HABITS`): 1 has least of it. ``median`` is the habit of the middle person of the third, in percent
-or visits; ``acc@1`` and ``kernel`` are the predictor and the kernel with a hundred visits, fitted
-there, on the windows of these people; ``minus`` is the one minus the other. ``low`` and ``high``
-belong to ``acc@1``, ``minus_low`` and ``minus_high`` to ``minus``: 95 % intervals, people
+`HABITS`): 1 has least of it. ``acc@1`` and ``kernel`` are the predictor and the kernel with a
+hundred visits, fitted there, on the windows of these people; ``minus`` is the one minus the other,
+with its 95 % interval from ``minus_low`` to ``minus_high``, people
 resampled. The ``habit`` "person by person" has one row: in percent of the people, ``better`` and
 ``worse`` tell for how many the predictor is right more often, or less often, than the kernel.
 
@@ -17,17 +16,16 @@ The weights are the shipped ones, of one seed. No person, place or moment can be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab import data_sets, runs
+from lab.anonymity import enough_people
 from lab.data_sets import DATA
-from lab.grid import enough_people
 from lab.models import Run
 from lab.nobody import REAL, seen
-from lab.reports import Report
+from lab.reports import Report, Row
 from pgt import NextLocation
 from pgt.history import HistoryWindows
 from pgt.metrics import evaluate, gains, interval
@@ -36,7 +34,6 @@ KERNEL = Run("kernel_memory", "memory_100")
 THIRDS = 3
 EARLY = 50  # a person's first visits are to new places anyhow
 HABITS = ("visits", "at the favourite place", "to new places")
-Row = dict[str, Any]
 
 
 def habits(visits: pd.DataFrame) -> pd.DataFrame:
@@ -72,18 +69,16 @@ def rows_of(ours: pd.DataFrame, theirs: pd.DataFrame, people: pd.DataFrame) -> I
             if not enough_people(user[mine]):
                 continue
             one, other = (ranks[mine].reset_index(drop=True) for ranks in (ours, theirs))
-            low, high = interval(one)
-            minus_low, minus_high = interval(one, against=other)
+            low, high = interval(one, against=other)
             right, kernel = (100 * float(gains(ranks)["acc@1"].mean()) for ranks in (one, other))
             yield {
-                "habit": habit, "third": k, "people": int((third == k).sum()), "n": len(one),
-                "median": float(people[habit][third == k].median()),
-                "acc@1": right, "low": low, "high": high, "kernel": kernel,
-                "minus": right - kernel, "minus_low": minus_low, "minus_high": minus_high,
+                "habit": habit, "third": k, "people": int((third == k).sum()),
+                "acc@1": right, "kernel": kernel, "minus": right - kernel, "minus_low": low,
+                "minus_high": high,
             }  # fmt: skip
     lead = pd.Series(gains(ours)["acc@1"] - gains(theirs)["acc@1"]).groupby(user).mean()
     yield {
-        "habit": "person by person", "people": len(lead), "n": len(ours),
+        "habit": "person by person", "people": len(lead),
         "better": 100 * float((lead > 0).mean()), "worse": 100 * float((lead < 0).mean()),
     }  # fmt: skip
 

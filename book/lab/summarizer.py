@@ -16,10 +16,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from wherenext import city
 from wherenext.summaries import Diaries, scores, write_diaries, written
 
@@ -47,10 +45,11 @@ def fingerprint(diaries: Diaries) -> str:
     return hashlib.sha256(str(flat).encode()).hexdigest()[:12]
 
 
-def networks(
-    diaries: Diaries, training: SummarizerTraining
-) -> Iterator[tuple[str, PointerGenerator, Words, pd.DataFrame]]:
-    """The trained networks of one seed: what it is, the model, its vocabulary, its history."""
+Network = tuple[str, PointerGenerator, Words]  # what it is, the model, its vocabulary
+
+
+def networks(diaries: Diaries, training: SummarizerTraining) -> Iterator[Network]:
+    """The trained networks of one seed."""
     pairs = [diary.pair for diary in diaries.train]
     words, every = diaries.words(SMALL.n_words), diaries.words()
     both = training.steps + training.coverage_steps
@@ -60,27 +59,27 @@ def networks(
     ):
         config = replace(SMALL, n_words=len(known), pointer=False)
         model = new_summarizer(config, training, known)
-        history = train(model, stream(pairs, known, config, training), both, training)
-        yield what, model.eval(), known, history
+        train(model, stream(pairs, known, config, training), both, training)
+        yield what, model.eval(), known
     yield from pointers(pairs, words, training)
 
 
 def pointers(
     pairs: Sequence[tuple[Text, Text]], words: Words, training: SummarizerTraining
-) -> Iterator[tuple[str, PointerGenerator, Words, pd.DataFrame]]:
+) -> Iterator[Network]:
     """The pointer-generator with and without coverage, which differ in the last steps only."""
     begun = new_summarizer(SMALL, training, words)
-    first = train(begun, stream(pairs, words, SMALL, training), training.steps, training)
+    train(begun, stream(pairs, words, SMALL, training), training.steps, training)
     for what, model in (
         ("pointer-generator", copy.deepcopy(begun)),
         ("pointer-generator, coverage", begun.with_coverage()),
     ):
         rest = islice(stream(pairs, words, SMALL, training), training.steps, None)
-        last = train(model, rest, training.coverage_steps, training)
-        yield what, model.eval(), words, pd.concat([first, last], ignore_index=True)
+        train(model, rest, training.coverage_steps, training)
+        yield what, model.eval(), words
 
 
-def measured(diaries: Diaries) -> Iterator[dict[str, Any]]:
+def measured(diaries: Diaries) -> Iterator[Row]:
     """All rows."""
     words = diaries.words(SMALL.n_words)
     about = {"split": "test", "group": "all", "n": len(diaries.test)}
@@ -92,36 +91,28 @@ def measured(diaries: Diaries) -> Iterator[dict[str, Any]]:
     for what, texts in rules.items():
         yield about | {"what": what, "seed": None} | scores(texts, diaries.test, words)
     for seed in SEEDS:
-        training = replace(TRAINING, seed=seed)
-        for what, model, known, history in networks(diaries, training):
+        for what, model, known in networks(diaries, replace(TRAINING, seed=seed)):
             searches = {"greedy": 1, "beam": SMALL.beam} if model.config.pointer else {"greedy": 1}
             for search, beam in searches.items():
-                yield row(what, search, beam, seed, model, known, history, diaries) | about
+                yield (
+                    about
+                    | {"what": what, "seed": seed, "search": search}
+                    | scored(model, known, beam, diaries)
+                )
     pairs = [diary.pair for diary in diaries.train]
-    *_, (what, model, known, history) = pointers(pairs, words, ADAGRAD)
-    yield row(f"{what}, Adagrad", "greedy", 1, 0, model, known, history, diaries) | about
+    *_, (what, model, known) = pointers(pairs, words, ADAGRAD)
+    adagrad = {"what": f"{what}, Adagrad", "seed": 0, "search": "greedy"}
+    yield about | adagrad | scored(model, known, 1, diaries)
 
 
-def row(
-    what: str, search: str, beam: int, seed: int, model: PointerGenerator, known: Words,
-    history: pd.DataFrame, diaries: Diaries,
-) -> dict[str, Any]:  # fmt: skip
-    """One row."""
-    texts, drafts = written(model, known, diaries.test, beam)
+def scored(model: PointerGenerator, known: Words, beam: int, diaries: Diaries) -> dict[str, float]:
+    """What a network's summaries of the test diaries are worth."""
+    texts, _ = written(model, known, diaries.test, beam)
     # A word is unknown if the small vocabulary lacks it, whatever the network's own one.
-    values = scores(texts, diaries.test, diaries.words(SMALL.n_words))
-    end = history.tail(TRAINING.coverage_steps)
-    values["p_gen"] = float(np.mean([p for draft in drafts for p in draft.p_gen]))
-    values["p_gen_training"] = float(end.p_gen.mean())
-    values["log_prob"] = float(np.mean([draft.score for draft in drafts]))
-    values["train_words"] = float(end.words.mean())
-    found = {"what": what, "seed": seed, "search": search, "parameters": model.n_parameters()}
-    print(f"{what}, {search}, seed {seed}: ROUGE-1 {values['rouge1']:.1f}, names "
-          f"{values['unknown_right']:.1f}", flush=True)  # fmt: skip
-    return found | values
+    return scores(texts, diaries.test, diaries.words(SMALL.n_words))
 
 
-def _rows() -> Iterator[dict[str, Any]]:
+def _rows() -> Iterator[Row]:
     yield from measured(write_diaries(city.load()))
 
 

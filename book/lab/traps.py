@@ -1,11 +1,4 @@
-"""Traps of evaluation, measured on real data: how large is each of them?
-
-    PGT_GEOLIFE_WINDOWS=… PGT_GEOLIFE=… PGT_GEOLIFE_FIXES=… python book/lab/run.py traps
-
-writes ``book/results/traps.json``, the numbers of chapter 15: rows of ``trap``, ``what``,
-``value``, ``low``, ``high``, ``n``. They are shares and accuracies in percent, counts, or
-half-widths in points, as ``unit`` says; no person, place or time can be recognized in them.
-"""
+"""Traps of evaluation, measured on visits; `lab.traps_report` says what the rows are."""
 
 from __future__ import annotations
 
@@ -19,6 +12,7 @@ import torch
 from wherenext.results import Results
 
 from lab import data_sets, models
+from lab.reports import Row
 from pgt import metrics
 from pgt.baselines import fit_baseline
 from pgt.config import WindowConfig
@@ -27,7 +21,6 @@ from pgt.train import fit
 from pgt.visits import SPLITS
 from pgt.windows import Dataset, prepare
 
-Row = dict[str, Any]
 PAST_DAYS = (7, 14, 28, 56)
 
 
@@ -44,9 +37,8 @@ def accuracy(data: Dataset, name: str = "kernel") -> tuple[float, pd.DataFrame]:
 
 def unknown_token(published: Results, visits: pd.DataFrame) -> Iterator[Row]:
     """How many points a model gets for answering "some place nobody has seen"."""
-    for split in ("train", "valid", "test"):
-        data = data_sets.dataset("geolife_published")
-        part: Any = getattr(data, split)
+    for split in SPLITS:
+        part: Any = getattr(data_sets.dataset("geolife_published"), split)
         share = 100 * float((~part.vocabulary.is_known(part.targets)).mean())
         yield row(f"{split} targets that are the unknown token", share, n=len(part))
     models = {
@@ -55,11 +47,6 @@ def unknown_token(published: Results, visits: pd.DataFrame) -> Iterator[Row]:
         "PGT without pointer": {"model": "pgt", "variant": "no_pointer", "target_time": "day"},
     }
     for name, where in models.items():
-        shares = []
-        for ranks in published.ranks(**where):
-            hits = metrics.gains(ranks)["acc@1"] * ~ranks.known
-            shares.append(100 * float(hits.mean()))
-        yield row(f"points of {name} for the unknown token", np.mean(shares), "points")
         for group in ("all", "known", "unknown"):
             yield row(f"{name}: {group}", published.mean(group=group, **where))
     for group in ("all", "known"):
@@ -111,10 +98,6 @@ def few_people(published: Results) -> Iterator[Row]:
     by_person = metrics.gains(ranks)["acc@1"].groupby(ranks.user_id).mean()
     yield row("kernel, mean over windows", 100 * float(metrics.gains(ranks)["acc@1"].mean()))
     yield row("kernel, mean over people", 100 * float(by_person.mean()))
-    enough = by_person[counts[by_person.index] >= 20]
-    for quantile in (0.1, 0.5, 0.9):
-        yield row(f"kernel, {quantile:.0%} quantile over people", 100 * enough.quantile(quantile),
-                  n=len(enough))  # fmt: skip
 
 
 def copy_ceiling(visits: pd.DataFrame) -> Iterator[Row]:
@@ -144,16 +127,15 @@ def copy_ceiling(visits: pd.DataFrame) -> Iterator[Row]:
 
 def one_seed(ablations: Results) -> Iterator[Row]:
     """How often an ablation made with one seed has the wrong sign."""
-    table = ablations.select()
-    for (data, protocol), part in table.groupby(["data", "protocol"]):
-        scores = part.pivot(index="variant", columns="seed", values="acc@1")
-        for variant in scores.index.drop("full"):
-            # One seed for the whole model, one for the ablated: all pairs that one might draw.
-            change = scores.loc[variant].to_numpy()[:, None] - scores.loc["full"].to_numpy()
-            wrong = np.sign(change) != np.sign(change.mean())
-            yield row(variant, 100 * wrong.mean(), data=data, protocol=protocol, n=change.size,
-                      mean=float(change.mean()), lowest=float(change.min()),
-                      highest=float(change.max()))  # fmt: skip
+    about = {"data": "geolife", "protocol": "published"}
+    table = ablations.select(**about)
+    scores = table.pivot(index="variant", columns="seed", values="acc@1")
+    for variant in scores.index.drop("full"):
+        # One seed for the whole model, one for the ablated: all pairs that one might draw.
+        change = scores.loc[variant].to_numpy()[:, None] - scores.loc["full"].to_numpy()
+        wrong = np.sign(change) != np.sign(change.mean())
+        yield row(variant, 100 * wrong.mean(), **about, n=change.size, mean=float(change.mean()),
+                  lowest=float(change.min()), highest=float(change.max()))  # fmt: skip
 
 
 def twins(visits: pd.DataFrame) -> Iterator[Row]:
@@ -172,18 +154,16 @@ def twins(visits: pd.DataFrame) -> Iterator[Row]:
 
 def chosen_on_test(data: Dataset) -> Iterator[Row]:
     """What choosing the kernel's five numbers on the test windows would have added."""
-    honest = fit_baseline("kernel", data.train, data.valid)
-    cheating = fit_baseline("kernel", data.train, data.test)
-    for what, kernel in (("validation", honest), ("test", cheating)):
-        gains = metrics.gains(metrics.evaluate(kernel, data.test))["acc@1"]
-        yield row(f"kernel chosen on {what}", 100 * float(gains.mean()))
+    for what, part in (("validation", data.valid), ("test", data.test)):
+        ranks = metrics.evaluate(fit_baseline("kernel", data.train, part), data.test)
+        yield row(f"kernel chosen on {what}", 100 * float(metrics.gains(ranks)["acc@1"].mean()))
 
 
-def stopping(key: str = "geolife_published", seed: int = 42) -> Iterator[Row]:
+def stopping() -> Iterator[Row]:
     """What early stopping on the loss looks at: validation loss by group, epoch by epoch."""
+    key = "geolife_published"
     data = data_sets.dataset(key)
-    run = models.Run("pgt", "full", "day" if key == "geolife_published" else "unknown", seed)
-    model, training = models.untrained(key, run)
+    model, training = models.untrained(key, models.Run("pgt", "full", "day", 42))
     training = replace(training, patience=10, max_epochs=20)
     rows: list[Row] = []
 
@@ -210,9 +190,8 @@ def mixed_protocols(visits: pd.DataFrame) -> Iterator[Row]:
             data = prepare(visits, config=windows(protocol, days))
             score, ranks = accuracy(data)
             yield row(f"{protocol}, {days} days", score, n=len(ranks))
-            known = 100 * float(metrics.gains(ranks)["acc@1"][ranks.known].mean())
-            yield row(f"{protocol}, {days} days, known targets only", known,
-                      n=int(ranks.known.sum()))  # fmt: skip
-            inside = 100 * float(metrics.gains(ranks)["acc@1"][ranks.in_window].mean())
-            yield row(f"{protocol}, {days} days, targets in the window only", inside,
-                      n=int(ranks.in_window.sum()))  # fmt: skip
+            hits = 100 * metrics.gains(ranks)["acc@1"]
+            for only, mask in (("known targets", ranks.known),
+                               ("targets in the window", ranks.in_window)):  # fmt: skip
+                yield row(f"{protocol}, {days} days, {only} only", hits[mask].mean(),
+                          n=int(mask.sum()))  # fmt: skip

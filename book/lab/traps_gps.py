@@ -14,13 +14,15 @@ import pandas as pd
 from sklearn.neighbors import BallTree
 
 from lab import gps_protocol
-from lab.traps import Row, accuracy, row
+from lab.reports import Row
+from lab.traps import accuracy, row
 from pgt import gps
 from pgt.baselines import ContextKernel
 from pgt.metrics import ends, evaluate, gains, resampled_means
-from pgt.visits import EARTH_RADIUS, local_minute
+from pgt.visits import EARTH_RADIUS
 from pgt.windows import Windows, prepare
 
+REACH = 20.0  # metres, that of the clustering
 # How the same fixes are turned into visits: as published, and with one or both errors put right.
 WAYS: dict[str, dict[str, Any]] = {
     "as published": {"haversine_order": "swapped", "timezone": "UTC"},
@@ -28,7 +30,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "clock right": {"haversine_order": "swapped", "timezone": "Asia/Shanghai"},
     "both right": {"haversine_order": "right", "timezone": "Asia/Shanghai"},
 }
-NIGHT = (22, 6)  # o'clock, local
 
 
 def score(
@@ -45,8 +46,7 @@ def score(
     yield row("people", visits.user_id.nunique(), "people", way=way)
     yield row("visits", len(visits), "visits", way=way)
     yield row("places", visits.location_id.nunique(), "places", way=way)
-    for name, n in data.counts().items():
-        yield row(f"{name} windows", n, "windows", way=way)
+    yield row("test windows", len(data.test), "windows", way=way)
     return kernel, ranks
 
 
@@ -56,46 +56,36 @@ def ways(fixes: dict[str, gps_protocol.GpsResult]) -> Iterator[Row]:
         yield from score(journey.visits, way)
     utc = fixes["as published"].visits
     local = utc.started_at.dt.tz_convert("Asia/Shanghai")
-    moved = (
-        local.dt.tz_localize(None).dt.normalize()
-        != utc.started_at.dt.tz_localize(None).dt.normalize()
-    )
+    moved = local.dt.date != utc.started_at.dt.date
     yield row("visits on another day by the local clock", 100 * float(moved.mean()), n=len(utc))
     for name, at in (("UTC", utc.started_at), ("local", local)):
-        hour = at.dt.hour
-        night = (hour >= NIGHT[0]) | (hour < NIGHT[1])
-        yield row(f"visits that begin at night, {name}", 100 * float(night.mean()), n=len(utc))
-        counts = np.bincount(local_minute(at) // 60, minlength=24)
+        counts = np.bincount(at.dt.hour, minlength=24)
         for o_clock, n in enumerate(counts):
             yield row(f"visits begun, {name}", 100 * n / len(utc), hour=o_clock)
 
 
-def refitted(
-    journey: gps_protocol.GpsResult, *, growing: bool, eps: float = 20.0, min_samples: int = 2
-) -> pd.DataFrame:
+def refitted(journey: gps_protocol.GpsResult, *, growing: bool) -> pd.DataFrame:
     """The visits of a journey with places found while looking ahead as little as can be.
 
     Places are clustered from what people did in their training days. Later staypoints come one
     after the other, in order of time: each belongs to the place of the nearest staypoint within
-    ``eps``; if that one has no place yet, the two found a new one. Nothing else looks ahead.
+    `REACH`; if that one has no place yet, the two found a new one. Nothing else looks ahead.
     """
     visits = journey.visits
     train_ends = visits[visits.split == "train"].groupby("user_id").started_at.max()
     stays = journey.staypoints[journey.staypoints.user_id.isin(train_ends.index)]
     early = stays.started_at.to_numpy() <= train_ends.reindex(stays.user_id).to_numpy()
     found, places = gps.generate_locations(
-        stays[early].drop(columns="location_id"), eps=eps, min_samples=min_samples,
-        haversine_order="swapped",
-    )  # fmt: skip
+        stays[early].drop(columns="location_id"), haversine_order="swapped"
+    )
     later = stays[~early].sort_values("started_at", kind="stable")
-    made = _arrived(found, later, len(places), growing=growing, founding=True, eps=eps)
+    made = _arrived(found, later, len(places), growing=growing, founding=True)
     return _visits(made, visits)
 
 
 def _arrived(
-    found: pd.DataFrame, later: pd.DataFrame, places: int, *, growing: bool, founding: bool,
-    eps: float,
-) -> pd.DataFrame:  # fmt: skip
+    found: pd.DataFrame, later: pd.DataFrame, places: int, *, growing: bool, founding: bool
+) -> pd.DataFrame:
     """Staypoints with places, and later ones that join the place of the nearest.
 
     ``founding``: where the nearest has no place yet, the two make a new one, so that an earlier
@@ -107,7 +97,7 @@ def _arrived(
     points = np.radians(together[["lon", "lat"]].to_numpy(dtype=float))
     tree = BallTree(points, metric="haversine")
     near, _ = tree.query_radius(
-        points[fixed:], eps / EARTH_RADIUS, return_distance=True, sort_results=True
+        points[fixed:], REACH / EARTH_RADIUS, return_distance=True, sort_results=True
     )
     for at, neighbours in enumerate(near, start=fixed):
         before = neighbours[neighbours < at]
@@ -139,9 +129,7 @@ def _visits(stays: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
     return made.assign(split=np.select(parts, ["train", "valid"], "test"))
 
 
-def nightly(
-    journey: gps_protocol.GpsResult, kernel: ContextKernel, eps: float = 20.0
-) -> Iterator[pd.DataFrame]:
+def nightly(journey: gps_protocol.GpsResult, kernel: ContextKernel) -> Iterator[pd.DataFrame]:
     """Ranks of the test windows, day by day, with all places clustered anew in the night before.
 
     Every night sees all days before the coming one, of everybody, so that a new staypoint can join
@@ -156,8 +144,8 @@ def nightly(
     for today in np.unique(day[tested]):
         people = stays.user_id[tested & (day == today)].unique()
         past, coming = stays[day < today], stays[day == today]
-        found, places = gps.generate_locations(past, eps=eps, haversine_order="swapped")
-        seen = _arrived(found, coming, len(places), growing=True, founding=False, eps=eps)
+        found, places = gps.generate_locations(past, haversine_order="swapped")
+        seen = _arrived(found, coming, len(places), growing=True, founding=False)
         mine = seen.user_id.isin(people)
         data = prepare(_visits(seen[mine], journey.visits), protocol="exact")
         begun = data.test.visits.started_at.iloc[data.test.target].dt.normalize() == today

@@ -2,7 +2,8 @@
 
     PGT_GEOLIFE_WINDOWS=… PGT_GEOLIFE=… PGT_GEOLIFE_FIXES=… python book/lab/run.py traps
 
-writes ``book/results/traps.json``: rows of ``trap``, ``what``, ``value``, ``unit`` and, where
+writes ``book/results/traps.json``: rows of ``trap``, ``what``, ``value``, ``unit`` (shares and
+accuracies in percent, counts, or half-widths in points) and, where
 there are such, ``low`` and ``high`` (95 % interval, people resampled and, where there are
 several, seeds), ``n``, ``way``, ``epoch``, ``hour``, ``data``, ``protocol``. No person, place or
 moment can be recognized in them.
@@ -15,8 +16,7 @@ from collections.abc import Iterable, Iterator
 from wherenext.results import read_results
 
 from lab import data_sets, gps_protocol, traps, traps_gps
-from lab.reports import Report
-from lab.traps import Row
+from lab.reports import Report, Row
 from pgt import gps
 from pgt.datasets import read_fixes
 

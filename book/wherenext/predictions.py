@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 
 from pgt import calibration
-from pgt.baselines import ContextKernel
 from pgt.metrics import Predictor
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Windows
@@ -27,11 +26,10 @@ LEAST = 1e-9
 class Predictions:
     """What a model says about the N windows of one split, and V places."""
 
-    log_probs: np.ndarray  # (N, V), -inf for what is no answer; of the kernel, its votes' shares
+    log_probs: np.ndarray  # (N, V), -inf for what is no answer
     named: np.ndarray  # (N, V) bool, `pgt.calibration.nameable`
     target: np.ndarray  # (N,) columns of `log_probs`
     users: np.ndarray  # (N,)
-    early: np.ndarray  # (N,) whether in the first half of the person's windows of the split
 
     @property
     def new(self) -> np.ndarray:
@@ -54,7 +52,7 @@ class Predictions:
 
 @torch.no_grad()
 def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
-    """Ask a model, or the kernel (whose votes become shares), for log-probabilities of all places.
+    """Ask a model for log-probabilities of all places.
 
     ``n_known`` says how many places have trained weights; 0 for a model that only copies.
     """
@@ -62,15 +60,10 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
     table, copied = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=bool)
     for batch in windows.batches(256):
         at = batch.index.cpu().numpy()
-        scores = predictor.scores(batch).cpu()
-        if isinstance(predictor, ContextKernel):
-            scores = scores.clamp(min=0).log()  # of votes; places without any have none
-        table[at] = torch.log_softmax(scores, dim=1).numpy()
+        table[at] = torch.log_softmax(predictor.scores(batch).cpu(), dim=1).numpy()
         copied[at[:, None], batch.location.cpu().numpy()] = True
-    own = pd.Series(windows.users).groupby(windows.users)
-    early = (own.cumcount() < own.transform("size") / 2).to_numpy()
     named = nameable(table, copied, n_known)
-    return Predictions(table, named, windows.targets, windows.users, early)
+    return Predictions(table, named, windows.targets, windows.users)
 
 
 def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:

@@ -228,11 +228,10 @@ def scores(summaries: Sequence[Text], diaries: Sequence[Diary], words: Words) ->
     references = [diary.summary for diary in diaries]
     both = list(zip(summaries, diaries, strict=True))
     found = 100 * rouge(summaries, references).mean()
-    right, wanted, written = np.sum(
+    right, wanted, _ = np.sum(
         [unknown_right(text, one.summary, words, one.source) for text, one in both], axis=0
     )
     values = found.to_dict() | {"unknown_right": 100 * right / wanted}
-    values["unknown_precision"] = 100 * right / written if written else np.nan
     for n in (1, 2, 3, 4):
         again, every = np.sum([repeated(text, n) for text in summaries], axis=0)
         values[f"repeated_{n}"] = 100 * again / max(every, 1)
@@ -241,7 +240,6 @@ def scores(summaries: Sequence[Text], diaries: Sequence[Diary], words: Words) ->
         values[name] = 100 * np.mean(
             [sentence(text, k) == sentence(one.summary, k) for text, one in both]
         )
-    values["length"] = float(np.mean([len(text) for text in summaries]))
     return {name: float(value) for name, value in values.items()}
 
 

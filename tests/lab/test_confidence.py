@@ -19,7 +19,7 @@ def said(seed: int, n: int = 1500) -> Predictions:
     named = log_probs > -np.inf
     named[:, -1] = False
     users = np.random.default_rng(seed).integers(0, USERS, n)
-    return Predictions(log_probs, named, target, users, np.arange(n) < n // 2)
+    return Predictions(log_probs, named, target, users)
 
 
 @pytest.fixture(scope="module")
@@ -31,27 +31,18 @@ def rows() -> pd.DataFrame:
 
 
 def test_no_stage_changes_who_is_right(rows: pd.DataFrame) -> None:
-    own = rows[(rows.table == "calibration") & (rows.split == "test")]
+    own = rows[rows.table == "calibration"]
     assert sorted(own.stage) == sorted(confidence.STAGES)
     assert own.accuracy.nunique() == 1
-    assert (own.confidence - own.accuracy).to_numpy() == pytest.approx(own.gap.to_numpy())
-    assert ((own.low < own.gap) & (own.gap < own.high)).all()
-    # The made model is calibrated: a temperature near one, and no more error than by luck.
-    assert (rows.temperature.dropna() - 1).abs().max() < 0.1
-    assert (own.error < 1.5 * own.floor_high).all()
+    assert (own.error >= (own.confidence - own.accuracy).abs() - 1e-9).all()
     bins = rows[(rows.table == "reliability") & (rows.stage == "as is")]
-    assert bins.n.sum() == 1500 and set(bins.split) == {"test"}
+    assert bins.n.sum() == 1500
 
 
-def test_groups_of_sets_add_up(rows: pd.DataFrame) -> None:
-    own = rows[(rows.table == "sets") & (rows.alpha == confidence.DETAILED)]
-    for _, part in own[own.stage == "somewhere new"].groupby(["method", "limits"]):
-        by = part.set_index("group")
-        for names in (["new", "named"], ["early", "late"]):
-            some = by.loc[names]
-            assert some.n.sum() == by.n["all"] == 1500
-            for value in ("coverage", "size", "holds_new", "by_name"):
-                mean = np.average(some[value], weights=some.n)
-                assert mean == pytest.approx(by.loc["all", value])
-        assert by.by_name["new"] == 0 and by.by_name["named"] == by.coverage["named"]
-        assert by.coverage["new"] == by.holds_new["new"]
+def test_sets_hold_about_what_they_promise_and_less_by_name(rows: pd.DataFrame) -> None:
+    own = rows[rows.table == "sets"]
+    assert list(own.limits) == ["all", "all", "people"] and (own.n == 1500).all()
+    assert (own.coverage - (1 - confidence.ALPHA)).abs().max() < 0.03
+    assert (own.by_name < own.coverage).all() and (own["size"] >= 1).all()
+    people = rows[rows.table == "people"]
+    assert (people.q10 < people.q90).all() and (people.people == USERS).all()

@@ -149,7 +149,6 @@ def test_geolife_gives_the_published_visits() -> None:
     tracks = staypoints_and_triplegs(read_fixes(os.environ[FIXES]))
     journey = tracks_to_visits(tracks, haversine_order="swapped")
     counts = journey.counts.set_index("step")
-    assert len(journey.all_visits) == 19_186
     # The reader keeps out the one fix at latitude 400.17 before it is counted here.
     assert counts.n["fixes read"] in (24_657_817, 24_657_818)
     for step, (n, people) in list(PUBLISHED.items())[1:]:

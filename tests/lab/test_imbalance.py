@@ -1,4 +1,4 @@
-"""How long windows are and how unevenly locations occur: the counts behind the data's claims."""
+"""How unevenly locations occur: the counts behind the data's claims."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from lab.imbalance import COUNTED, counts, lengths, uneven
+from lab.imbalance import COUNTED, counts, uneven
 from wherenext import city
 from wherenext.results import read_results
 
@@ -40,8 +40,8 @@ def test_erratum_21_the_three_counts_are_those_of_loops(data: Dataset) -> None:
 def test_the_file_has_the_city_as_it_is() -> None:
     kept = read_results("imbalance").rows
     data = prepare(city.load().visits, protocol="exact")
-    for row in json.loads(json.dumps([*lengths(data), *uneven(data.train)])):
-        keys = {k: v for k, v in row.items() if k in ("table", "split", "of", "rank")}
+    for row in json.loads(json.dumps([*uneven(data.train)])):
+        keys = {k: v for k, v in row.items() if k in ("table", "of")}
         same = kept[
             (kept.data == "city") & np.logical_and.reduce([kept[k] == v for k, v in keys.items()])
         ]

@@ -103,7 +103,9 @@ def test_targets_are_last_of_their_session_and_known(asked: Questions) -> None:
 
 def test_only_the_told_know_the_time(asked: Questions) -> None:
     windows = asked.test[EVERY]
-    plain, told = (one.batch([0, 1]) for one in (windows, leaderboard.told_windows(windows)))
+    plain, told = (
+        one.batch([0, 1]) for one in (windows, leaderboard.view("kernel", True, windows))
+    )
     assert (told.now_minute == told.target_minute).all()
     assert (plain.now_minute != told.now_minute).any()
     assert (plain.location == told.location).all() and (plain.target == told.target).all()

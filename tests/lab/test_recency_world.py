@@ -28,7 +28,7 @@ def estimated(windows: Windows, memory: int, rounds: int = 200) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "kernel", [recency_world.fading(), recency_world.flat(), recency_world.fading(0.5, 5)]
+    "kernel", [recency_world.fading(), np.full(20, 1 / 20), recency_world.fading(0.5, 5)]
 )
 def test_the_kernel_can_be_found_in_the_visits(kernel: np.ndarray) -> None:
     found = estimated(windows_of(kernel).train, len(kernel))

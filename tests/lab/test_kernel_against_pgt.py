@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from lab import questions
+from lab.kernel_against_pgt import window_groups
 from wherenext import disagreement
 
 from pgt.baselines import ContextKernel
@@ -32,21 +32,15 @@ def test_each_window_is_one_kind_of_question(
     data: tuple[Windows, PointerGeneratorTransformer], seen: pd.DataFrame
 ) -> None:
     windows, _ = data
-    table = questions.window_groups(windows, seen, "UTC")
+    table = window_groups(windows, seen)
     assert len(table) == len(windows)
     assert not table.isna().any().any()
-    outside = table["rank"] == "not in the window"
-    assert (outside == ~windows.in_window).all()
-    assert (outside == (table.match == "not in the window")).all()
+    assert ((table.match == "not in the window") == ~windows.in_window).all()
     for i in range(len(windows)):
         visits, target = windows.visits_of(i), windows.target_of(i)
         assert (table.target[i] == "last place") == (
             visits.location_id.iloc[-1] == target.location_id
         )
-        counts = visits.location_id.value_counts()
-        if target.location_id in counts:
-            rank = 1 + (counts > counts[target.location_id]).sum()
-            assert table["rank"][i][0] == str(min(rank, 4))
-        low = {"under 6 h": 0, "6 to 10 h": 6, "10 to 14 h": 10, "14 to 18 h": 14, "from 18 h": 18}
-        hour = visits.finished_at.iloc[-1].tz_convert("UTC").hour
-        assert low[table.hour[i]] == max(edge for edge in low.values() if edge <= hour)
+        share = 100 * visits.location_id.nunique() / len(visits)
+        low = {"under 30 %": 0, "30 to 45 %": 30, "45 to 60 %": 45, "from 60 %": 60}
+        assert low[table.unique[i]] == max(edge for edge in low.values() if edge <= share)
