@@ -15,11 +15,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from pgt import files, recordings
 from pgt.errors import DataError, note
 from pgt.plausibility import note_doubts, zones_at
-from pgt.recordings import UNREADABLE, reason
+from pgt.recordings import UNREADABLE, File, reason
 from pgt.visits import REQUIRED, TIMES, called, check, first_row, in_zone, plain_types, refuse
 
 # What others call our columns, in lower case, letters and digits only, the surest names first.
@@ -40,12 +41,15 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "finish end endtime endedat departure departuretime departedat leftat checkouttime "
         "checkout leavingdatetime leavingtime endtimestamp",
     ),
-    "lon": ("lon", "lng long longitude lone7 longitudee7 locationlong"),
-    "lat": ("lat", "latitude late7 latitudee7 locationlat"),
+    "lon": ("lon", "lng long longitude lone7 longitudee7 locationlong longitudeew"),
+    "lat": ("lat", "latitude late7 latitudee7 locationlat latitudens"),
     "utc_offset": ("utcoffset", "timezoneoffset"),
     "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy"),
+    "hdop": ("hdop", "horizontaldilution gpshdop"),
+    "valid": ("valid", "isvalid visible"),
+    "outdated": ("outdated", "manuallymarkedoutlier algorithmmarkedoutlier"),
 }  # fmt: skip
-GEOMETRIES = ("geometry", "geom", "center", "wkt", "point")
+PAIRS = ("geometry", "geom", "center", "wkt", "point", "latlng")
 # Sets that are published without a header line, by what stands in the fields of a line: a time, a
 # whole number, a fraction, another text.
 SHAPES = {
@@ -55,12 +59,19 @@ SHAPES = {
     "nt[fn][fn]": "user_id started_at lon lat",  # T-Drive
 }
 WKT = r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)"
+DEGREES = r"^([NSEW])?\s*([+-]?\d+(?:[.,]\d*)?(?:E-?\d+)?)\s*°?\s*([NSEW])?$"
+NO = ["0", "0.0", "false", "no", "n", "no fix", "v", "invalid"]
+YES = ["1", "1.0", "true", "yes", "y"]
 WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 TWEET = "%a %b %d %H:%M:%S %z %Y"
 DAY_FIRST = r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
 ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
 OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|([+-]\d{1,2})(?::?(\d\d))?)\s*$"
 SEPARATORS = ",;\t|"
+GEOLIFE_URL = (
+    "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
+    "Geolife%20Trajectories%201.3.zip"
+)
 
 
 def load_city() -> pd.DataFrame:
@@ -75,17 +86,24 @@ def load_city() -> pd.DataFrame:
     >>> len(load_city())
     16977
     """
-    folder = files.folder("city")
-    zone = json.loads((folder / "city.json").read_text(encoding="utf-8"))["timezone"]
-    visits, places = (pd.read_csv(folder / name) for name in ("visits.csv", "places.csv"))
+    return _city(files.folder("city"))
+
+
+def _city(folder: Any) -> pd.DataFrame:
+    about = json.loads(folder.joinpath("city.json").read_text(encoding="utf-8"))
+    visits, places = (
+        files.plain(pd.read_csv(io.StringIO(folder.joinpath(name).read_text(encoding="utf-8"))))
+        for name in ("visits.csv", "places.csv")
+    )
     for name in TIMES:
         at = pd.to_datetime(visits[name], format="%Y-%m-%dT%H:%M%z", utc=True)
-        visits[name] = at.dt.as_unit("us").dt.tz_convert(zone)
-    return check(visits.merge(places[["location_id", "lon", "lat"]], how="left"))
+        visits[name] = at.dt.as_unit("us").dt.tz_convert(about["timezone"])
+    where = places.set_index("location_id")
+    return check(visits.assign(**{n: visits.location_id.map(where[n]) for n in ("lon", "lat")}))
 
 
 def read_visits(source: Any, **how: Any) -> pd.DataFrame:
-    """Read visits from a file, folder or table, as `read` does; fixes are refused.
+    """Read visits from a file, folder, archive or table, as `read` does; fixes are refused.
 
     Parameters
     ----------
@@ -148,14 +166,16 @@ def read(
 ) -> pd.DataFrame:
     """Read visits (`pgt.visits.check`) or, without ``location_id``, position fixes.
 
-    ``source`` is a table of any library, or a file or folder of tables (CSV, Parquet, JSON), GPX,
-    GeoLife, Google Timeline or published check-ins. ``columns`` maps our names to those in the
-    file. ``timezone`` is where the places are (else each visit keeps the clock of its own offset,
-    or of its coordinates), ``file_timezone`` by which clock times without an offset are. ``person``
-    says whose records these are where no column does.
+    ``source`` is a table of any library, or a file, folder or zip archive of tables (CSV, Parquet,
+    JSON), GPX, GeoLife, OwnTracks, Google Timeline or published check-ins. ``columns`` maps our
+    names to those in the file. ``timezone`` is where the places are (else each visit keeps the
+    clock of its own offset, or of its coordinates), ``file_timezone`` by which clock times without
+    an offset are. ``person`` says whose records these are where no column does.
     """
     for zone in filter(None, (timezone, file_timezone)):
         require_zone(zone)
+    if isinstance(source, str | Path) and (Path(source) / "city.json").is_file():
+        return _city(Path(source))
     table = _gathered(source, columns or {}, person)
     if table.empty:
         raise DataError(f"{_name(source)} has no rows; check the file, or what was filtered.")
@@ -163,7 +183,7 @@ def read(
         return note_doubts(_visits(table, timezone, file_timezone))
     at, _ = _moments(table, "started_at", file_timezone or timezone, strict=False)
     table = _with_numbers(table, strict=False).assign(started_at=at.dt.as_unit("us"))
-    names = ["user_id", "started_at", "lon", "lat", "accuracy"]
+    names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid"]
     table = table[[name for name in names if name in table.columns]]
     table = table.rename(columns={"started_at": "tracked_at"})
     return table.sort_values(["user_id", "tracked_at"], kind="stable", ignore_index=True)
@@ -204,6 +224,23 @@ def write(visits: pd.DataFrame, path: str | Path) -> None:
             visits.to_parquet(half, index=False)
 
 
+def fetch_geolife(
+    folder: str | Path, *, accept_terms: bool = False, url: str = GEOLIFE_URL,
+    known_hash: str | None = None,
+) -> Path:  # fmt: skip
+    """Download the GeoLife archive, 300 MB, unless it is there; `read_fixes` reads it as it is."""
+    import pooch  # its progress bar warns where no notebook's widgets are installed
+
+    if not accept_terms:
+        raise DataError(
+            "GeoLife GPS Trajectories 1.3 are tracks of real people, for non-commercial use under "
+            "the Microsoft Research License Agreement (https://www.microsoft.com/en-us/download/"
+            "details.aspx?id=52367); if you accept it, say accept_terms=True."
+        )
+    name = "Geolife Trajectories 1.3.zip"
+    return Path(pooch.retrieve(url, known_hash, fname=name, path=folder, progressbar=True))
+
+
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, str | Path) else "the table"
 
@@ -212,65 +249,91 @@ def _gathered(source: Any, columns: dict[str, str], person: int | str | None) ->
     """All rows of a source under our names, with whose they are."""
     if not isinstance(source, str | Path):
         table = _named(_of_library(source), columns, "the table")
-        return _owned([table], [], "", person, Path("the table"))
+        return _owned([table], [], "", person, "the table")
     path = Path(source)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(source)):
         raise DataError(f"{source} is an address, and only local files are read; download it.")
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
-    kind, found = recordings.chosen(path) if path.is_dir() else (recordings.kind_of(path), [path])
-    remedy = f"export it again as {kind}"
-    remedy = "it must be a CSV in UTF-8 with a header line" if kind == "table" else remedy
-    frames, owned, bad = [], [], []
+    found = recordings.files_of(path)
+    left = ""
+    if single := path.is_file() and [file.name for file in found] == [path.name]:
+        kind = recordings.kind_of(found[0])
+    else:
+        kind, found, left = recordings.chosen(found, path.name)
+    if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
+        found = [File(path.name, lambda: b"")]
+    frames, owned, bad = [], [], {}
     for file in found:
         try:
-            frame = _one(file, kind, columns)
+            frame = _one(file, kind, columns, path)
             if frame.empty:
-                what = "has no rows or track points (waypoints and routes are no fixes)"
-                raise DataError(f"{file.name} {what}; {remedy}.")
+                bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
+                continue
             frames.append(_named(frame, columns, file.name))
             owned.append(file)
-        except DataError as error:
-            bad.append(str(error))
+        except DataError:
+            if single:
+                raise
+            bad[file.name] = "cannot be read"
         except UNREADABLE as error:
-            bad.append(f"{file.name} cannot be read ({reason(error)}); {remedy}.")
+            bad[file.name] = f"cannot be read ({reason(error)})"
+    for what in sorted(set(bad.values())) if frames else ():
+        names = [name for name in bad if bad[name] == what]
+        note(f"{len(names)} of {len(found)} files of {path.name} left out: {names[0]}"
+             f"{', …' if names[1:] else ''} {what}.")  # fmt: skip
     if not frames:
-        raise DataError(bad[0])
-    if bad:
-        note(f"{len(bad)} of {len(found)} files of {path.name} left out: {bad[0]}")
-    return _owned(frames, owned, kind, person, path)
+        name, what = next(iter(bad.items()))
+        table = "it must be a CSV in UTF-8 with a header line"
+        raise DataError(
+            f"{name} {what}; {table if kind == 'table' else f'export it again as {kind}'}."
+        )
+    if left:
+        note(left)
+    return _owned(frames, owned, kind, person, path.stem)
 
 
-def _one(file: Path, kind: str, columns: dict[str, str]) -> pd.DataFrame:
+def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> pd.DataFrame:
     if kind == "Parquet":
-        frame = pd.read_parquet(file)
+        table = pq.read_table(io.BytesIO(file.bytes()) if file.load() else path)
+        frame = table.to_pandas()
         frame.attrs = {}  # a file's own remarks are none of ours
+        for name, text in (table.schema.metadata or {}).items():
+            if text.startswith(b"1e-7 degrees"):
+                frame[name.decode()] /= 1e7
         return frame
-    readers = {"GPX": recordings.gpx, "GeoLife": recordings.plt, "JSON": recordings.from_json}
+    readers = {"GPX": recordings.gpx, "GeoLife": recordings.plt, "JSON": recordings.from_json,
+               "OwnTracks": recordings.owntracks}  # fmt: skip
     return readers[kind](file) if kind in readers else _csv(file, columns)
 
 
 def _owned(
-    frames: list[pd.DataFrame], owned: list[Path], kind: str, person: int | str | None, source: Path
+    frames: list[pd.DataFrame], owned: list[File], kind: str, person: int | str | None, name: str
 ) -> pd.DataFrame:
     """One table of all frames, with the person where no column of a file says who."""
-    alone = [number for number, frame in enumerate(frames) if "user_id" not in frame.columns]
-    names = [person] * len(alone)
+    alone = [frame for frame in frames if "user_id" not in frame.columns]
     if person is not None and len(alone) < len(frames):
         theirs = frames[0].attrs["called"].get("user_id", "user_id")
-        raise DataError(f"Column '{theirs}' of {source} says who; leave person (--person) out.")
+        raise DataError(f"Column '{theirs}' of {name} says who; leave person (--person) out.")
+    names = [person] * len(alone)
     if alone and person is None:
         if not owned:
             raise DataError(
-                f"No column of {source} says who (it has {_have(frames[0])}): if it is one person, "
+                f"No column of {name} says who (it has {_have(frames[0])}): if it is one person, "
                 "say person='me' (--person me), else name it with columns={'user_id': ...}."
             )
-        names = recordings.owners([owned[number] for number in alone], source, kind)
-    for number, one in zip(alone, names, strict=True):
-        frames[number]["user_id"] = one
-    table = pd.concat(frames, ignore_index=True) if frames[1:] else frames[0]
+        files_ = [file for file, frame in zip(owned, frames, strict=True) if "user_id" not in frame]
+        names, told = recordings.owners(files_, name, kind)
+        if told:
+            note(told)
+    for frame, one in zip(alone, names, strict=True):
+        frame["user_id"] = one
+    table, names = frames[0], frames[0].attrs["called"]
     if frames[1:]:
-        table.attrs = {"called": frames[0].attrs["called"]}
+        for frame in frames:
+            frame.attrs = {}
+        table = pd.concat(frames, ignore_index=True)
+        table.attrs["called"] = names
     if "cluster" in table.attrs["called"].get("location_id", "") and table.user_id.nunique() > 1:
         # scikit-mobility numbers everybody's places alone
         table["location_id"] = table.user_id.astype(str) + "-" + table.location_id.astype(str)
@@ -288,9 +351,9 @@ def _of_library(source: Any) -> pd.DataFrame:
     return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
 
 
-def _csv(file: Path, columns: dict[str, str]) -> pd.DataFrame:
+def _csv(file: File, columns: dict[str, str]) -> pd.DataFrame:
     """The rows of a text, numbered as an editor counts lines; ids and times as they are written."""
-    data = file.read_bytes()
+    data = file.bytes()
     encoding = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
     start = data[: 1 << 16].decode(encoding, "replace").lstrip().splitlines()
     bare = "".join(start[0].split('"')[::2])  # without what stands between quotes
@@ -328,7 +391,7 @@ def _csv(file: Path, columns: dict[str, str]) -> pd.DataFrame:
     at = [rows.line_num for row in rows if row][0 if headless else 1 :]
     table.index = at if len(at) == len(table) else table.index + 2
     table.attrs["row"] = "line"
-    return files.plain(table) if "'" in text else table
+    return files.plain(table)
 
 
 def _shape(first: list[str], file: str) -> list[str]:
@@ -396,32 +459,61 @@ def _named(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFr
             raise DataError(f"{source} already has a column '{ours}' beside '{theirs}'; drop one.")
     listed = {ours: theirs for theirs, ours in mine.items()}
     found = _recognized([*map(str, table.columns)], listed) | mine
-    table = table.rename(columns=found)
+    table = _mended(table, found).rename(columns=found)
     table.attrs["called"] = {ours: name for name, ours in found.items() if ours != name}
     have = {*table.columns}
-    placed = "location_id" in have or {"lon", "lat"} <= have
-    for what, name, there in (("where", "location_id", placed),
-                              ("when", "started_at", "started_at" in have)):  # fmt: skip
-        if not there:
+    if "started_at" not in have:
+        if have & {"location_id", "lon"}:
             raise DataError(
-                f"No column of {source} says {what} (it has {_have(table)}); name it with "
-                f"columns={{'{name}': ...}} (--columns {name}=...)."
+                f"No column of {source} says when (it has {_have(table)}); name it with "
+                "columns={'started_at': ...} (--columns started_at=...)."
             )
-    if "location_id" not in have and "finished_at" in have:
+    elif "location_id" not in have and "finished_at" in have:
         raise DataError(
             f"{source} has stays and no column for the place (it has {_have(table)}): find the "
             "places with pgt.gps.generate_locations, or name it with columns={'location_id': ...}."
+        )
+    if "location_id" not in have and not {"lon", "lat"} <= have:
+        raise DataError(
+            f"No column of {source} says where (it has {_have(table)}); name the place with "
+            "columns={'location_id': ...} (--columns location_id=...), or lon and lat."
         )
     return table
 
 
 def _with_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Points of a geometry, as objects or as text such as ``POINT (16 48)``."""
+    """Points of a geometry, as objects or as text such as ``POINT (16 48)`` or ``48°, 16°``."""
     for name in table.columns:
-        if _plain(name) in GEOMETRIES:
-            at = table[name].astype("string").str.extract(WKT).astype("Float64").astype(float)
-            return table.assign(lon=at[0], lat=at[1]) if at[0].notna().any() else table
+        if _plain(name) not in PAIRS:
+            continue
+        points: Any = table[name].array
+        if getattr(getattr(points, "crs", None), "is_projected", False):
+            points = points.to_crs("EPSG:4326")
+        if set(getattr(points, "geom_type", ())) == {"Point"}:
+            return table.assign(lon=points.x, lat=points.y)
+        text = table[name].astype("string")
+        for pattern, order in ((WKT, ["lon", "lat"]), (recordings.PAIR, ["lat", "lon"])):
+            found = text.str.extract(pattern).set_axis(order, axis=1).astype("Float64")
+            if found.lon.notna().any():
+                return table.assign(lon=found.lon.astype(float), lat=found.lat.astype(float))
     return table
+
+
+def _mended(table: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
+    """Loggers write N or S, E or W into a column beside, and the date and the time into two."""
+    plain, theirs = {_plain(n): n for n in table.columns}, {o: n for n, o in found.items()}
+    fresh = {}
+    for ours, beside in (("lat", "ns"), ("lon", "ew")):
+        if ours in theirs and beside in plain:
+            fresh[theirs[ours]] = table[theirs[ours]].astype(str) + table[plain[beside]].astype(str)
+    date, clock = plain.get("date"), plain.get("time")
+    if date and clock and theirs.get("started_at") in (date, clock):
+        six, one = r"^(\d\d)(\d\d)(\d\d)$", table[clock].astype(str).str.strip()
+        one = one.str.replace(six, r"\1:\2:\3", regex=True)
+        if one.str.match(r"\d{1,2}:\d\d").all():
+            day = table[date].astype(str).str.strip().str.replace(six, r"20\1-\2-\3", regex=True)
+            fresh[theirs["started_at"]] = day + " " + one
+    return table.assign(**fresh)
 
 
 def _whole_ids(table: pd.DataFrame) -> pd.DataFrame:
@@ -440,23 +532,31 @@ def _whole_ids(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_numbers(table: pd.DataFrame, *, strict: bool) -> pd.DataFrame:
-    """Degrees and metres of accuracy as numbers; of ``strict`` tables what is none stays."""
-    fresh = {name: _degrees(table[name], strict) for name in {"lon", "lat"} & {*table.columns}}
-    if "accuracy" in table.columns and not strict:
-        fresh["accuracy"] = pd.to_numeric(table.accuracy, errors="coerce").astype(float)
+    """Degrees and measures of quality as numbers; of ``strict`` tables what is none stays."""
+    fresh: dict[str, Any] = {}
+    for name in {"lon", "lat"} & {*table.columns}:
+        fresh[name] = _degrees(table[name], table.attrs["called"].get(name, name), strict)
+    if not strict:
+        for name in {"accuracy", "hdop"} & {*table.columns}:
+            fresh[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+        for name, bad in (("valid", NO), ("outdated", YES)):
+            if name in table.columns:
+                text = table[name].astype(str).str.strip().str.lower()
+                fresh["valid"] = ~text.isin(bad) & fresh.get("valid", True)
     return table.assign(**fresh)
 
 
-def _degrees(values: pd.Series, strict: bool) -> pd.Series:
+def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(values.dtype):
-        text = values.astype("string").str.strip().str.rstrip("°").str.replace(",", ".")
-        number = pd.to_numeric(text, errors="coerce").astype("Float64").astype(float)
+        text = values.astype("string").str.strip().str.upper()
+        part = text.str.extract(DEGREES)
+        number = part[1].str.replace(",", ".").astype("Float64").astype(float)
         if strict and (number.isna() & text.notna()).any():
             return values  # `check` says which
-        values = number
+        values = number.where(~part[0].fillna(part[2]).isin(["S", "W"]), -number)
     values = values.astype(float)
     whole = (values.dropna() % 1 == 0).all() and (values.abs() > 36_000).any()
-    return values / 1e7 if whole else values  # Google's E7
+    return values / 1e7 if _plain(theirs).endswith("e7") or whole else values
 
 
 def require_zone(zone: str | None) -> None:

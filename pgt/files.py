@@ -19,6 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from pgt.errors import DataError
 
@@ -74,6 +75,8 @@ def folder(name: str) -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / in_repository
 
 
+# --- CSV: no text becomes a formula in a spreadsheet
+
 # Where a cell begins (of any program, whatever it takes for a separator), and how a formula does:
 # behind a tab, a line end or an apostrophe of ours it is one as well, and some read wide signs.
 _BEGIN, _FORMULA = r"(^|[,;|\t\r\n])", r"(?='*[=+\-@\t\r\n＝＋－＠])"
@@ -81,7 +84,11 @@ OPEN, MARKED = re.compile(_BEGIN + _FORMULA), re.compile(f"{_BEGIN}'{_FORMULA}")
 
 
 def write_csv(table: pd.DataFrame, path: str | Path | None = None) -> str:
-    """Write a table as CSV without its index, and give its text, which no spreadsheet will run."""
+    """Write a table as CSV without its index, and give its text, which no spreadsheet will run.
+
+    >>> write_csv(pd.DataFrame({"user_id": ["=1+1", "ann"], "effect": [-3.2, 0.5]}))
+    "user_id,effect\\n'=1+1,-3.2\\nann,0.5\\n"
+    """
     safe = _with_texts(table, lambda text: OPEN.sub(r"\1'", text))
     text: str = safe.to_csv(index=False, lineterminator="\n")
     if "\r" in text:  # older Pythons write it without quotes, where it would end the row
@@ -102,11 +109,17 @@ def _with_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFra
     def one(value: object) -> object:
         return change(value) if isinstance(value, str) else value
 
-    done = table.copy(deep=False)
-    for name in table.select_dtypes(exclude=["number", "bool", "datetime", "datetimetz"]):
-        done[name] = table[name].map(one)
-    return done.rename(columns=one)
+    done = table.rename(columns=one)
+    for at, dtype in enumerate(table.dtypes):
+        if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype):
+            continue
+        values = table.iloc[:, at].astype(object)
+        if any(one(value) is not value and one(value) != value for value in values.unique()):
+            done.isetitem(at, values.map(one))
+    return done
 
+
+# --- tensors
 
 FORMAT = "pgt-1"
 
@@ -174,12 +187,23 @@ def fitting(name: str) -> Iterator[None]:
         ) from error
 
 
+class _Undrawn(TorchFunctionMode):
+    """Normal numbers are not drawn: without memory, PyTorch would load its compiler for it."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func in (nn.init.normal_, torch.Tensor.normal_):
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
 def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
     """Make a model for these tensors, in evaluation mode.
 
     A header can claim any size, so the shapes are compared before memory is asked for.
     """
-    with fitting(name), torch.device("meta"):
+    with fitting(name), torch.device("meta"), _Undrawn():
         shapes = make().state_dict()
     check_shapes(shapes, tensors, name)
     model = make()

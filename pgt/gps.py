@@ -22,16 +22,18 @@ from pgt.visits import EARTH_RADIUS, LIMITS, TIMES, check, in_zone, microseconds
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.
 FIXES = "PGT_GEOLIFE_FIXES"
 FIX_COLUMNS = ("user_id", "tracked_at", "lon", "lat")
-MAX_ACCURACY = 200.0  # metres, as wide as a stay; worse fixes are kept out
+# Worse fixes are kept out: metres (a stay is 200 m wide), and a dilution that is called poor.
+MAX_ACCURACY, MAX_HDOP = 200.0, 20.0
 POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
+LEAP = 50.0  # metres a second, there and back
 HaversineOrder = Literal["right", "swapped"]
 
 
 def clean_fixes(fixes: pd.DataFrame, *, mend: bool = False) -> tuple[pd.DataFrame, pd.Series]:
     """Keep the fixes that can be used, by user and time, and count the others by reason.
 
-    With ``mend``, positions at 0/0 are kept out as well, and a poor fix is put at a good neighbour
-    that lies within its accuracy.
+    With ``mend``, positions at 0/0 and lone leaps (far away and back at once) are kept out as well,
+    and a poor fix within whose accuracy a good neighbour lies is put there.
     """
     fixes = _require_fixes(fixes)
     lon, lat = (fixes[name].to_numpy(dtype=float, na_value=np.nan) for name in ("lon", "lat"))
@@ -57,10 +59,14 @@ def clean_fixes(fixes: pd.DataFrame, *, mend: bool = False) -> tuple[pd.DataFram
     again = kept.duplicated([*FIX_COLUMNS]).to_numpy()
     counts["the same fix again"] = int(again.sum())
     kept = kept[~again].reset_index(drop=True)
-    if poor is not None:
-        kept = _put_near(kept)
-        counts[POOR] = int(kept.poor.sum())
-        kept = kept[~kept.poor].drop(columns="poor").reset_index(drop=True)
+    if mend:
+        if poor is not None:
+            kept = _put_near(kept)
+            counts[POOR] = int(kept.poor.sum())
+            kept = kept[~kept.poor].drop(columns="poor").reset_index(drop=True)
+        leaps = _leaps(kept)
+        counts["a leap away and back"] = int(leaps.sum())
+        kept = kept[~leaps].reset_index(drop=True)
     return kept, pd.Series(counts, name="fixes")
 
 
@@ -81,12 +87,19 @@ def _require_fixes(fixes: pd.DataFrame) -> pd.DataFrame:
 
 def _poor(fixes: pd.DataFrame) -> dict[str, np.ndarray]:
     """Fixes that their own record calls poor, by reason; a column that calls most so is noted."""
-    rows = (fixes.get("accuracy", pd.Series(dtype=float)) > MAX_ACCURACY).to_numpy(dtype=bool)
-    if len(rows) == 0 or rows.mean() <= 0.5:
-        return {POOR: rows} if len(rows) else {}
-    note(f"column 'accuracy' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes ({POOR}), "
-         "so it was not used.", stacklevel=4)  # fmt: skip
-    return {}
+    found = {}
+    for name, reason, bad in (
+        ("valid", "marked as not valid", lambda x: ~x.astype(bool)),
+        ("hdop", f"hdop above {MAX_HDOP:g}", lambda x: x > MAX_HDOP),
+        ("accuracy", POOR, lambda x: x > MAX_ACCURACY),
+    ):
+        if name in fixes.columns and len(fixes):
+            rows = bad(fixes[name]).to_numpy(dtype=bool)
+            found[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
+            if rows.mean() > 0.5:
+                note(f"column '{name}' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes "
+                     f"({reason}), so it was not used.", stacklevel=4)  # fmt: skip
+    return found
 
 
 def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
@@ -103,6 +116,18 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
     lon, lat = (fixes[name].where(~near, np.where(side == 0, first[i], second[i]))
                 for i, name in enumerate(("lon", "lat")))  # fmt: skip
     return fixes.assign(lon=lon, lat=lat, poor=fixes.poor & ~near)
+
+
+def _leaps(fixes: pd.DataFrame) -> np.ndarray:
+    """(F,) fixes over 200 m from both neighbours, which lie together, faster than anybody is."""
+    found = np.zeros(len(fixes), dtype=bool)
+    points = np.stack(on_sphere(fixes.lon, fixes.lat))
+    seconds = np.diff(microseconds(fixes.tracked_at)) / 1e6
+    step = EARTH_RADIUS * np.linalg.norm(np.diff(points), axis=0)
+    over = EARTH_RADIUS * np.linalg.norm(points[:, 2:] - points[:, :-2], axis=0)
+    user, fast = fixes.user_id.to_numpy(), (step > 200) & (step > LEAP * seconds)
+    found[1:-1] = fast[:-1] & fast[1:] & (over < 200) & (user[2:] == user[:-2])
+    return found
 
 
 def plain_ids(fixes: pd.DataFrame) -> pd.DataFrame:
@@ -205,20 +230,25 @@ def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[i
 
 def _middle(lon: np.ndarray, lat: np.ndarray) -> tuple[float, float]:
     """The mean of the different positions; longitudes as angles, for those on both sides of 180."""
-    spots = np.unique(lon + 1j * lat)
-    east = np.radians(spots.real)
+    order = np.lexsort((lat, lon))
+    lon, lat = lon[order], lat[order]
+    new = np.ones(len(lon), dtype=bool)
+    new[1:] = (np.diff(lon) != 0) | (np.diff(lat) != 0)
+    east = np.radians(lon[new])
     mean = np.degrees(np.arctan2(np.sin(east).mean(), np.cos(east).mean()))
-    return float(mean), float(spots.imag.mean())
+    return float(mean), float(lat[new].mean())
 
 
 def require_stays(staypoints: pd.DataFrame, *more: str) -> None:
     """Refuse a table without the columns of staypoints."""
-    for name in ("user_id", *TIMES, "lon", "lat", *more):
-        if name not in staypoints.columns:
-            maker = "generate_locations" if name == "location_id" else "generate_staypoints"
-            raise DataError(
-                f"Column '{name}' is missing; pgt.gps.{maker} makes the table that is needed."
-            )
+    missing = [
+        name for name in ("user_id", *TIMES, "lon", "lat", *more) if name not in staypoints.columns
+    ]
+    if missing:
+        maker = "generate_locations" if missing[0] == "location_id" else "generate_staypoints"
+        raise DataError(
+            f"Column '{missing[0]}' is missing; pgt.gps.{maker} makes the table that is needed."
+        )
 
 
 def generate_locations(

@@ -134,6 +134,13 @@ def group_mask(ranks: pd.DataFrame, group: str) -> np.ndarray:
     return ranks[column].to_numpy() == (column == group)
 
 
+def weighted_f1(target: ArrayLike, predicted: ArrayLike) -> float:
+    """F1 of each location's top-1 predictions, weighted by how often it is the target."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(target, predicted, average="weighted", zero_division=0))
+
+
 def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFrame:
     """One row a group: ``n`` and every metric of `METRICS` in percent (NaN for an empty group).
 
@@ -151,16 +158,13 @@ def summarize(ranks: pd.DataFrame, groups: Iterable[str] = GROUPS) -> pd.DataFra
     >>> summarize(rank, ["all"])[["n", "acc@1", "f1"]].values.tolist()
     [[1.0, 100.0, 100.0]]
     """
-    from sklearn.metrics import f1_score  # which takes long to import
-
     all_gains = gains(ranks)
-    weighted = {"average": "weighted", "zero_division": 0}  # by how often a place is the target
     rows = []
     for group in groups:
         mask = group_mask(ranks, group)
         means = 100 * all_gains.loc[mask, list(MEANS)].mean()
         part = ranks[mask]
-        f1 = 100 * f1_score(part.target, part.predicted, **weighted) if mask.any() else np.nan
+        f1 = 100 * weighted_f1(part.target, part.predicted) if mask.any() else np.nan
         rows.append({"group": group, "n": len(part), **means, "f1": f1})
     return pd.DataFrame(rows)
 
@@ -172,6 +176,8 @@ def resampled_means(
     values = np.asarray(values, dtype=float)
     person, people = pd.factorize(np.asarray(users))
     n_seeds, measures = len(values), values.shape[2:]
+    if (np.isnan(values) != np.isnan(values[0])).any():
+        raise ValueError("NaN stand in other places for other seeds.")
     flat = np.moveaxis(values, 1, 0).reshape(len(person), -1)  # (W, S * M)
     of_person = pd.DataFrame(flat).groupby(person)
     # What each person's windows add up to, and how many they are: (P, 2 * S * M)

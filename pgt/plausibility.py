@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -12,11 +14,14 @@ from pgt.errors import note
 from pgt.visits import local_clock
 
 SEVERAL = 4  # rows that are more than a slip
-# Of many visits, one in a hundred is a slip when it lies two years (in days) from all others.
-APART, ENOUGH, SHARE = 730, 20, 0.01
-# Clocks: from so many visits on, the six quietest hours tell when it is night: by local clocks, of
-# so many people, their middle lies between these hours.
-VISITS, PEOPLE, NIGHT = 300, 30, (2.0, 5.5)
+# Days. Nobody is tracked for a while, and then again after ten years. Of many visits, one in a
+# hundred is a slip already when it lies two years from all others, if those last no longer.
+FAR, APART, ENOUGH, SHARE = 3653, 730, 20, 0.01
+# Swapped positions: cells of 0.1 degrees, at least 5 degrees from the diagonal.
+CELL, DIAGONAL = 0.1, 5.0
+# Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
+# people, the six quietest half hours do, whose middle lies between 2 and 5:30 by local clocks.
+NIGHT, VISITS, PEOPLE, NIGHTS = 5, 300, 30, (2.0, 5.5)
 HOURS = 2.0  # that clocks which people live by are at most from those of the zone
 # Fragments: so large a share of visits begins within minutes of one to the same place.
 MINUTES, FRAGMENTS = 15, 0.3
@@ -34,7 +39,25 @@ def note_doubts(visits: pd.DataFrame) -> pd.DataFrame:
 
 def doubts(visits: pd.DataFrame) -> list[str]:
     """What looks like a mistake in a checked table, one sentence each."""
-    return [*_far(visits), *_fragments(visits), *_places(visits)]
+    found = [alike(name, visits[name].unique()) for name in ("user_id", "location_id")]
+    return [*filter(None, found), *_far(visits), *_fragments(visits), *_places(visits)]
+
+
+def alike(name: str, ids: Iterable[object]) -> str:
+    """A sentence on ids that a person would read as the same, or nothing."""
+    heard = defaultdict(list)
+    for one in ids:
+        if isinstance(one, str):
+            plain = " ".join(unicodedata.normalize("NFKC", one).casefold().split())
+            heard[plain.lstrip("0") or "0" if plain.isdecimal() else plain].append(one)
+    twins = [mates for mates in heard.values() if len(mates) > 1]
+    if not twins:
+        return ""
+    return (
+        f"{sum(map(len, twins))} ids in '{name}' differ from another only by case, spaces or "
+        f"leading zeros ({twins[0][0]!r} and {twins[0][1]!r}): they are read as different; write "
+        "them alike if they are the same."
+    )
 
 
 def rows_note(visits: pd.DataFrame, rows: np.ndarray, what: str, so: str) -> str:
@@ -69,18 +92,20 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
     block = np.r_[0, np.cumsum(np.diff(ordered) >= APART)]
     main = ordered[block == np.bincount(block).argmax()]
     off = np.maximum(main[0] - day, day - main[-1])
+    slips = (off >= APART) & (off >= main[-1] - main[0])
+    few = len(day) >= ENOUGH and slips.sum() <= max(1, len(day) * SHARE)
     ahead = (started > pd.Timestamp.now("UTC").tz_localize(None) + pd.Timedelta(days=1)).to_numpy()
-    stray = (off >= APART) & ~ahead
+    stray = ((off >= FAR) | (slips & few)) & ~ahead
     so = "correct or drop what a wrong clock wrote, for it moves the split by days."
-    if len(day) >= ENOUGH and 0 < stray.sum() <= max(1, len(day) * SHARE):
-        years = int(off[stray].min() // 365.25)
+    if stray.any():
+        years = min(10, int(off[stray].min() // 365.25))
         yield rows_note(visits, stray, f"lie {years} years or more from the rest", so)
     if ahead.any():
         yield rows_note(visits, ahead, "begin in the future", so)
 
 
 def _places(visits: pd.DataFrame) -> Iterator[str]:
-    """Coordinates that are empty, swapped, or far from the clocks, and clocks of another zone."""
+    """Coordinates that are empty, in radians, swapped, or far from the clocks."""
     if "lon" in visits.columns:
         empty = ((visits.lon == 0) & (visits.lat == 0)).to_numpy()
         if empty.sum() >= SEVERAL:
@@ -90,7 +115,23 @@ def _places(visits: pd.DataFrame) -> Iterator[str]:
                 "coordinates, or drop these visits.",
             )  # fmt: skip
             visits = visits[~empty]
-        swapped, off = _against_clocks(visits) if len(visits) else (empty[:0], empty[:0])
+        small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
+        if len(visits) >= SEVERAL and small.all():
+            yield (
+                f"{len(visits):,} visits lie within 3.15 degrees of longitude 0 and 1.58 of "
+                "latitude 0, in the sea off Africa: are lon and lat in radians? They must be in "
+                "degrees; multiply them by 180/pi."
+            )
+            return
+        mirrored = _mirrored(visits)
+        if mirrored.sum() >= SEVERAL:
+            yield rows_note(
+                visits, mirrored, "would lie among the other visits of the same person with lon "
+                "and lat swapped, and lie far from there as they are",
+                "swap lon and lat in these rows if they are wrong.",
+            )  # fmt: skip
+            visits = visits[~mirrored]
+        swapped, off = _against_clocks(visits)
         for rows, what in ((swapped, "lon and lat look swapped; swap the columns."),
                            (off, "are these not local times? Name the zone of the places with "
                                  "timezone= (--timezone).")):  # fmt: skip
@@ -102,12 +143,26 @@ def _places(visits: pd.DataFrame) -> Iterator[str]:
                     f"clocks are not those of {part.started_at.dt.tz}: {what}"
                 )
                 return
-    if _asleep_by_day(visits):
+    if len(late := _asleep_by_day(visits)):
         yield (
-            f"people are quietest by day in {visits.started_at.dt.tz}, and would be at night if "
-            "their times were in UTC: if they are, say file_timezone='UTC' (--file-timezone UTC) "
-            "when the file is read."
+            f"{len(late):,} of {visits.user_id.nunique():,} people ({late[0]!r}"
+            f"{', …' if len(late) > 1 else ''}) are quietest by day in {visits.started_at.dt.tz}, "
+            "and would be at night if their times were in UTC: if they are, say file_timezone='UTC'"
+            " (--file-timezone UTC) when the file is read."
         )
+
+
+def _mirrored(visits: pd.DataFrame) -> np.ndarray:
+    """(N,) rows beside a person's others only with lon and lat swapped: the side with fewer."""
+    lon, lat = visits.lon.to_numpy(), visits.lat.to_numpy()
+    person = pd.factorize(visits.user_id)[0]
+    x, y = (np.floor((one + 180) / CELL).astype(np.int64) for one in (lon, lat))
+    there = 10_000 * (10_000 * person + y) + x  # as a number for a person and a place
+    here = 10_000 * (10_000 * person + x) + y
+    paired = np.isin(there, here) & (np.abs(lon - lat) > DIAGONAL)
+    east = paired & (lon > lat)
+    n_east, n_paired = (np.bincount(person, weights=rows) for rows in (east, paired))
+    return paired & (east == (n_east < n_paired / 2)[person])
 
 
 def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -146,16 +201,32 @@ def _hours_ahead(visits: pd.DataFrame, local: pd.Series) -> pd.Series:
     return (local - utc).dt.total_seconds() / 3600
 
 
-def _asleep_by_day(visits: pd.DataFrame) -> bool:
-    """Whether the quiet hours of all people are no night by local clocks, and one by UTC."""
-    local, (first, last) = local_clock(visits, "started_at"), NIGHT
-    ahead = float(_hours_ahead(visits, local).median())
-    counts = np.bincount(2 * local.dt.hour + local.dt.minute // 30, minlength=48)
-    sums = np.array([np.roll(counts, -start)[:12].sum() for start in range(48)])  # of six hours
-    middle = (sums.argmin() / 2 + 3) % 24
-    by_day = sums.min() < len(visits) / 8 and not first <= middle <= last
-    by_day = by_day and (last < middle < 12) == (ahead < 0)
-    night = first <= (middle + ahead) % 24 <= last
-    # A few may sleep at any time; of many, two hours tell.
-    least = 2 if visits.user_id.nunique() >= PEOPLE else 5
-    return bool(len(visits) >= VISITS and abs(ahead) >= least and by_day and night)
+def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
+    """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
+    local = local_clock(visits, "started_at")
+    ahead, found = _hours_ahead(visits, local), []
+    sizes = visits.user_id.value_counts(sort=False)
+    for user in sizes.index[sizes >= VISITS]:
+        mine = visits.user_id == user
+        middle, share = _quietest(local[mine].dt.hour, NIGHT, 24)
+        offset = float(ahead[mine].median())
+        by_day = abs(offset) >= 3 and share < 0.1 and 7.5 <= middle <= 22.5
+        if by_day and (middle + offset) % 24 <= 7:
+            found.append(user)
+    # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
+    if found and len(found) * 5 >= (sizes >= VISITS).sum():
+        return found
+    offset, (first, last) = float(ahead.median()), NIGHTS
+    middle, share = _quietest(2 * local.dt.hour + local.dt.minute // 30, 12, 48)
+    by_day = abs(offset) >= 2 and share < 1 / 8 and not first <= middle <= last
+    by_day = by_day and (last < middle < 12) == (offset < 0)
+    enough = len(sizes) >= PEOPLE and len(visits) >= VISITS
+    night = first <= (middle + offset) % 24 <= last
+    return sizes.index.tolist() if enough and by_day and night else []
+
+
+def _quietest(times: pd.Series, n: int, of: int) -> tuple[float, float]:
+    """The middle (hour) of the quietest ``n`` of ``of`` parts of the day, and their share."""
+    counts = np.bincount(times, minlength=of)
+    sums = np.array([np.roll(counts, -start)[:n].sum() for start in range(of)])
+    return (int(sums.argmin()) + n / 2) * 24 / of % 24, sums.min() / len(times)

@@ -28,12 +28,21 @@ Id = int | str
 Minutes = TypeVar("Minutes", Tensor, np.ndarray)
 
 
+# --- the columns -----------------------------------------------------------------------------
+
+
 def check(visits: pd.DataFrame) -> pd.DataFrame:
     """Return the visits sorted by person and time, or say in one sentence what is wrong.
 
     Beside `REQUIRED` (times with a zone), a table may have ``lon`` and ``lat`` (degrees),
     ``utc_offset`` (minutes, where each visit has a clock of its own), ``split`` (empty where no
     window uses the visit) and anything else, which is kept.
+
+    >>> at = pd.to_datetime(["2024-05-01 09:00+02:00", "2024-05-01 08:00+02:00"])
+    >>> table = pd.DataFrame({"user_id": 1, "location_id": ["work", "home"],
+    ...                       "started_at": at, "finished_at": at + pd.Timedelta(hours=1)})
+    >>> check(table).location_id.tolist()
+    ['home', 'work']
     """
     if not isinstance(visits, pd.DataFrame):
         raise DataError(
@@ -59,7 +68,7 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
         _check_ids(visits, name)
     _check_times(visits)
     for name in LIMITS if "lon" in visits.columns else ():
-        check_degrees(visits, name)
+        _check_degrees(visits, name)
     if "split" in visits.columns:
         bad = ~visits["split"].isin(SPLITS) & visits["split"].notna()
         refuse(visits, "split", bad, "is ", "; it must be train, valid, test or empty (then no "
@@ -152,14 +161,16 @@ def _check_times(visits: pd.DataFrame) -> None:
     refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.")
 
 
-def check_degrees(visits: pd.DataFrame, name: str) -> None:
-    """Refuse a column of degrees that is no number, empty, or beyond its limit."""
+def _check_degrees(visits: pd.DataFrame, name: str) -> None:
     degrees, limit, theirs = visits[name], LIMITS[name], called(visits, name)
     if not pd.api.types.is_numeric_dtype(degrees):
         raise DataError(f"Column '{theirs}' holds text; it must be degrees, as numbers.")
     refuse(visits, name, degrees.isna(), "is empty", "; fill it in, or drop both lon and lat.")
     refuse(visits, name, ~(degrees.abs() <= limit), "is ", f", outside ±{limit:g} degrees; "
            "correct it (are lon and lat swapped?) or drop the row.", "{:g}")  # fmt: skip
+
+
+# --- clocks and days ---------------------------------------------------------------------------
 
 
 def local_clock(visits: pd.DataFrame, name: str) -> pd.Series:
@@ -203,11 +214,16 @@ def split_by_days(
 ) -> pd.DataFrame:
     """Label each person's first 60 % of tracked days train, 20 % valid, the rest test (Hong)."""
     start, end = fractions
+    if not 0 < start < end < 1:
+        raise DataError(f"fractions are {fractions}; they must satisfy 0 < first < second < 1.")
     day = local_day(local_clock(visits, "started_at"))
     day = day - day.groupby(visits.user_id).transform("min")
     last = day.groupby(visits.user_id).transform("max")
     part = np.where(day < last * start, 0, np.where(day < last * end, 1, 2))
     return visits.assign(split=pd.Series(SPLITS).array.take(part))
+
+
+# --- rows --------------------------------------------------------------------------------------
 
 
 def by_person_and_time(visits: pd.DataFrame) -> np.ndarray:
@@ -226,10 +242,17 @@ def person_rows(user: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 def same_place(user: np.ndarray | pd.Series, location: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each row's visit before to the same place by the same person (or -1), and which it is."""
-    rows = pd.Series(np.arange(len(location), dtype=np.int32))
-    visits = rows.groupby([pd.factorize(user)[0], location], sort=False)
-    number = 1 + visits.cumcount().to_numpy(dtype=np.int32)
-    return visits.shift(fill_value=-1).to_numpy(), number
+    person, _ = pd.factorize(user)
+    low, high = (int(f(location, initial=0)) for f in (np.min, np.max))
+    key = person.astype(np.int64) * (high - low + 1) + (location - low)
+    order = np.argsort(key, kind="stable").astype(np.int32)
+    again = np.zeros(len(key), dtype=bool)
+    again[1:] = np.diff(key[order]) == 0
+    previous, number = np.full((2, len(order)), -1, dtype=np.int32)
+    previous[order[1:][again[1:]]] = order[:-1][again[1:]]
+    at = np.arange(len(order), dtype=np.int32)
+    number[order] = 1 + at - np.maximum.accumulate(np.where(again, 0, at))
+    return previous, number
 
 
 def spread(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -264,6 +287,9 @@ def by_length(
         starts = shuffle.permutation(starts)
     for begin in starts:
         yield order[begin : begin + batch_size]
+
+
+# --- people ------------------------------------------------------------------------------------
 
 
 def find_user(visits: pd.DataFrame, name: Any) -> Any:

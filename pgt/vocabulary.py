@@ -84,10 +84,12 @@ class Vocabulary:
             )
         known = visits[self.encode_users(visits.user_id) > 0]
         if len(known) == 0:
-            if pd.api.types.is_integer_dtype(places):
+            words = [one for one in map(str, shared) if not any(map(str.isdigit, one))]
+            if pd.api.types.is_integer_dtype(places) or 2 * len(words) > len(shared):
                 note(
-                    "The model was trained on none of these people, and the places are numbers: "
-                    "make sure that they mean the same places as in the training."
+                    "The model was trained on none of these people, and the places are numbers or "
+                    "common words: make sure that they mean the same places as in the training, "
+                    "else the answers mean nothing."
                 )
         elif self.people:
             # Who is the same begins with the visits that the training has of them.

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import http.server
+import io
 import json
 import tempfile
+import threading
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +21,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import pgt
-from pgt.datasets import load_city, read, read_fixes, read_visits, write
+from pgt.datasets import fetch_geolife, load_city, read, read_fixes, read_visits, write
 from pgt.errors import DataError, DataNote
 from pgt.visits import check, local_clock
 
@@ -78,11 +83,14 @@ def ios() -> str:
     })).replace('"hierarchyLevel": 0', '"hierarchyLevel": "0"')  # fmt: skip
 
 
-def monthly() -> str:
+def monthly(*, ms: bool = False) -> str:
     objects: list[dict[str, Any]] = []
     for row in rows():
         e7 = {"latitudeE7": round(row.lat * 1e7), "longitudeE7": round(row.lon * 1e7)}
         span = {"startTimestamp": row.u, "endTimestamp": row.v}
+        if ms:
+            span = {"startTimestampMs": str(row.started_at.value // 10**6),
+                    "endTimestampMs": str(row.finished_at.value // 10**6)}  # fmt: skip
         objects += [{"placeVisit": {"location": {**e7, "placeId": row.location_id},
                                     "duration": span}},
                     {"activitySegment": {"duration": span}}]  # fmt: skip
@@ -106,6 +114,15 @@ def naive() -> pd.DataFrame:
                            for name in ("started_at", "finished_at")})  # fmt: skip
 
 
+def takeout(**files: str) -> bytes:
+    found = io.BytesIO()
+    with zipfile.ZipFile(found, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(f"Takeout/Location History/{name.replace('__', '/')}.json", text)
+        archive.writestr("Takeout/archive_browser.html", "<html></html>")
+    return found.getvalue()
+
+
 NAMES = {"user_id": "uid", "location_id": "cluster", "started_at": "datetime",
          "finished_at": "leaving_datetime", "lon": "lng"}  # fmt: skip
 POINTS = [f"POINT ({row.lon:.5f} {row.lat:.5f})" for row in rows()]
@@ -125,6 +142,7 @@ VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "commas.csv": (csv_of(ours(), sep=";", decimal=","), {}),
     "marked.csv": (csv_of(ours()).encode("utf-8-sig"), {}),
     "utf16.txt": (csv_of(ours()).encode("utf-16"), {}),
+    "packed.csv.gz": (gzip.compress(csv_of(ours()).encode()), {}),
     "blank.csv": (csv_of(ours()).replace("\n", "\n\n"), {}),
     "spaces.csv": (csv_of(ours()).replace(",", ", "), {}),
     "records.json": (ours().to_json(orient="records"), {}),
@@ -139,9 +157,15 @@ VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "me.csv": (csv_of(ours().drop(columns="user_id")), {}),
     "skmob.csv": (csv_of(naive().rename(columns=NAMES)), {"timezone": ZONE}),
     "trackintel.csv": (csv_of(ours(geom=POINTS).drop(columns=["lon", "lat"])), {}),
+    "compass.csv": (csv_of(ours(lat=life().lat.astype(str) + "N",
+                                lon=life().lon.astype(str) + "E")),
+                    {}),
     "Timeline.json": (android(), {"person": "me"}),
     "location-history.json": (ios(), {"person": "me"}),
     "2024_MARCH.json": (monthly(), {"person": "me"}),
+    "2019_MARCH.json": (monthly(ms=True), {"person": "me"}),
+    "takeout.zip": (takeout(**{"Semantic Location History__2024__2024_MARCH": monthly(),
+                               "Records": RECORDS, "Settings": "{}"}), {"person": "me"}),
     "flattened.csv": (csv_of(ours().drop(columns="user_id").rename(columns={
         "location_id": "placeId", "started_at": "startTime", "finished_at": "endTime",
         "lon": "longitude", "lat": "latitude"})), {"person": "me"}),
@@ -260,6 +284,15 @@ def plt(table: pd.DataFrame) -> str:
                         "0,2,255,My Track,0,0,2,8421376", "0", *lines, ""])  # fmt: skip
 
 
+def rec(table: pd.DataFrame) -> str:
+    lines = []
+    for row in table.itertuples():
+        said = {"_type": "location", "tst": int(row.tracked_at.timestamp()), "lat": row.lat,
+                "lon": row.lon, "acc": 12, "topic": "owntracks/me/phone"}  # fmt: skip
+        lines.append(f"{row.tracked_at:%Y-%m-%dT%H:%M:%SZ}\t*\t{json.dumps(said)}")
+    return "\n".join([*lines, "2024-05-07T00:00:00Z\t*\t{}", "damaged"])
+
+
 def e7(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"timestamp": utc(table.tracked_at),
                          "latitudeE7": (table.lat * 1e7).round().astype(int),
@@ -273,9 +306,12 @@ FIXES: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "me.gpx": (gpx(F), {}),
     "latin.gpx": (gpx(F, "ISO-8859-1", "Wien, Café"), {}),
     "wide.gpx": (gpx(F, "UTF-16", "Wien"), {}),
+    "packed.gpx.gz": (gzip.compress(gpx(F)), {}),
+    "me.rec": (rec(F), {}),
     "Records.json": (json.dumps({"locations": e7(F).to_dict("records")}), {"person": "me"}),
     "old.json": (json.dumps({"locations": e7(F).drop(columns="timestamp").assign(
         timestampMs=(SECONDS * 1000).astype(str)).to_dict("records")}), {"person": "me"}),
+    "takeout.zip": (takeout(Records=json.dumps({"locations": e7(F).to_dict("records")})), {}),
     "records.csv": (csv_of(e7(F)), {"person": "me"}),
     "seconds.csv": (csv_of(F.assign(tracked_at=SECONDS)), {}),
     "ms.csv": (csv_of(F.assign(tracked_at=SECONDS * 1000)), {}),
@@ -286,6 +322,14 @@ FIXES: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "local.csv": (csv_of(F.assign(
         tracked_at=F.tracked_at.dt.tz_convert(ZONE).dt.tz_localize(None))),
                   {"timezone": ZONE}),
+    "signs.csv": (csv_of(pd.DataFrame({
+        "INDEX": range(5), "DATE": F.tracked_at.dt.strftime("%y%m%d"),
+        "TIME": F.tracked_at.dt.strftime("%H%M%S"), "LATITUDE": -F.lat, "N/S": "S",
+        "LONGITUDE": F.lon, "E/W": "E", "VALID": "SPS"})), {"file_timezone": "UTC"}),
+    "letters.csv": (csv_of(pd.DataFrame({
+        "DATE": F.tracked_at.dt.strftime("%Y/%m/%d"), "TIME": F.tracked_at.dt.strftime("%H:%M:%S"),
+        "LATITUDE N/S": (-F.lat).astype(str) + "S", "LONGITUDE E/W": F.lon.astype(str) + "E"})),
+        {"file_timezone": "UTC"}),
     "movebank.csv": (csv_of(pd.DataFrame({
         "event-id": range(5), "visible": "true", "timestamp": utc(F.tracked_at),
         "location-long": F.lon, "location-lat": F.lat, "individual-local-identifier": "me"})), {}),
@@ -309,10 +353,12 @@ def test_the_same_fixes_in_every_form(name: str, tmp_path: Path) -> None:
         read_visits(path, **how)
 
 
-def test_quality_columns_are_numbers(tmp_path: Path) -> None:
-    table = F.assign(hacc="12.5")
+def test_quality_columns_are_numbers_and_marks(tmp_path: Path) -> None:
+    table = F.assign(hacc="12.5", HDOP="1.1", valid=["true", "FALSE", "1", "0", "no fix"],
+                     outdated=["false"] * 4 + ["true"])  # fmt: skip
     found = read(made(tmp_path, "v.csv", csv_of(table)))
-    assert found.accuracy.tolist() == [12.5] * 5
+    assert found.accuracy.tolist() == [12.5] * 5 and found.hdop.tolist() == [1.1] * 5
+    assert found.valid.tolist() == [True, False, True, False, False]
 
 
 def test_a_fix_without_time_or_position_is_left_to_be_counted(tmp_path: Path) -> None:
@@ -327,19 +373,15 @@ def test_a_fix_without_time_or_position_is_left_to_be_counted(tmp_path: Path) ->
 # --- folders
 
 
-def test_of_a_google_export_the_visits_are_read(tmp_path: Path) -> None:
-    made(tmp_path, "Takeout/Semantic Location History/2024/2024_MARCH.json", monthly())
-    for name in ("Records", "Settings"):
-        made(tmp_path, f"Takeout/{name}.json", RECORDS)
-    same_life(read(tmp_path / "Takeout", person="me"))
-
-
-def test_geolife_as_folder(tmp_path: Path) -> None:
+def test_geolife_as_folder_and_as_archive(tmp_path: Path) -> None:
     for user, day in (("000", 1), ("000", 2), ("020", 1)):
         shifted = F.assign(tracked_at=F.tracked_at + pd.Timedelta(days=day))
         made(tmp_path, f"g/Data/{user}/Trajectory/2024050{day}.plt", plt(shifted))
     made(tmp_path, "g/Data/000/labels.txt", "walk")
-    for path in (tmp_path / "g", tmp_path / "g" / "Data"):
+    with zipfile.ZipFile(tmp_path / "g.zip", "w") as archive:
+        for file in sorted((tmp_path / "g").rglob("*.*")):
+            archive.write(file, f"Geolife 1.3/{file.relative_to(tmp_path / 'g')}")
+    for path in (tmp_path / "g", tmp_path / "g.zip", tmp_path / "g" / "Data"):
         found, notes = told(lambda path=path: read(path))
         assert found.user_id.value_counts().to_dict() == {0: 10, 20: 5}
         assert notes == [f"not read in {path.name}: 1 .txt."]
@@ -352,7 +394,7 @@ def test_days_of_one_person_in_many_files(kind: str, tmp_path: Path) -> None:
         made(tmp_path, f"mine/2024-05-0{day}.{kind}", content)
     found, notes = told(lambda: read(tmp_path / "mine"))
     assert found.user_id.unique().tolist() == ["mine"] and len(found) == 30
-    assert notes[0].startswith("the files of mine are read as one person's; else say person='me'")
+    assert notes[0].startswith("the 6 files of mine (2024-05-01, …) look like one person's days")
     found, notes = told(lambda: read(tmp_path / "mine", person="ann"))
     assert found.user_id.unique().tolist() == ["ann"] and notes == []
 
@@ -362,7 +404,8 @@ def test_people_are_files_or_folders(tmp_path: Path) -> None:
         made(tmp_path, f"all/{name}", gpx(F))
     assert read(tmp_path / "all").user_id.value_counts().to_dict() == {"ann": 5, "bob": 5, "cy": 10}
     _, notes = told(lambda: read(tmp_path / "all"))
-    assert len(notes) == 1 and "the files of all are read as those of 3 people" in notes[0]
+    assert notes == ["the files of all are read as 3 people; if they are one person's, say "
+                     "person='me' (--person me)."]  # fmt: skip
     assert told(lambda: read(tmp_path / "all", person="me"))[1] == []
 
 
@@ -374,7 +417,8 @@ def test_files_of_a_folder_that_were_not_read_are_counted(tmp_path: Path) -> Non
         made(tmp_path, f"f/{other}", "x")
     found, notes = told(lambda: read(tmp_path / "f"))
     assert found.user_id.unique().tolist() == ["a"]
-    assert "2 of 3 files of f left out: b.gpx has no rows or track points" in " ".join(notes)
+    assert "1 of 3 files of f left out: b.gpx has no rows or track points" in " ".join(notes)
+    assert "c.gpx cannot be read" in " ".join(notes)
     assert "not read in f: 2 .jpg, 1 without ending, 1 .kml." in notes
 
 
@@ -387,9 +431,10 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
     same_life(read(tmp_path / "p"))
 
 
-def test_the_town_as_it_ships() -> None:
+def test_the_town_as_folder_and_as_it_ships() -> None:
     visits = load_city()
     assert len(visits) == 16_977 and str(visits.started_at.dt.tz) == "America/Regina"
+    pd.testing.assert_frame_equal(read(Path(__file__).parents[1] / "data" / "city"), visits)
 
 
 # --- columns, ids, clocks
@@ -417,6 +462,7 @@ def test_points_of_geopandas_and_of_text() -> None:
     points = geopandas.points_from_xy(life().lon, life().lat, crs=4326)
     frame = geopandas.GeoDataFrame(ours().drop(columns=["lon", "lat"]), geometry=points)
     same_life(read(frame))
+    same_life(read(frame.to_crs(3857)))
 
 
 def test_rows_without_a_place_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -543,7 +589,8 @@ def parquet_of(table: pd.DataFrame) -> bytes:
 
 WHOLE: dict[str, bytes] = {
     "v.csv": csv_of(ours()).encode(), "v.parquet": parquet_of(life()),
-    "f.gpx": gpx(F), "Timeline.json": android()[:3000].encode(),
+    "v.csv.gz": gzip.compress(csv_of(ours()).encode()), "f.gpx": gpx(F), "f.rec": rec(F).encode(),
+    "Timeline.json": android()[:3000].encode(), "takeout.zip": takeout(Records=RECORDS),
     "f.csv": csv_of(F).encode(), "t.txt": SETS["Gowalla_totalCheckins.txt"][0].encode(),
 }  # fmt: skip
 ACCIDENTS = st.lists(
@@ -580,12 +627,72 @@ def test_a_damaged_file_is_read_or_refused(name: str, tmp_path: Path) -> None:
     tried()
 
 
+# --- archives and the download
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("../evil.csv", "leads out of its folder"), ("/etc/evil.csv", "has an absolute path"),
+     ("C:/evil.csv", "has an absolute path"), ("..\\evil.csv", "leads out of its folder")],
+)  # fmt: skip
+def test_an_archive_with_a_member_that_leads_elsewhere_is_refused(
+    name: str, says: str, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "v.zip", "w") as archive:
+        archive.writestr("v.csv", csv_of(ours()))
+        archive.writestr(name, "x")
+    with pytest.raises(DataError, match=f"not safe to read: its member .*{says}"):
+        read(tmp_path / "v.zip")
+
+
+def test_archives_that_unpack_without_end_or_hold_a_link_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pgt.recordings, "UNPACKED", 10_000)
+    made(tmp_path, "b.csv.gz", gzip.compress(b"a,b\n" + b"0" * 10**6))
+    with pytest.raises(DataError, match="would unpack to more than"):
+        read(tmp_path / "b.csv.gz")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("b.csv", b"0" * 10**7)
+    with pytest.raises(DataError, match="would unpack to 10 MiB"):
+        read(tmp_path / "b.zip")
+    with zipfile.ZipFile(tmp_path / "l.zip", "w") as archive:
+        link = zipfile.ZipInfo("v.csv")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(DataError, match="is a link or a device"):
+        read(tmp_path / "l.zip")
+
+
 def test_gpx_that_would_end_the_process_is_refused(tmp_path: Path) -> None:
     bomb = '<!DOCTYPE g [<!ENTITY a "aaaa">]><gpx><trk><name>&a;</name></trk></gpx>'
     with pytest.raises(DataError, match="it declares an entity, which no GPX needs"):
         read(made(tmp_path, "b.gpx", bomb))
     deep = gpx(F).replace(b"<speed>1</speed>", b"<x>" * 50_000 + b"</x>" * 50_000)
     assert len(read(made(tmp_path, "d.gpx", deep))) == 5
+
+
+def test_geolife_is_fetched_once_and_its_hash_is_held(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "g.zip", "w") as archive:
+        archive.writestr("Geolife/Data/000/Trajectory/1.plt", plt(F))
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given, directory=str(tmp_path))
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Quiet) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/g.zip"
+        with pytest.raises(DataError, match=r"non-commercial use.*accept_terms=True"):
+            fetch_geolife(tmp_path / "home", url=url)
+        path = fetch_geolife(tmp_path / "home", accept_terms=True, url=url)
+        assert len(read_fixes(path)) == 5
+        with pytest.raises(ValueError, match="hash"):
+            fetch_geolife(tmp_path / "new", accept_terms=True, url=url, known_hash="0" * 64)
+        server.shutdown()
+    assert fetch_geolife(tmp_path / "home", accept_terms=True, url=url) == path
 
 
 def test_a_table_in_a_zone_by_name_stays_in_it(tmp_path: Path) -> None:

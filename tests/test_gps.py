@@ -304,7 +304,8 @@ def test_types_of_arrow_and_nullable_ones_give_the_same(backend: str) -> None:
 
 @pytest.mark.parametrize(
     ("column", "bad", "good", "says"),
-    [("accuracy", 2000.0, 12.0, "kept out: 12 accuracy worse than 200 m")],
+    [("accuracy", 2000.0, 12.0, "kept out: 12 accuracy worse than 200 m"),
+     ("hdop", 40.0, 1.1, "hdop above 20"), ("valid", False, True, "marked as not valid")],
 )  # fmt: skip
 def test_a_records_own_word_on_its_quality_counts(
     column: str, bad: object, good: object, says: str
@@ -333,13 +334,17 @@ def test_a_poor_fix_is_where_the_good_one_within_its_accuracy_is() -> None:
     assert dropped["accuracy worse than 200 m"] == 1 and len(clean) == 10
 
 
-def test_a_position_0_0_does_not_cut_a_stay() -> None:
+def test_lone_leaps_and_0_0_do_not_cut_a_stay() -> None:
     fixes, expected = commuter(days=10), told(commuter(days=10))[0]
     fixes.loc[40, ["lon", "lat"]] = 0.0
+    fixes.loc[200, "lat"] += 4.0  # across the country and back in twenty minutes
     table, notes = told(fixes)
-    assert "1 of 1,440 fixes are kept out: 1 position 0/0." in notes
+    assert "2 of 1,440 fixes are kept out: 1 position 0/0, 1 a leap away and back." in notes
     pd.testing.assert_frame_equal(table, expected)
     assert len(clean_fixes(fixes)[0]) == 1440, "the published protocol does not mend"
+    away = commuter(days=10)
+    away.loc[200:203, "lat"] += 4.0  # for longer, it was a journey
+    assert "leap" not in told(away)[1]
 
 
 def test_silence_at_one_place_is_a_stay_and_is_counted() -> None:

@@ -110,6 +110,8 @@ def test_split_by_days_is_60_20_20_of_each_persons_calendar() -> None:
         ]
         assert own.split.tolist() == expected
         assert own.split.unique().tolist() == ["train", "valid", "test"]
+    with pytest.raises(DataError, match="fractions"):
+        split_by_days(visits, (0.8, 0.6))
 
 
 def test_a_part_begins_with_the_first_day_that_is_no_longer_before_it() -> None:
@@ -120,6 +122,9 @@ def test_a_part_begins_with_the_first_day_that_is_no_longer_before_it() -> None:
     assert split_by_days(visits).split.tolist() == ["train"] * 6 + ["valid"] * 2 + ["test"] * 3
     halves = split_by_days(visits, (0.25, 0.5)).split
     assert halves.value_counts(sort=False).tolist() == [3, 2, 6]
+    for wrong in ((0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (-0.1, 0.5), (0.5, 1.2)):
+        with pytest.raises(DataError, match="fractions"):
+            split_by_days(visits, wrong)
 
 
 def test_ids_may_be_objects_of_one_type() -> None:
@@ -329,8 +334,20 @@ def test_a_good_table_raises_no_doubt() -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [("Anna1", "anna1 "), ("a b", " a  b"), ("007", "7"), ("Straße", "STRASSE"),
+     ("e\u0301a", "\u00e9a"), ("\uff11", "1")],
+)  # fmt: skip
+def test_ids_that_read_alike_are_named(one: str, other: str) -> None:
+    table = pd.concat([some("2024-05-01", user=one), some("2024-05-02", user=other)])
+    (note,) = doubts(check(table))
+    assert note.startswith("2 ids in 'user_id' differ from another only by case")
+    assert repr(one) in note and repr(other) in note
+
+
+@pytest.mark.parametrize(
     ("stray", "says"),
-    [("1970-01-01", "lie 53 years or more from the rest (user 'bob' on 1970-01-01)"),
+    [("1970-01-01", "lie 10 years or more from the rest (user 'bob' on 1970-01-01)"),
      ("2017-01-01", "lie 6 years or more"), ("2199-01-01", "begin in the future (user 'bob'")],
 )  # fmt: skip
 def test_visits_years_from_the_rest_are_named(stray: str, says: str) -> None:
@@ -347,14 +364,14 @@ def test_a_stay_in_pieces_is_named_and_checkins_are_not() -> None:
     assert doubts(check(table.assign(finished_at=begin))) == []
 
 
-def test_positions_that_are_empty_are_named() -> None:
+def test_positions_that_are_empty_or_in_radians_are_named() -> None:
     table = town()
     third = np.arange(len(table)) % 3 == 0
     empty = table.assign(lon=table.lon.mask(third, 0.0), lat=table.lat.mask(third, 0.0))
     (note,) = doubts(empty)
     assert note.startswith(f"{third.sum():,} visits lie at longitude 0 and latitude 0 exactly")
-    (note,) = doubts(table.assign(lon=0.0, lat=0.0))
-    assert note.startswith(f"{len(table):,} visits lie at longitude 0")
+    (note,) = doubts(table.assign(lon=np.radians(table.lon), lat=np.radians(table.lat)))
+    assert "in radians" in note and "multiply them by 180/pi" in note
 
 
 @pytest.mark.parametrize(
@@ -368,6 +385,10 @@ def test_swapped_coordinates_are_named(lon: float, lat: float, zone: str) -> Non
     assert doubts(here) == []
     (note,) = doubts(here.assign(lon=here.lat, lat=here.lon))
     assert "lon and lat look swapped; swap the columns" in note
+    third = np.arange(len(here)) % 3 == 0
+    mixed = here.assign(lon=here.lon.mask(third, here.lat), lat=here.lat.mask(third, here.lon))
+    (note,) = doubts(mixed)
+    assert "would lie among the other visits of the same person with lon and lat swapped" in note
 
 
 @pytest.mark.parametrize(
@@ -404,9 +425,6 @@ def test_utc_times_that_were_read_as_local_are_noticed(
     (note,) = doubts(wrong)
     assert "would be at night if their times were in UTC" in note and "file_timezone='UTC'" in note
     assert doubts(wrong.drop(columns=["lon", "lat"])) == [note]
-    if zone == "Asia/Shanghai":  # of one person, too
-        one = wrong[wrong.user_id == wrong.user_id.mode()[0]]
-        assert doubts(one.reset_index(drop=True)) == [note]
 
 
 def test_zones_of_positions() -> None:

@@ -116,7 +116,9 @@ def as_text(visits: pd.DataFrame) -> str:
 
 def _others() -> Iterable[tuple[Any, ...]]:
     """How files begin that are no table of text; the page reads no Parquet."""
+    yield b"PK\x03\x04", "a zip archive (so is .xlsx)", "unpack it, or save the sheet as CSV"
     yield from MAGIC
     yield from ((sign, "JSON", "write the table as CSV") for sign in (b"{", b"["))
     yield b"<?xml", "XML", "write the table as CSV"
     yield b"PAR1", "Parquet", "write the table as CSV"
+    yield b"\x1f\x8b", "packed with gzip", "unpack it"
