@@ -1,4 +1,4 @@
-"""Numbered equations, their references, and links between chapters."""
+"""Links between chapters, and numbers of equations, lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,48 +8,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from .sphinx_helpers import ROOT, Built, build
-
-SEVEN = r"""# Pointer
-
-$$
-a_i = b \tag{7.1}
-$$
-
-As equation (7.1) says, and equations (8.1),
-(7.2) and (7.1) too. Not `equation (7.1)`. Equation
-(8.1) as well.
-
-$$
-x &= 1 \\
-y &= 2 \tag{7.2}
-$$
-
-$$
-z = 3
-$$
-"""
-EIGHT = "# Gate\n\n$$\ng = 1 \\tag{8.1}\n$$\n"
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Two chapters that refer to each other."""
-    pages = {"07_pointer": SEVEN, "08_gate": EIGHT}
-    extensions = ("sphinxcontrib.bibtex", "portable")
-    more = f"bibtex_bibfiles = [{str(ROOT / 'book' / 'references.bib')!r}]"
-    return build(tmp_path_factory.mktemp("book"), pages, *extensions, more=more)
-
-
-def test_references_become_links_also_across_chapters(book: Built) -> None:
-    assert book.warnings == ""
-    page = book.page("07_pointer")
-    hrefs = re.findall(r'<a class="reference internal" href="([^"]*equation[^"]*)"', page)
-    eight = "08_gate.html#equation-8-1"
-    assert hrefs == ["#equation-7-1", eight, "#equation-7-2", "#equation-7-1", eight]
-
-
-# ---- The chapters themselves -------------------------------------------------------------------
+from ..helpers import ROOT
 
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 CHAPTERS = {int(path.name[:2]): path.stem for path in SCRIPTS}
