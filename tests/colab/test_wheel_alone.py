@@ -2,7 +2,7 @@
 
 The one execution of each chapter, whose outputs are in the book, happens in such a place (see
 book/_ext/colab.py and execute.py) and leaves a report, which is read here. So these tests need
-`make chapters` first, and cost nothing. Further down, the place itself is tested.
+`make chapters` first, and cost nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +37,6 @@ def report(chapter: Path, reports: dict[str, colab_place.Report]) -> colab_place
     if chapter.stem not in reports:
         give_up(f"{chapter.name} has not run since something changed: run `make chapters`.")
     return reports[chapter.stem]
-
-
-# ---- The chapters -----------------------------------------------------------------------------
 
 
 def first_cell(path: Path) -> str:
@@ -81,17 +78,15 @@ def test_every_chapter_begins_with_the_same_cell() -> None:
 
 @pytest.mark.built
 @EVERY_CHAPTER
-def test_the_chapter_runs_from_the_wheel_alone(report: colab_place.Report) -> None:
+def test_a_chapter_runs_from_the_wheel_alone_and_its_exercises_wait(
+    chapter: Path, report: colab_place.Report
+) -> None:
     assert report.package == "wheel", f"pgt comes from {report.package}."
     assert report.torch == "libraries", f"torch comes from {report.torch}."
     assert not report.repository, "The repository is on the path."
     assert not report.left, f"Files are left behind: {report.left}"
     assert not report.loud, "Cells that write to stderr:\n" + "\n".join(report.loud)
 
-
-@pytest.mark.built
-@EVERY_CHAPTER
-def test_exercises_wait_for_the_reader(chapter: Path, report: colab_place.Report) -> None:
     for cell in execute.executed(chapter).cells:
         waits = "Not yet: " in str(cell.get("outputs", ""))
         if "try" in cell.metadata.get("tags", []):
@@ -112,16 +107,14 @@ ONLY_FOR_THE_BOOK = {
 
 
 @EVERY_CHAPTER
-@pytest.mark.parametrize("what", ONLY_FOR_THE_BOOK)
-def test_the_text_reads_well_in_colab(chapter: Path, what: str) -> None:
+def test_the_text_reads_well_in_colab(chapter: Path) -> None:
     for cell in colab_place.read(chapter).cells:
         if cell.cell_type == "markdown":
             prose = re.sub(r"\$\$.*?\$\$|\$[^$\n]+\$|(`+)[^`{].*?\1", "", cell.source, flags=re.S)
-            found = re.search(ONLY_FOR_THE_BOOK[what], prose, re.M)
-            assert not found, f"{chapter.name} has {what}: {found[0] if found else ''}"
-
-
-# ---- The place --------------------------------------------------------------------------------
+            found = [
+                what for what, sign in ONLY_FOR_THE_BOOK.items() if re.search(sign, prose, re.M)
+            ]
+            assert found == [], cell.source
 
 
 @pytest.fixture(scope="module")
