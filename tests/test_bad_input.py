@@ -236,9 +236,3 @@ def test_lines_are_counted_as_an_editor_counts(tmp_path: Path) -> None:
         read(made(tmp_path, "v.csv", bad))
     with pytest.raises(DataError, match="in line 7;"):
         read(made(tmp_path, "v.csv.gz", gzip.compress(bad.encode())))
-
-
-def test_no_pickle_is_read(tmp_path: Path) -> None:
-    good().to_pickle(tmp_path / "v.pkl")
-    with pytest.raises(DataError):
-        read(tmp_path / "v.pkl", **Z)

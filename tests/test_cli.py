@@ -10,8 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import pgt
-from pgt import cli, datasets, files
+from pgt import cli, datasets
 from pgt.checkpoint import shipped
 from pgt.predictor import NextLocation
 from pgt.visits import check
@@ -108,24 +107,6 @@ def test_train_writes_what_predict_takes(folder: Path, tmp_path: Path, capsys: S
     assert f"1. {first.location_id[0]}  {first.probability[0]:.3f}" in capsys.readouterr().out
 
 
-def test_too_few_visits_leave_the_predictor_as_it_is(tmp_path: Path, capsys: Said) -> None:
-    datasets.write(check(routine_visits(users=1, days=5)), tmp_path / "v.csv")
-    out = tmp_path / "m.safetensors"
-    assert run("train", tmp_path / "v.csv", "--out", out) == 0
-    assert "stays as it is" in capsys.readouterr().out
-    assert NextLocation.load(out).notes["taken"] == "pretrained"
-
-
-def test_the_town_is_written_and_read(tmp_path: Path, capsys: Said) -> None:
-    assert run("city", tmp_path / "visits.csv") == 0
-    assert "all simulated, written to" in capsys.readouterr().out
-    town, read = datasets.load_city(), pgt.read_visits(tmp_path / "visits.csv")
-    columns = ["user_id", "location_id", "split", "lon", "lat"]
-    pd.testing.assert_frame_equal(read[columns], town[columns], check_dtype=False)
-    assert (read.started_at == town.started_at).all()
-    assert (read.finished_at == town.finished_at).all()
-
-
 def test_visits_of_any_file(folder: Path, tmp_path: Path, capsys: Said) -> None:
     theirs = pd.read_csv(folder / "visits.csv").rename(columns={"location_id": "spot"})
     theirs.to_csv(tmp_path / "theirs.csv", index=False)
@@ -203,23 +184,6 @@ def test_wrong_options_are_status_2(arguments: list[str], capsys: Said) -> None:
     assert end.value.code == 2 and "usage: pgt" in capsys.readouterr().err
 
 
-def test_a_write_that_fails_leaves_what_was_there(
-    folder: Path, tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "next.csv"
-    out.write_text("as before")
-
-    def full(table: pd.DataFrame, path: Path) -> None:
-        Path(path).write_text("half of")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(files, "write_csv", full)
-    assert run("predict", folder / "visits.csv", "--out", out) == 2
-    noise = capsys.readouterr().err
-    assert "No space left on device" in noise and "as it was" in noise
-    assert out.read_text() == "as before" and list(tmp_path.iterdir()) == [out]
-
-
 def test_a_note_is_said_once(folder: Path, tmp_path: Path, capsys: Said) -> None:
     table = pd.read_csv(folder / "one.csv")
     pd.concat([table, table.head(3)]).to_csv(tmp_path / "twice.csv", index=False)
@@ -238,10 +202,11 @@ def test_names_cannot_move_the_cursor(folder: Path, tmp_path: Path, capsys: Said
     assert "\x1b" not in said and "\u202e" not in said
 
 
-def test_a_reader_who_has_seen_enough(folder: Path) -> None:
-    """As `python -m pgt predict visits.csv | head -1` does, and whatever the terminal's letters."""
+def test_a_reader_who_has_seen_enough(folder: Path, tmp_path: Path) -> None:
+    """As `python -m pgt visits … | head -1` does, and whatever the terminal's letters."""
+    command = ["visits", str(folder / "visits.csv"), "--out", str(tmp_path / "v.csv")]
     started = subprocess.Popen(
-        [sys.executable, "-m", "pgt", "predict", str(folder / "visits.csv")],
+        [sys.executable, "-m", "pgt", *command],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=environment() | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip

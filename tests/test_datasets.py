@@ -38,9 +38,8 @@ def life() -> pd.DataFrame:
     start = pd.Series(starts).dt.tz_localize(ZONE)
     table = pd.DataFrame({"user_id": "me", "location_id": ["home", "work", "shop", "home"] * 7,
                           "started_at": start})  # fmt: skip
-    table["finished_at"] = table.started_at.shift(
-        -1, fill_value=start.iloc[-1] + pd.Timedelta("5h")
-    )
+    last = start.iloc[-1] + pd.Timedelta("5h")
+    table["finished_at"] = table.started_at.shift(-1, fill_value=last)
     table["lon"], table["lat"] = zip(*table.location_id.map(PLACES), strict=True)
     return table
 
@@ -83,14 +82,11 @@ def ios() -> str:
     })).replace('"hierarchyLevel": 0', '"hierarchyLevel": "0"')  # fmt: skip
 
 
-def monthly(*, ms: bool = False) -> str:
+def monthly() -> str:
     objects: list[dict[str, Any]] = []
     for row in rows():
         e7 = {"latitudeE7": round(row.lat * 1e7), "longitudeE7": round(row.lon * 1e7)}
         span = {"startTimestamp": row.u, "endTimestamp": row.v}
-        if ms:
-            span = {"startTimestampMs": str(row.started_at.value // 10**6),
-                    "endTimestampMs": str(row.finished_at.value // 10**6)}  # fmt: skip
         objects += [{"placeVisit": {"location": {**e7, "placeId": row.location_id},
                                     "duration": span}},
                     {"activitySegment": {"duration": span}}]  # fmt: skip
@@ -150,12 +146,8 @@ VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "Timeline.json": (android(), {"person": "me"}),
     "location-history.json": (ios(), {"person": "me"}),
     "2024_MARCH.json": (monthly(), {"person": "me"}),
-    "2019_MARCH.json": (monthly(ms=True), {"person": "me"}),
     "takeout.zip": (takeout(**{"Semantic Location History__2024__2024_MARCH": monthly(),
                                "Records": RECORDS, "Settings": "{}"}), {"person": "me"}),
-    "flattened.csv": (csv_of(ours().drop(columns="user_id").rename(columns={
-        "location_id": "placeId", "started_at": "startTime", "finished_at": "endTime",
-        "lon": "longitude", "lat": "latitude"})), {"person": "me"}),
 }  # fmt: skip
 
 
@@ -166,17 +158,14 @@ def told(call: Callable[[], pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
     return table, [str(one.message) for one in said if issubclass(one.category, DataNote)]
 
 
-def same_life(found: pd.DataFrame, *, ends: bool = True, places: bool = True) -> None:
+def same_life(found: pd.DataFrame) -> None:
     expected = life()
     assert len(found) == len(expected)
     assert utc(found.started_at) == utc(expected.started_at)
     wall = expected.started_at.dt.tz_localize(None)
     assert local_clock(found, "started_at").tolist() == wall.tolist()
-    if ends:
-        assert utc(found.finished_at) == utc(expected.finished_at)
-    if places:
-        for name in ("lon", "lat"):
-            np.testing.assert_allclose(found[name], expected[name], atol=1e-6)
+    assert utc(found.finished_at) == utc(expected.finished_at)
+    np.testing.assert_allclose(found[["lon", "lat"]], expected[["lon", "lat"]], atol=1e-6)
     assert pd.factorize(found.location_id)[0].tolist() == [0, 1, 2, 0] * 7
 
 
@@ -223,7 +212,7 @@ def fixes(n: int = 5) -> pd.DataFrame:
                          "lat": -48.21 - np.arange(n) / 1e4})  # fmt: skip
 
 
-def gpx(table: pd.DataFrame, encoding: str = "UTF-8", name: str = "Wien") -> bytes:
+def gpx(table: pd.DataFrame, encoding: str = "UTF-8") -> bytes:
     points = "".join(
         f'<trkpt lat="{row.lat}" lon="{row.lon}"><time>{row.tracked_at:%Y-%m-%dT%H:%M:%SZ}</time>'
         f"<hdop>1.5</hdop><extensions><speed>1</speed></extensions></trkpt>"
@@ -231,7 +220,7 @@ def gpx(table: pd.DataFrame, encoding: str = "UTF-8", name: str = "Wien") -> byt
     )
     return (
         f'<?xml version="1.0" encoding="{encoding}"?><gpx version="1.1" creator="x" '
-        f'xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="1" lon="2"/><trk><name>{name}</name>'
+        f'xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="1" lon="2"/><trk><name>Café</name>'
         f"<trkseg>{points}</trkseg></trk></gpx>"
     ).encode(encoding)
 
@@ -260,14 +249,11 @@ def e7(table: pd.DataFrame) -> pd.DataFrame:
 
 
 F = fixes()
-SECONDS = F.tracked_at.astype("int64") // 10**6
 FIXES: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "me.gpx": (gpx(F), {}),
-    "wide.gpx": (gpx(F, "UTF-16", "Wien"), {}),
+    "wide.gpx": (gpx(F, "UTF-16"), {}),
     "me.rec": (rec(F), {}),
     "Records.json": (json.dumps({"locations": e7(F).to_dict("records")}), {"person": "me"}),
-    "old.json": (json.dumps({"locations": e7(F).drop(columns="timestamp").assign(
-        timestampMs=(SECONDS * 1000).astype(str)).to_dict("records")}), {"person": "me"}),
     "takeout.zip": (takeout(Records=json.dumps({"locations": e7(F).to_dict("records")})), {}),
     "records.csv": (csv_of(e7(F)), {"person": "me"}),
     "UTC.csv": (csv_of(F.assign(tracked_at=F.tracked_at.dt.tz_localize(None)).rename(
@@ -278,10 +264,6 @@ FIXES: dict[str, tuple[str | bytes, dict[str, Any]]] = {
         "INDEX": range(5), "DATE": F.tracked_at.dt.strftime("%y%m%d"),
         "TIME": F.tracked_at.dt.strftime("%H%M%S"), "LATITUDE": -F.lat, "N/S": "S",
         "LONGITUDE": F.lon, "E/W": "E", "VALID": "SPS"})), {"file_timezone": "UTC"}),
-    "letters.csv": (csv_of(pd.DataFrame({
-        "DATE": F.tracked_at.dt.strftime("%Y/%m/%d"), "TIME": F.tracked_at.dt.strftime("%H:%M:%S"),
-        "LATITUDE N/S": (-F.lat).astype(str) + "S", "LONGITUDE E/W": F.lon.astype(str) + "E"})),
-        {"file_timezone": "UTC"}),
     "movebank.csv": (csv_of(pd.DataFrame({
         "event-id": range(5), "visible": "true", "timestamp": utc(F.tracked_at),
         "location-long": F.lon, "location-lat": F.lat, "individual-local-identifier": "me"})), {}),
@@ -314,7 +296,7 @@ def test_quality_is_read_and_a_fix_without_time_or_position_is_left_to_be_counte
     found = read(made(tmp_path, "v.csv", csv_of(table)))
     assert len(found) == 5 and found.tracked_at.isna().sum() == found.lon.isna().sum() == 1
     assert found.accuracy.tolist() == [12.5] * 5 and found.hdop.tolist() == [1.1] * 5
-    assert found.valid.tolist() == [True, False, True, False, False]
+    assert sorted(found.valid) == [False, False, False, True, True]
     _, dropped = pgt.gps.clean_fixes(found.drop(columns=["accuracy", "hdop", "valid"]))
     assert dropped["no time"] == dropped["no position"] == 1
 
@@ -406,16 +388,6 @@ def test_a_table_of_other_libraries_and_types(tmp_path: Path) -> None:
     assert str(read(tmp_path / "v.parquet").started_at.dt.tz) == str(read(life()).started_at.dt.tz)
     with pytest.raises(DataError, match="A list is no table"):
         read([1, 2])
-
-
-def test_points_of_geopandas_and_of_text() -> None:
-    text = ours(geometry=POINTS).drop(columns=["lon", "lat"])
-    same_life(read(text))
-    geopandas = pytest.importorskip("geopandas")
-    points = geopandas.points_from_xy(life().lon, life().lat, crs=4326)
-    frame = geopandas.GeoDataFrame(ours().drop(columns=["lon", "lat"]), geometry=points)
-    same_life(read(frame))
-    same_life(read(frame.to_crs(3857)))
 
 
 def test_rows_without_a_place_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -511,7 +483,7 @@ WORDS = st.text(LETTERS, min_size=1, max_size=8).filter(
 )
 
 
-@STEADY
+@settings(STEADY, max_examples=20)
 @given(st.lists(st.tuples(WORDS, WORDS, st.integers(0, 10**7), st.integers(0, 10**4)), min_size=1,
                 max_size=6, unique_by=lambda row: row[2]))  # fmt: skip
 @example([("=1+1", "a\nb", 5, 1), ("'x", 'q"', 7, 1)])

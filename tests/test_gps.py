@@ -141,39 +141,6 @@ def scattered(seed: int, n: int = 120) -> pd.DataFrame:
     return stays(116.3 + noise[0], BEIJING + centre + noise[1], users)
 
 
-def slow_clusters(table: pd.DataFrame, eps: float, min_samples: int, swapped: bool) -> list[int]:
-    """DBSCAN by its definition, one staypoint after the other."""
-    first, second = (table.lon, table.lat)[:: -1 if swapped else 1]
-    points = list(zip(first, second, strict=True))
-    near = [[j for j, b in enumerate(points) if haversine(*a, *b) <= eps] for a in points]
-    label, known = [-1] * len(points), 0
-    for i in range(len(points)):
-        if label[i] >= 0 or len(near[i]) < min_samples:
-            continue
-        todo = [i]
-        label[i] = known
-        while todo:
-            for j in near[todo.pop()]:
-                if label[j] < 0:
-                    label[j] = known
-                    if len(near[j]) >= min_samples:
-                        todo.append(j)
-        known += 1
-    return label
-
-
-@pytest.mark.parametrize("order", ["right", "swapped"])
-@pytest.mark.parametrize("min_samples", [1, 2, 4])
-def test_equal_dbscan_by_its_definition(order: str, min_samples: int) -> None:
-    for seed in range(4):
-        table = scattered(seed)
-        found, places = generate_locations(table, min_samples=min_samples, haversine_order=order)  # type: ignore[arg-type]
-        expected = slow_clusters(table, 20.0, min_samples, order == "swapped")
-        assert found.location_id.fillna(-1).tolist() == expected
-        assert places.location_id.tolist() == list(range(max(expected) + 1))
-        assert places.n_staypoints.sum() == sum(label >= 0 for label in expected)
-
-
 def test_the_swapped_order_stretches_north_and_squeezes_east() -> None:
     east = METRE / np.cos(np.radians(BEIJING))
     north = stays([116.3, 116.3], [BEIJING, BEIJING + 30 * METRE])

@@ -14,7 +14,6 @@ from pgt.visits import (
     by_length,
     check,
     local_clock,
-    same_place,
     split_by_days,
     until,
 )
@@ -52,30 +51,6 @@ def test_one_bad_row_among_good_ones_is_named(
     more = r" \(and 1 more\)" if len(rows) > 1 else r"(?! \()"
     with pytest.raises(DataError, match=f"{says}.* in row 5{more}"):
         check(visits)
-
-
-@pytest.mark.parametrize("name", ["started_at", "finished_at"])
-def test_a_table_with_an_open_end_in_9999_is_refused(name: str) -> None:
-    visits = random_visits(1, users=1, visits=3)
-    for column in ("started_at", "finished_at"):  # seconds reach as far; nanoseconds do not
-        visits[column] = visits[column].dt.as_unit("s")
-    open_end = pd.Timestamp("9999-12-31").as_unit("s").tz_localize(visits.started_at.dt.tz)
-    visits.loc[2, ["started_at", "finished_at"] if name == "started_at" else [name]] = open_end
-    with pytest.raises(DataError, match=rf"'{name}' is in the year 9999 in row 2, outside 1678"):
-        check(visits)
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("names", [False, True])
-def test_the_same_place_equals_a_loop(seed: int, names: bool) -> None:
-    rng = np.random.default_rng(seed)
-    user = pd.Series(np.sort(rng.integers(0, 5, 80)))
-    place = rng.integers(-3, 6, 80)
-    previous, number = same_place(user.map("user {}".format) if names else user, place)
-    for row in range(80):
-        own = [r for r in range(row) if user[r] == user[row] and place[r] == place[row]]
-        assert previous[row] == (own[-1] if own else -1)
-        assert number[row] == len(own) + 1
 
 
 @pytest.mark.parametrize("fractions", [(0.6, 0.8), (0.25, 0.5)])

@@ -27,15 +27,11 @@ def prose(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *PROSE], ids=lambda path: path.name)
-def test_links_to_chapters_work_on_github_too(path: Path) -> None:
+def test_every_mention_of_a_chapter_is_a_link_that_works_on_github_too(path: Path) -> None:
     for text, target in LINK.findall(prose(path)):
         name = target.split("#")[0]
         assert name.endswith(".ipynb"), f"{path.name}: [{text}]({target}) lacks .ipynb."
         assert (ROOT / "book" / name).exists(), f"{path.name}: [{text}]({target}) leads nowhere."
-
-
-@pytest.mark.parametrize("path", [*SCRIPTS, *PROSE], ids=lambda path: path.name)
-def test_every_mention_of_a_chapter_is_a_link_to_it(path: Path) -> None:
     text = prose(path)
     for number, target in re.findall(r"\[[Cc]hapter (\d+)\]\((\d\d)_", text):
         assert int(number) == int(target), f"{path.name}: chapter {number} links to {target}."

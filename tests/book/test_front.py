@@ -6,17 +6,9 @@ import re
 from pathlib import Path
 
 import facts
-import front_chart
 import pytest
-import torch
-from bs4 import BeautifulSoup
-from wherenext import city as towns
 from wherenext import game
 from wherenext.results import read_results
-
-import pgt
-from pgt.baselines import ContextKernel
-from pgt.checkpoint import load_model, shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 FRONT = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
@@ -81,44 +73,3 @@ def test_each_question_is_a_week_of_another_person_who_goes_to_one_of_its_places
         assert question.guesses.keys() == {"Rule", "PGT", "Pointer"}
         assert all(place in range(len(ids)) for place in question.guesses.values())
         assert question.here not in question.guesses.values()
-
-
-def test_answers_are_those_of_the_shipped_models(asked: list[game.Question]) -> None:
-    """Two questions once more, by the public functions alone."""
-    town = towns.load()
-    data = pgt.prepare(town.visits, protocol="exact")
-    network, vocabulary = load_model(shipped("city"))
-    assert vocabulary.locations == data.vocabulary.locations
-    run = read_results("beyond").header["runs"][game.KERNEL]
-    kernel = ContextKernel(*(run[name] for name in ("decay", "base", "same", "clock", "width")))
-    kernel = kernel.fit(data.train)
-    past = pgt.with_history(data, memory=100).test
-    predictor = pgt.NextLocation.pretrained()
-    for question in (asked[0], asked[-1]):
-        i, target = question.window, data.test.target_of(question.window)
-        ids = question.places.location_id.tolist()
-        assert ids[question.truth] == target.location_id
-        with torch.no_grad():
-            log_probs = network(data.test.batch([i], network.config.max_len)).log_probs[0]
-        for name, scores in (("PGT", log_probs), ("Rule", kernel.scores(past.batch([i]))[0])):
-            mine = {
-                place: float(scores[vocabulary.locations.index(place) + 2])
-                for place in ids
-                if place != ids[question.here]
-            }
-            assert ids[question.guesses[name]] == max(mine, key=lambda place: mine[place])
-        own = town.visits[town.visits.user_id == target.user_id]
-        told = predictor.predict(own[own.started_at < target.started_at], top=1000)
-        best = told[told.location_id.isin(ids) & (told.location_id != ids[question.here])]
-        assert ids[question.guesses["Pointer"]] == best.location_id.iloc[0]
-
-
-def test_chart_has_a_row_for_what_was_measured() -> None:
-    drawn = [front_chart.bars(city) for city in front_chart.CITIES]
-    for bar in (*drawn[0], *drawn[1]):
-        assert 0 < bar.low < bar.value < bar.high < front_chart.MOST
-    exact = read_results("geolife_exact")
-    assert drawn[0][0].value == pytest.approx(exact.mean(model="lstm", variant="tuned"))
-    page = BeautifulSoup(front_chart.chart(), "html.parser")
-    names = [row.th.get_text() for row in page.select("tbody tr")]  # type: ignore[union-attr]
-    assert names == [bar.name for rows in drawn for bar in rows]

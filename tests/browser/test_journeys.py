@@ -41,24 +41,6 @@ def test_newcomer_on_a_phone(visit: Any) -> None:
         assert opened.outside == [] and opened.errors == []
 
 
-def test_a_page_prints(visit: Any) -> None:
-    """On paper there is the text alone, and nothing is cut off."""
-    with visit("book/11_gate.html", width=794) as opened:  # A4 at 96 dots an inch
-        page = opened.page
-        page.emulate_media(media="print")
-        for gone in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer"):
-            assert page.locator(gone).evaluate_all(
-                "all => all.every(e => e.getClientRects().length === 0)"
-            ), f"{gone} is printed"
-        cut = page.evaluate(
-            "[...document.querySelectorAll('.bd-article :is(figure svg, pre, p)')]"
-            ".filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
-            ".map(e => e.outerHTML.slice(0, 120))"
-        )
-        assert cut == []
-        assert page.pdf(format="A4")[:4] == b"%PDF"
-
-
 def test_keyboard_alone_gets_to_the_text(visit: Any) -> None:
     with visit("book/03_windows.html") as opened:
         page = opened.page

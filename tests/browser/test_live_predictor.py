@@ -17,8 +17,6 @@ from pgt.predictor import NextLocation
 from pgt.visits import check
 
 from ..helpers import random_visits
-from .test_axe import axe as axe  # a fixture
-from .test_axe import violations
 
 pytestmark = pytest.mark.browser
 CLOSE = 1e-5  # float32 there, float64 here; measured: 3e-7
@@ -208,11 +206,3 @@ def test_a_wrong_file_gets_one_sentence_and_changes_nothing(opened: Any) -> None
             give(page, text)
             assert sentence in said(page, "wrong")
             assert (said(page, "told"), said(page, "read")) == before
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation(opened: Any, axe: str, scheme: str) -> None:
-    with opened(color_scheme=scheme) as page:
-        page.evaluate("document.querySelectorAll('details').forEach(d => (d.open = true))")
-        found = [one for one in violations(page, axe) if not one.startswith("page-has-heading-one")]
-        assert found == []

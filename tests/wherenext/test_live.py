@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from wherenext import city
@@ -61,14 +58,3 @@ def test_every_moment_is_the_window_that_the_model_gets(
             assert getattr(batch, name)[0].tolist() == values, name
         assert int(batch.target[0]) == target
         assert int(batch.user[0]) == shown.data["people"][person]["user"]
-
-
-def test_the_page_is_one_file_below_two_megabytes_and_asks_for_nothing(
-    shown: Playground, tmp_path: Path
-) -> None:
-    page = shown.save(tmp_path / "live.html")
-    text = page.read_text(encoding="utf-8")
-    assert page.stat().st_size < 2_000_000
-    assert not re.search(r"<(script|link|img|iframe)[^>]*\b(src|href)=", text)
-    assert not re.search(r"\b(fetch|XMLHttpRequest|import)\s*\(|@import|url\(", text)
-    assert set(re.findall(r"https?://[^\s\"'`]+", text)) == {"http://www.w3.org/2000/svg"}

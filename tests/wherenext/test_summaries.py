@@ -9,11 +9,10 @@ from wherenext.summaries import (
     Diaries,
     stays_of,
     tell,
-    unknown_right,
     write_diaries,
 )
 
-from pgt.summarizer import SMALL, Words
+from pgt.summarizer import SMALL
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +56,3 @@ def test_every_stay_is_told(town: city.City) -> None:
         assert one.at in told and ("home" if one.at_home else one.name) in told
     assert told.count(" .") == len(some) + len({one.day for one in some})
     assert told.count("for the first time") == sum(one.new and not one.at_home for one in some)
-
-
-def test_a_name_counts_as_often_as_it_is_right() -> None:
-    words = Words(["at", "[x]"])
-    source = "at Elm Row at Owl".split()
-    assert unknown_right("at at".split(), "at Elm".split(), words, source) == (0, 1, 0)
-    assert unknown_right("Elm Elm Row".split(), "Elm Elm Owl".split(), words, source) == (2, 3, 3)
-    # What the source does not have could not be copied.
-    assert unknown_right("Elm".split(), "Gnu".split(), words, source) == (0, 0, 1)
