@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import answers
 import notebooks
 import portable
 import pytest
+from wherenext.exercises import ANSWERS, answer_to
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
@@ -54,3 +56,14 @@ def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
     assert len(before) == len(read)
     for old, new in zip(before, read, strict=True):
         assert old["cell_type"] != "code" or "".join(old["source"]) == "".join(new["source"])
+
+
+@pytest.mark.parametrize("number", ANSWERS)
+def test_no_slip_is_right_by_the_tolerance_of_its_fields(number: str) -> None:
+    form = answers.form(answer_to(number))
+    for slip in form["slips"] if form else []:
+        fields = zip(form["fields"], slip["answer"], form["right"], strict=True)
+        assert any(
+            one != true if "choices" in field else abs(one - true) > field["within"] * 1.001
+            for field, one, true in fields
+        ), slip["why"]

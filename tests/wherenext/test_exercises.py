@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import answers
 import jupytext
 import pytest
 from wherenext.exercises import ANSWERS, answer_to, check
@@ -31,13 +30,6 @@ def test_the_right_answer_passes_and_each_slip_is_named(
     for slip, why in answer.slips:
         with pytest.raises(AssertionError, match=re.escape(why)):
             check.exercise(number, slip)
-    form = answers.form(answer)  # in the page: no slip is right by the tolerance of its fields
-    for slip in form["slips"] if form else []:
-        fields = zip(form["fields"], slip["answer"], form["right"], strict=True)
-        assert any(
-            one != true if "choices" in field else abs(one - true) > field["within"] * 1.001
-            for field, one, true in fields
-        ), slip["why"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
