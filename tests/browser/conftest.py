@@ -70,10 +70,10 @@ def alone(browser: Any) -> Any:
     """A function that opens a page from disk; nothing else is asked for and nothing goes wrong."""
 
     @contextmanager
-    def open_page(file: Path, hash: str = "", **options: Any) -> Iterator[Any]:
+    def open_page(file: Path, **options: Any) -> Iterator[Any]:
         with watched(browser, **options) as (page, asked, wrong):
             page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-            page.goto(file.as_uri() + hash, wait_until="load")
+            page.goto(file.as_uri(), wait_until="load")
             yield page
             assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
             assert wrong == []

@@ -88,15 +88,13 @@ def of_some(step: int) -> pd.DataFrame:
 
 def predictor() -> dict[str, Any]:
     """The predictor as it comes, asked about the town: at no time and at nine on a Wednesday."""
-    visits, model = city.load().visits, pgt.NextLocation.pretrained()
-    few = of_some(3)
+    visits, model = of_some(3), pgt.NextLocation.pretrained()
     columns = ["user_id", "rank", "location_id", "probability", "somewhere_new", "after"]
     return {
         "predict": model.predict(visits, top=5)[columns],
         "predict at": model.predict(visits, top=5, at=AT)[columns],
-        "predict_set 0.5": model.predict_set(few, coverage=0.5)[columns],
-        "predict_set 0.9": model.predict_set(few, coverage=0.9, at=AT)[columns],
-        "explain": [model.explain(visits, user, top=2) for user in (1, 23, 45)],
+        "predict_set 0.9": model.predict_set(visits, coverage=0.9, at=AT)[columns],
+        "explain": [model.explain(visits, user, top=2) for user in (1, 22)],
     }
 
 
