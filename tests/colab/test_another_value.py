@@ -37,7 +37,7 @@ def another(value: Any, form: str) -> Any:
         return high if abs(high - value) > abs(value - low) else low
     if isinstance(value, bool):
         return not value
-    return value + 1 if isinstance(value, int) else value or ""
+    return value // 4 if isinstance(value, int) else value or ""  # a smaller one costs less
 
 
 @pytest.mark.slow
