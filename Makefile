@@ -7,7 +7,7 @@ ENV    := .venv/.installed
 STAMPS := _build/stamps
 # Processes that test side by side; the tests themselves use one thread each.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-PYTEST  := $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile --durations 25
+PYTEST  := $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations 25
 HTML   := _build/html/index.html
 
 CHAPTERS  := $(wildcard book/[0-9][0-9]_*.py book/evidence_*.py)

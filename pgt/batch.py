@@ -45,7 +45,8 @@ class Batch:
     @cached_property
     def padding(self) -> Tensor:
         """(B, L) True where there is no visit."""
-        return self.position_from_end == 0
+        steps = torch.arange(self.location.shape[1], device=self.length.device)
+        return steps >= self.length[:, None]  # (B, L)
 
     @property
     def position_from_end(self) -> Tensor:

@@ -15,7 +15,11 @@ VARIABLES = {
 
 
 def themed(text: str) -> str:
-    """SVG or CSS whose colours follow the page, with themselves as fallbacks."""
+    """SVG or CSS whose colours follow the page, with themselves as fallbacks.
+
+    >>> themed("stroke: #1b1f24")
+    'stroke: var(--pgt-ink, #1b1f24)'
+    """
     for colour, variable in VARIABLES.items():
         text = text.replace(colour, f"var({variable}, {colour})")
     return text

@@ -28,14 +28,12 @@ from jinja2 import Template
 
 from pgt.colours import COPIED, EXTRA, GENERATED, INK, MUTED, PALETTE, PAPER, TRUTH, themed
 from pgt.errors import DataError
-from pgt.visits import check_degrees
 
 Feature = dict[str, Any]
 COLOURS = (*PALETTE, MUTED, "#d1526f", "#4aa3c7", "#a9713a", INK)  # of kinds
 CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"]
 ROWS = 100  # of the table below a map, at most
 FAINT = 0.01  # attention below has no line
-FLOWS = 24  # of each kind, the largest
 # For Leaflet, and for the signs of the legend. Forms differ, not only colours.
 STYLES: dict[str, dict[str, Any]] = {
     "visit": {"color": PAPER, "weight": 2, "fillColor": INK, "fillOpacity": 1},
@@ -73,7 +71,7 @@ def places_map(
     size = 18 / math.sqrt(max(9, places.visits.iloc[0]))  # pixels
     layers, legend = [], []
     if path is not None:
-        track = _located(path, "path")[["lon", "lat"]].to_numpy()
+        track = _located(path, "path", near=visits.lon[0])[["lon", "lat"]].to_numpy()
         layers.append(_layer("path", [_mark(track)], PATH))
         legend.append((PATH, "path"))
     groups = places.groupby(by, sort=False) if by else [("places", places)]
@@ -95,22 +93,24 @@ def attention_map(
     guesses: pd.DataFrame | None = None,
     truth: pd.DataFrame | None = None,
     *,
-    heads: np.ndarray | None = None,
+    heads: Mapping[str, Sequence[float]] | np.ndarray | None = None,
     **page: Any,
 ) -> folium.Map:
-    """Where the pointer looks: a disc a place by ``attention``, bent lines to the last visit.
-
-    ``heads`` (layers, H, L, L), say a `Look`'s ``self_attention``, are layers to choose.
-    """
+    """Where the pointer looks: a disc a place by ``attention``, bent lines to the last visit."""
     visits = _located(visits, "visits", "location_id", "attention")
+    if isinstance(heads, np.ndarray):
+        heads = {
+            f"layer {layer + 1}, head {head + 1}": heads[layer, head, -1]
+            for layer, head in np.ndindex(*heads.shape[:2])
+        }
     last, places = visits.iloc[-1], _places(visits)
     layers = [_layer("path", [_mark(visits[["lon", "lat"]].to_numpy())], PATH, show=False)]
     table = places.set_index("location_id")[["name_", "visits"]]
-    looks = {"pointer": visits.attention.to_numpy()}
-    heads = np.empty((0, 0)) if heads is None else heads
-    for layer, head in np.ndindex(*heads.shape[:2]):
-        looks[f"layer {layer + 1}, head {head + 1}"] = heads[layer, head, -1]
+    looks = {"pointer": visits.attention.to_numpy()} | dict(heads or {})
     for name, weights in looks.items():
+        if len(weights) != len(visits):
+            raise DataError(f"Head {name!r} has {len(weights)} weights for {len(visits)} visits; "
+                            "give one a visit, the oldest first.")  # fmt: skip
         weight = pd.Series(weights, dtype=float).groupby(visits.location_id).sum()
         table[name] = weight
         marks = []
@@ -121,23 +121,30 @@ def attention_map(
             if place.location_id != last.location_id and share >= FAINT:
                 marks.append(_mark(_arc(place, last), *said, weight=0.5 + 7 * share, fill=False))
         style = STYLES["attention" if name == "pointer" else "head"]
-        layers.append(_layer(name, marks, style, overlay=len(looks) == 1, show=name == "pointer"))
+        layers.append(_layer(name, marks, style, choice=len(looks) > 1, show=name == "pointer"))
     legend = [(STYLES["attention"], "pointer attention, per place")]
-    if len(looks) > 1:
+    if heads:
         legend.append((STYLES["head"], "one head, from the last visit: choose at the top right"))
     table = table.sort_values("pointer", ascending=False)
     return _drawn(layers, legend, table, places, visits.tail(1), guesses, truth, **page)
 
 
-def flow_map(flows: pd.DataFrame, places: pd.DataFrame, **page: Any) -> folium.Map:
+def flow_map(
+    flows: pd.DataFrame, places: pd.DataFrame, *, largest: int = 24, **page: Any
+) -> folium.Map:
     """Flows between places, or groups of places: ``here``, ``there``, and columns of numbers."""
     places = _places(_located(places, "places", "location_id"))
     flows = _table(flows, "flows", "here", "there")
     at = {place.location_id: place for place in places.itertuples()}
+    if unknown := [one for one in (*flows.here, *flows.there) if one not in at]:
+        raise DataError(f"The flows name {unknown[0]!r}, which is no location_id of the places; "
+                        "add it to the places or drop the flow.")  # fmt: skip
     columns = flows.drop(columns=["here", "there"]).select_dtypes("number").columns.tolist()
-    order = {name: flows[name].abs().sort_values(ascending=False).index for name in columns}
-    layers, largest = [], {name: flows.loc[rows[:FLOWS]] for name, rows in order.items()}
-    for name, part in largest.items():
+    if not columns:
+        raise DataError("The flows have no column of numbers; add one, say the number of trips.")
+    layers = []
+    for name in columns:
+        part = flows.loc[flows[name].abs().sort_values(ascending=False).index[:largest]]
         most = float(part[name].abs().max()) or 1.0
         marks = []
         for here, there, value in zip(part.here, part.there, part[name], strict=True):
@@ -149,12 +156,13 @@ def flow_map(flows: pd.DataFrame, places: pd.DataFrame, **page: Any) -> folium.M
             else:
                 look |= {"fill": False, "opacity": 0.8, "weight": 0.5 + 8 * share}
                 marks.append(_mark(_arc(at[here], at[there]), *said, **look))
-        layers.append(_layer(name, marks, STYLES["attention"], overlay=len(columns) == 1,
+        layers.append(_layer(name, marks, STYLES["attention"], choice=len(columns) > 1,
                              show=name == columns[0]))  # fmt: skip
     legend = [(STYLES["attention"], "within a place; between places, bending to the left")]
     if (flows[columns] < 0).any(axis=None):
         legend.append((LESS, "below zero"))
-    table = largest[columns[0]][["here", "there", *columns]].replace(
+    table = flows.loc[flows[columns[0]].abs().sort_values(ascending=False).index[:largest]]
+    table = table[["here", "there", *columns]].replace(
         {side: {one: place.name_ for one, place in at.items()} for side in ("here", "there")}
     )
     return _drawn(layers, legend, table, places, **page)
@@ -165,6 +173,8 @@ def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
     moments = _located(moments, "moments", "location_id", "started_at", "finished_at")
     role = moments.get("role", pd.Series("visit", index=moments.index))
     share = moments.get("share", pd.Series(np.nan, index=moments.index))
+    if len(strange := role[~role.isin(list(STYLES))]):
+        raise DataError(f"role is {strange.iloc[0]!r}; it must be one of {', '.join(STYLES)}.")
     stops = pd.DatetimeIndex(moments.started_at.drop_duplicates().sort_values())
     first = stops.searchsorted(moments.started_at)
     until = np.maximum(stops.searchsorted(moments.finished_at) - 1, first)  # still there
@@ -204,6 +214,8 @@ def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
 def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any) -> folium.Map:
     """A number by place, say the mean gate, on a scale of colours; ``visits`` gives the size."""
     places = _located(places, "places", "location_id", value)
+    if places[value].isna().any() or not pd.api.types.is_numeric_dtype(places[value]):
+        raise DataError(f"Column {value!r} must hold a number in every row; drop the other rows.")
     label = label or value
     low, high = float(places[value].min()), float(places[value].max())
     scale = LinearColormap(CIVIDIS, vmin=low, vmax=high if high > low else low + 1)
@@ -234,12 +246,23 @@ def _table(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def _located(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
+def _located(
+    table: pd.DataFrame, what: str, *columns: str, near: float | None = None
+) -> pd.DataFrame:
     """The table with true coordinates, and names in ``name_``."""
     table = _table(table, what, "lon", "lat", *columns)
-    for name in ("lon", "lat"):
-        table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
-        check_degrees(table, name)
+    for name, limit in (("lon", 180), ("lat", 90)):
+        number = pd.to_numeric(table[name], errors="coerce")
+        if number.isna().any():
+            raise DataError(f"{int(number.isna().sum())} rows of the {what} have no number in "
+                            f"{name!r}; fill it in, or leave these rows out.")  # fmt: skip
+        if (number.abs() > limit).any():
+            raise DataError(f"{name!r} is {number[number.abs() > limit].iloc[0]:g} in the {what}, "
+                            f"outside ±{limit} degrees; are lon and lat swapped?")  # fmt: skip
+        table[name] = number.astype(float)
+    # Counted from one spot, a person at the date line is in one piece.
+    first = table.lon[0] if near is None else near
+    table["lon"] = (first + (table.lon - first + 180) % 360 - 180).round(7)
     if "location_id" in columns:
         table["name_"] = table["name" if "name" in table.columns else "location_id"].astype(str)
     return table
@@ -257,7 +280,8 @@ def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame
     table = _table(table, what, "location_id").rename_axis(index="order").reset_index()
     names = places.set_index("location_id").name_
     if {"lon", "lat"} <= set(table.columns) and table.lon.notna().any():
-        found = _located(table[table.lon.notna() & table.lat.notna()], what, "location_id")
+        table = table[table.lon.notna() & table.lat.notna()]
+        found = _located(table, what, "location_id", near=places.lon.iloc[0])
     else:
         spots = places[["location_id", "lon", "lat"]]
         found = table.drop(columns=["lon", "lat"], errors="ignore").merge(spots, on="location_id")
@@ -295,10 +319,15 @@ def _arc(here: Any, there: Any) -> np.ndarray:
 
 
 def _layer(
-    name: object, features: list[Feature], style: Mapping[str, Any], **how: bool
+    name: object,
+    features: list[Feature],
+    style: Mapping[str, Any],
+    *,
+    choice: bool = False,
+    show: bool = True,
 ) -> folium.FeatureGroup:
-    """A layer to switch on and off, or one of several to choose from (``overlay=False``)."""
-    group = folium.FeatureGroup(_text(name), **how)
+    """A layer to switch on and off, or, as a ``choice``, one of several."""
+    group = folium.FeatureGroup(_text(name), overlay=not choice, show=show)
     marker = folium.CircleMarker()
     marker.options = look = _themed(style)  # once a layer; a feature has only what differs
     folium.GeoJson({"type": "FeatureCollection", "features": features}, marker=marker,

@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from pgt.colours import (
     COPIED,
     EXTRA,
+    GATE,
     GENERATED,
     GRID,
     INK,
@@ -29,18 +30,23 @@ from pgt.colours import (
     SEQUENTIAL,
     TRUTH,
 )  # fmt: skip
+from pgt.errors import DataError
 
 RC: Any = {
     "figure.figsize": (7.0, 3.6), "figure.dpi": 110, "figure.facecolor": PAPER,
-    "figure.constrained_layout.use": True, "axes.facecolor": PAPER, "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK, "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titlepad": 6,
-    "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.spines.top": False,
-    "axes.spines.right": False, "axes.labelsize": 10, "axes.linewidth": 0.8, "grid.color": GRID,
-    "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
-    "xtick.labelsize": 10, "ytick.labelsize": 10, "patch.force_edgecolor": False,
-    "legend.frameon": False, "legend.fontsize": 9, "legend.title_fontsize": 9, "font.size": 10,
+    "figure.constrained_layout.use": True, "savefig.facecolor": PAPER,
+    "axes.facecolor": PAPER, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
+    "axes.titlecolor": INK, "axes.titlesize": 11, "axes.titleweight": "bold",
+    "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "axes.axisbelow": True, "axes.titlepad": 6, "axes.labelsize": 10,
+    "grid.color": GRID, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": INK,
+    "ytick.color": INK, "xtick.labelsize": 10, "ytick.labelsize": 10, "axes.linewidth": 0.8,
+    "patch.force_edgecolor": False, "legend.frameon": False, "legend.fontsize": 9,
+    "legend.title_fontsize": 9, "font.size": 10,
     "lines.linewidth": 2, "font.family": "DejaVu Sans", "image.cmap": SEQUENTIAL,
+    "svg.fonttype": "path",
 }  # fmt: skip
+MARKERS = ("o", "D", "s", "^", "v")
 
 
 def set_theme() -> None:
@@ -55,16 +61,55 @@ def _axes(axes: Axes | None, **options: Any) -> Iterator[Axes]:
         yield plt.subplots(**options)[1] if axes is None else axes
 
 
-def position_bias(bias: Any, *, label: str | None = None, axes: Axes | None = None) -> Axes:
+def _column(table: pd.DataFrame, *names: str) -> None:
+    """Say which column a plot misses."""
+    for name in names:
+        if name not in table.columns:
+            raise DataError(f"The plot needs the column {name!r}; the table has "
+                            f"{', '.join(map(str, table.columns))}.")  # fmt: skip
+    if len(table) == 0:
+        raise DataError("The table is empty, so there is nothing to plot.")
+
+
+def gate_values(
+    table: pd.DataFrame, *, by: str | None = None, bins: int = 25, axes: Axes | None = None
+) -> Axes:
+    """How the gate is distributed (1 copies, 0 generates), a curve for each group of ``by``.
+
+    ``table`` has a column ``gate``, a row a window; dotted lines are means.
+    """
+    _column(table, "gate", *([by] if by else []))
+    colours: dict[str, Any] = {"color": GATE}
+    if by:
+        colours = {"hue": by, "palette": list(PALETTE)[: table[by].nunique()]}
+    with _axes(axes) as ax:
+        sns.histplot(
+            table.reset_index(drop=True), x="gate", bins=bins, binrange=(0, 1), ax=ax,
+            stat="percent", element="step", common_norm=False, alpha=0.25, **colours,
+        )  # fmt: skip
+        for mean in table.groupby(by, sort=False).gate.mean() if by else [table.gate.mean()]:
+            ax.axvline(float(mean), color=MUTED, lw=1, ls=":")
+        ax.set(xlim=(0, 1), xlabel="gate (0: generate, 1: copy)", ylabel="windows (%)")
+    return ax
+
+
+def position_bias(
+    bias: Any, *, label: str = "", colour: str = COPIED, style: str = "-",
+    axes: Axes | None = None,
+) -> Axes:  # fmt: skip
     """The pointer's bias by position from the end; position 1 is the last visit."""
     curves = np.atleast_2d(np.asarray(bias, dtype=float))  # (seeds, P)
+    if curves.ndim != 2 or curves.size == 0:
+        raise DataError(f"A position bias is (P,) or (seeds, P), not {np.shape(bias)}.")
     at = np.arange(1, curves.shape[1] + 1)
     with _axes(axes) as ax:
         if len(curves) > 1:
-            ax.plot(at, curves.T, color=COPIED, lw=0.6, alpha=0.45)
-        ax.plot(at, curves.mean(0), color=COPIED, lw=2.2, label=label)
+            ax.plot(at, curves.T, color=colour, lw=0.6, alpha=0.45, ls=style)
+        ax.plot(at, curves.mean(0), color=colour, lw=2.2, ls=style, label=label or None)
         ax.set(xlabel="position from the end (visits)", ylabel="position bias (logits)")
         ax.set_xticks([1, *range(5, curves.shape[1] + 1, 5)])
+        if label and axes is None:
+            ax.legend()
     return ax
 
 
@@ -75,6 +120,8 @@ def attention(
     """Attention weights as a heat map: rows look at columns."""
     grid = np.atleast_2d(np.asarray(weights, dtype=float))  # (rows, L)
     size = grid.shape[1]
+    if labels is not None and len(labels) != size:
+        raise DataError(f"There are {len(labels)} labels for {size} visits; give one a visit.")
     every = 1 if labels is not None else max(1, size // 10)
     names = [str(name) for name in (range(1, size + 1) if labels is None else labels)][::every]
     ticks = np.arange(0, size, every) + 0.5
@@ -93,16 +140,18 @@ def attention(
 
 
 def reliability(
-    tables: Mapping[str, pd.DataFrame], *, colours: Sequence[str] = PALETTE,
-    axes: Axes | None = None,
+    forecasts: Mapping[str, pd.DataFrame] | pd.DataFrame, *,
+    colours: Sequence[str] = PALETTE, axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """A calibration diagram: what was forecast against how often it happened."""
+    tables = {"": forecasts} if isinstance(forecasts, pd.DataFrame) else dict(forecasts)
     with _axes(axes, figsize=(4.4, 4.0)) as ax:
         ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=":", label="calibrated")
         for number, (name, table) in enumerate(tables.items()):
-            colour, marker = colours[number % len(colours)], "oDs^v"[number % 5]
+            _column(table, "forecast", "observed")
+            colour, marker = colours[number % len(colours)], MARKERS[number % 5]
             ax.plot(table.forecast, table.observed, color=colour, marker=marker, ms=5, lw=1.2,
-                    mfc="none", label=name)  # fmt: skip
+                    mfc="none", label=name or None)  # fmt: skip
             if "low" in table.columns:
                 ax.vlines(table.forecast, table.low, table.high, color=colour, lw=1)
         ax.set(xlabel="forecast (probability)", ylabel="share that happened", aspect="equal")
@@ -115,6 +164,8 @@ def bars(
     highlight: Sequence[str] = (), xlabel: str = "", axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Horizontal bars, one a model, with their values written out and, if given, intervals."""
+    if not values:
+        raise DataError("There is nothing to plot; give a value at least.")
     names, length = list(values), np.array(list(values.values()), dtype=float)
     with _axes(axes, figsize=(7.0, 0.9 + 0.42 * len(values))) as ax:
         sns.barplot(x=length, y=names, hue=names, orient="h", width=0.66, ax=ax, legend=False,
@@ -138,6 +189,7 @@ def history(
     table: pd.DataFrame, *, best_epoch: int | None = None, axes: Axes | None = None
 ) -> Axes:
     """Loss by epoch (the index): ``train_loss`` and ``valid_loss``, with the best epoch marked."""
+    _column(table, "train_loss", "valid_loss")
     with _axes(axes) as ax:
         ax.plot(table.index, table.train_loss, color=COPIED, label="training")
         ax.plot(table.index, table.valid_loss, color=GENERATED, ls="--", label="validation")
@@ -154,6 +206,7 @@ def pointer_strip(
     axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """A window as a strip: one bar a visit, as high as its ``attention``, the target hatched."""
+    _column(visits, "location_id", "attention")
     names, at = names or {}, np.arange(len(visits))
     hit, height = (visits.location_id == target).to_numpy(), visits.attention.to_numpy()
     look: dict[str, Any] = {"edgecolor": "white", "lw": 0}
@@ -173,6 +226,7 @@ def mixture(
     names: Mapping[Any, str] | None = None, axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """The likeliest places as stacked bars: ``copied`` and ``generated`` probability."""
+    _column(candidates, "location_id", "copied", "generated")
     names, at = names or {}, np.arange(len(candidates))
     marks = candidates.get("is_target", pd.Series(False, index=candidates.index))
     labels = [

@@ -154,3 +154,11 @@ def refusal(read: Callable[[], object]) -> str:
     except DataError as error:
         return str(error)
     return ""
+
+
+def made(folder: Path, name: str, content: str | bytes) -> Path:
+    """A file of that name and content, in a folder that may have to be made."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path

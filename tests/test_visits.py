@@ -9,19 +9,11 @@ import torch
 from wherenext import city
 
 from pgt.errors import DataError
-from pgt.plausibility import SEVERAL, doubts, zones_at
+from pgt.plausibility import SEVERAL, doubts
 from pgt.visits import (
-    FIRST,
     by_length,
     check,
-    find_user,
-    last_numbers,
     local_clock,
-    local_day,
-    local_minute,
-    marks_of,
-    person_rows,
-    same_place,
     split_by_days,
     until,
 )
@@ -34,29 +26,20 @@ def test_check_only_sorts() -> None:
     visits = random_visits(1).assign(note="kept")
     mixed = visits.sample(frac=1, random_state=0)
     pd.testing.assert_frame_equal(check(mixed), visits)
-    pd.testing.assert_frame_equal(check(check(mixed)), check(mixed))
+    at_once = visits[:3].assign(location_id=[3, 1, 2], started_at=visits.started_at[0])
+    assert check(at_once).location_id.tolist() == [3, 1, 2]
 
 
 @pytest.mark.parametrize("rows", [[5], [5, 7]])
 @pytest.mark.parametrize(
     ("name", "value", "says"),
-    [
-        ("user_id", None, "'user_id' is empty"),
-        ("location_id", None, "'location_id' is empty"),
-        ("started_at", pd.NaT, "'started_at' is empty"),
-        ("finished_at", pd.NaT, "'finished_at' is empty"),
-        (
-            "finished_at",
-            pd.Timestamp("2001-01-01", tz=ZONE),
-            "'finished_at' lies before 'started_at'",
-        ),
-        ("lon", np.nan, "'lon' is empty"),
-        ("lat", np.nan, "'lat' is empty"),
-        ("lon", 180.5, "'lon' is 180.5"),
-        ("lat", -90.5, "'lat' is -90.5"),
-        ("split", "exam", "'split' is 'exam'"),
-    ],
-)
+    [("user_id", None, "'user_id' is empty"), ("location_id", None, "'location_id' is empty"),
+     ("started_at", pd.NaT, "'started_at' is empty"), ("finished_at", pd.NaT, "is empty"),
+     ("finished_at", pd.Timestamp("2001-01-01", tz=ZONE), "lies before 'started_at'"),
+     ("lon", np.nan, "'lon' is empty"), ("lat", np.nan, "'lat' is empty"),
+     ("lon", 180.5, "'lon' is 180.5"), ("lat", -90.5, "'lat' is -90.5"),
+     ("split", "exam", "'split' is 'exam'")],
+)  # fmt: skip
 def test_one_bad_row_among_good_ones_is_named(
     name: str, value: object, says: str, rows: list[int]
 ) -> None:
@@ -70,163 +53,37 @@ def test_one_bad_row_among_good_ones_is_named(
         check(visits)
 
 
-def test_a_visit_that_stands_twice_is_refused_and_what_only_begins_alike_is_not() -> None:
-    visits = random_visits(1, users=2, visits=6)
-    alike = visits.iloc[[4]].assign(location_id=99)
-    assert len(check(pd.concat([visits, alike], ignore_index=True))) == 13
-    with pytest.raises(DataError, match="twice, again in row 12"):
-        check(pd.concat([visits, visits.iloc[[4]]], ignore_index=True))
-
-
-@pytest.mark.parametrize("name", ["started_at", "finished_at"])
-def test_a_table_with_an_open_end_in_9999_is_refused(name: str) -> None:
-    visits = random_visits(1, users=1, visits=3)
-    for column in ("started_at", "finished_at"):  # seconds reach as far; nanoseconds do not
-        visits[column] = visits[column].dt.as_unit("s")
-    open_end = pd.Timestamp("9999-12-31").as_unit("s").tz_localize(visits.started_at.dt.tz)
-    visits.loc[2, ["started_at", "finished_at"] if name == "started_at" else [name]] = open_end
-    with pytest.raises(DataError, match=rf"'{name}' is in the year 9999 in row 2, outside 1678"):
-        check(visits)
-
-
-def test_visits_at_the_same_moment_keep_their_order() -> None:
-    visits = random_visits(1, users=1, visits=3)
-    visits["started_at"] = visits.started_at.iloc[0]
-    visits["finished_at"] = visits.started_at
-    visits["location_id"] = [3, 1, 2]
-    assert check(visits).location_id.tolist() == [3, 1, 2]
-
-
-def test_split_by_days_is_60_20_20_of_each_persons_calendar() -> None:
+@pytest.mark.parametrize("fractions", [(0.6, 0.8), (0.25, 0.5)])
+def test_days_are_split_by_each_persons_calendar(fractions: tuple[float, float]) -> None:
     visits = check(random_visits(3, users=3, visits=80))
-    split = split_by_days(visits)
+    split = split_by_days(visits, fractions)
     pd.testing.assert_frame_equal(split.drop(columns="split"), visits)
     for _, own in split.groupby("user_id"):
-        dates = own.started_at.dt.date
-        day = [(d - dates.min()).days for d in dates]
-        last = max(day)
-        expected = [
-            "train" if d < 0.6 * last else "valid" if d < 0.8 * last else "test" for d in day
+        day = [(one - own.started_at.min().date()).days for one in own.started_at.dt.date]
+        first, second = (part * max(day) for part in fractions)
+        assert own.split.tolist() == [
+            "train" if one < first else "valid" if one < second else "test" for one in day
         ]
-        assert own.split.tolist() == expected
-        assert own.split.unique().tolist() == ["train", "valid", "test"]
-    with pytest.raises(DataError, match="fractions"):
-        split_by_days(visits, (0.8, 0.6))
-
-
-def test_a_part_begins_with_the_first_day_that_is_no_longer_before_it() -> None:
-    start = pd.Series(pd.date_range("2024-04-01 12:00", periods=11, freq="D", tz=ZONE))
-    visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": start})
-    visits["finished_at"] = visits.started_at
-    # The last day's number is 10, and 6 is not less than 60 % of it.
-    assert split_by_days(visits).split.tolist() == ["train"] * 6 + ["valid"] * 2 + ["test"] * 3
-    halves = split_by_days(visits, (0.25, 0.5)).split
-    assert halves.value_counts(sort=False).tolist() == [3, 2, 6]
-    for wrong in ((0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (-0.1, 0.5), (0.5, 1.2)):
+    for wrong in ((0.8, 0.6), (0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (-0.1, 0.5), (0.5, 1.2)):
         with pytest.raises(DataError, match="fractions"):
             split_by_days(visits, wrong)
 
 
-def test_ids_may_be_objects_of_one_type() -> None:
-    visits = random_visits()
-    for kind in (int, str):
-        ids = visits.location_id.map(kind).astype(object)
-        assert check(visits.assign(location_id=ids)).location_id.map(type).eq(kind).all()
-
-
-# --- rows
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("names", [False, True])
-def test_the_same_place_equals_a_loop(seed: int, names: bool) -> None:
-    rng = np.random.default_rng(seed)
-    user = pd.Series(np.sort(rng.integers(0, 5, 80)))
-    place = rng.integers(-3, 6, 80)
-    previous, number = same_place(user.map("user {}".format) if names else user, place)
-    for row in range(80):
-        own = [r for r in range(row) if user[r] == user[row] and place[r] == place[row]]
-        assert previous[row] == (own[-1] if own else -1)
-        assert number[row] == len(own) + 1
-
-
-def test_people_stand_where_they_begin() -> None:
-    person, begins = person_rows(pd.Series(["b", "b", "a", "c", "c", "c"]))
-    assert person.tolist() == [0, 0, 1, 2, 2, 2]
-    assert begins.tolist() == [0, 0, 2, 3, 3, 3]
-    assert [len(part) for part in person_rows(pd.Series([], dtype=int))] == [0, 0]
-
-
-@pytest.mark.parametrize("max_len", [None, 1, 3, 10**12])
-def test_the_last_numbers_are_those_of_a_loop(max_len: int | None) -> None:
-    length = np.array([4, 0, 1, 7], dtype=np.int32)
-    shown = last_numbers(length, max_len)
-    assert shown.dtype == torch.int64 and shown.shape[1] == min(max_len or 7, 7)
-    for row, n in zip(shown.tolist(), length.tolist(), strict=True):
-        expected = list(range(n))[max(n - (max_len or n), 0) :]
-        assert row == expected + [-1] * (len(row) - len(expected))
-
-
-def chunks(values: list[int], size: int) -> list[list[int]]:
-    return [values[at : at + size] for at in range(0, len(values), size)]
-
-
-@pytest.mark.parametrize("n", [0, 1, 8, 30])
-@pytest.mark.parametrize("batch_size", [1, 4, 7])
+@pytest.mark.parametrize("pool", [None, 8, 100])
+@pytest.mark.parametrize(("n", "batch_size"), [(0, 4), (1, 4), (30, 1), (30, 7)])
 def test_batches_hold_every_window_once_and_those_of_like_length_together(
-    n: int, batch_size: int
+    n: int, batch_size: int, pool: int | None
 ) -> None:
     lengths = np.random.default_rng(n).integers(1, 9, n)
-    plain = [part.tolist() for part in by_length(lengths, batch_size, None, 1)]
-    assert plain == chunks(sorted(range(n), key=lambda i: (lengths[i], i)), batch_size)
-    expected = chunks(sorted(lengths.tolist()), batch_size)
-    # In one pool, batches of any order and any windows, but of the same lengths.
-    for pool in (8, 100):
-        parts = list(by_length(lengths, batch_size, np.random.default_rng(1), pool))
-        assert sorted(i for part in parts for i in part.tolist()) == list(range(n))
-        if pool * batch_size >= n:
-            assert sorted(lengths[part].tolist() for part in parts) == sorted(expected)
-
-
-def test_shuffled_batches_come_in_any_order_and_from_pools() -> None:
-    lengths = np.arange(60)
-    orders = set()
-    for seed in range(4):
-        parts = list(by_length(lengths, 5, np.random.default_rng(seed), 3))
-        orders.add(tuple(int(part[0]) for part in parts))
-        assert [len(part) for part in parts] == [5] * 12
-        assert all((np.diff(lengths[part]) > 0).all() for part in parts)
-        # The four pools are drawn from everywhere: no batch order sorts the lengths.
-        assert sorted(lengths[part].tolist() for part in parts) != chunks(list(range(60)), 5)
-        # Three batches of a pool follow each other in length, whatever their order here.
-        by_start = sorted(parts, key=lambda part: part[0])
-        follows = sum(one[-1] < two[0] for one in by_start for two in by_start)
-        assert follows >= 4 * 3  # of each pool: first < second, first < third, second < third
-    whole = [list(by_length(lengths, 5, np.random.default_rng(seed), 99)) for seed in range(4)]
-    firsts = [[int(part[0]) for part in parts] for parts in whole]
-    assert all(first != sorted(first) for first in firsts)
-    assert len(orders) == 4
-
-
-# --- people
-
-
-def test_three_visits_tell_people_apart_and_later_ones_do_not() -> None:
-    visits = check(random_visits(users=3, visits=20))
-    marks = marks_of(visits)
-    assert FIRST == 3 and len({*marks.values()}) == 3
-    assert all(len(mark) == 12 and int(mark, 16) >= 0 for mark in marks.values())
-    number = visits.groupby("user_id").cumcount()
-    for row in range(5):
-        other = visits.location_id.mask(number == row, visits.location_id + 1)
-        changed = marks_of(visits.assign(location_id=other))
-        assert (changed == marks) == (row >= 3)
-        assert row >= 3 or not {*changed.values()} & {*marks.values()}
-
-
-def test_a_moment_without_a_zone_is_refused() -> None:
-    with pytest.raises(DataError, match=r"2024-05-01 09:00:00 has no time zone; write one"):
-        until(check(random_visits()), pd.Timestamp("2024-05-01 09:00"))
+    rng = None if pool is None else np.random.default_rng(1)
+    parts = [part.tolist() for part in by_length(lengths, batch_size, rng, pool or 1)]
+    assert sorted(i for part in parts for i in part) == list(range(n))
+    in_order = sorted(lengths.tolist())
+    alike = [in_order[at : at + batch_size] for at in range(0, n, batch_size)]
+    if pool is None:
+        assert [lengths[part].tolist() for part in parts] == alike
+    elif pool * batch_size >= n:  # in one pool, batches of any order, but of the same lengths
+        assert sorted(sorted(lengths[part].tolist()) for part in parts) == sorted(alike)
 
 
 def test_until_a_moment_visits_have_begun_and_end_by_then() -> None:
@@ -242,24 +99,8 @@ def test_until_a_moment_visits_have_begun_and_end_by_then() -> None:
         assert cut.columns.equals(visits.columns) and cut.index.equals(pd.RangeIndex(known))
         assert until(visits, moment.tz_convert("Asia/Tokyo")).equals(cut)
     assert until(visits[1:], None).equals(visits[1:].reset_index(drop=True))
-
-
-def test_people_are_found_by_how_they_are_written() -> None:
-    visits = pd.DataFrame({"user_id": [3, 3, 7, 12, 40]})
-    assert [find_user(visits, name) for name in (7, "7", "40")] == [7, 7, 40]
-    with pytest.raises(DataError, match=r"no user '5' in the table \(it has 4: 3, 7, 12, …\)"):
-        find_user(visits, 5)
-    with pytest.raises(DataError, match=r"\(it has 3: 3, 7, 12\)"):
-        find_user(visits[:-1], 5)
-
-
-# --- clocks
-
-
-def test_days_and_minutes_are_those_of_the_wall_clock() -> None:
-    times = at("2024-03-31 01:59", "2024-03-31 03:00", "1969-12-31 23:59")
-    assert local_minute(times).tolist() == [119, 180, 1439]
-    assert local_day(times).tolist() == [19813, 19813, -1]
+    with pytest.raises(DataError, match=r"2024-05-01 09:00:00 has no time zone; write one"):
+        until(visits, pd.Timestamp("2024-05-01 09:00"))
 
 
 def test_a_visit_may_have_a_clock_of_its_own() -> None:
@@ -279,6 +120,15 @@ def test_a_visit_may_have_a_clock_of_its_own() -> None:
     assert split_by_days(own).split.tolist() == split_by_days(home).split.tolist()
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "ns"])
+def test_windows_are_the_same_whatever_the_resolution_of_times(unit: str) -> None:
+    visits = check(random_visits(1))
+    other = visits.assign(**{name: visits[name].dt.as_unit(unit)
+                             for name in ("started_at", "finished_at")})  # fmt: skip
+    vocabulary = prepare(visits).vocabulary
+    assert torch.equal(encode(other, vocabulary), encode(visits, vocabulary))
+
+
 @pytest.mark.parametrize("backend", ["pyarrow", "numpy_nullable"])
 def test_types_of_arrow_categories_and_nullable_ones_become_plain(backend: str) -> None:
     plain = check(random_visits(1)).assign(lon=1.5, lat=-2.5, note="kept")
@@ -286,8 +136,6 @@ def test_types_of_arrow_categories_and_nullable_ones_become_plain(backend: str) 
     pd.testing.assert_frame_equal(check(given), plain, check_dtype=False)
     prepare(given, days=1)
 
-
-# --- doubts
 
 VIENNA = (16.37, 48.2)
 
@@ -425,8 +273,3 @@ def test_utc_times_that_were_read_as_local_are_noticed(
     (note,) = doubts(wrong)
     assert "would be at night if their times were in UTC" in note and "file_timezone='UTC'" in note
     assert doubts(wrong.drop(columns=["lon", "lat"])) == [note]
-
-
-def test_zones_of_positions() -> None:
-    lon, lat = pd.Series([16.4, 139.7, np.nan, 999.0]), pd.Series([48.2, 35.7, 1.0, 1.0])
-    assert zones_at(lon, lat).fillna("").tolist() == ["Europe/Vienna", "Asia/Tokyo", "", ""]

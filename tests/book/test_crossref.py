@@ -1,4 +1,4 @@
-"""Numbered equations, their references, and links between chapters."""
+"""Links between chapters, and numbers of equations, lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,48 +8,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from .sphinx_helpers import ROOT, Built, build
-
-SEVEN = r"""# Pointer
-
-$$
-a_i = b \tag{7.1}
-$$
-
-As equation (7.1) says, and equations (8.1),
-(7.2) and (7.1) too. Not `equation (7.1)`. Equation
-(8.1) as well.
-
-$$
-x &= 1 \\
-y &= 2 \tag{7.2}
-$$
-
-$$
-z = 3
-$$
-"""
-EIGHT = "# Gate\n\n$$\ng = 1 \\tag{8.1}\n$$\n"
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Two chapters that refer to each other."""
-    pages = {"07_pointer": SEVEN, "08_gate": EIGHT}
-    extensions = ("sphinxcontrib.bibtex", "portable")
-    more = f"bibtex_bibfiles = [{str(ROOT / 'book' / 'references.bib')!r}]"
-    return build(tmp_path_factory.mktemp("book"), pages, *extensions, more=more)
-
-
-def test_references_become_links_also_across_chapters(book: Built) -> None:
-    assert book.warnings == ""
-    page = book.page("07_pointer")
-    hrefs = re.findall(r'<a class="reference internal" href="([^"]*equation[^"]*)"', page)
-    eight = "08_gate.html#equation-8-1"
-    assert hrefs == ["#equation-7-1", eight, "#equation-7-2", "#equation-7-1", eight]
-
-
-# ---- The chapters themselves -------------------------------------------------------------------
+from ..helpers import ROOT
 
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 CHAPTERS = {int(path.name[:2]): path.stem for path in SCRIPTS}
@@ -68,15 +27,11 @@ def prose(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", [*SCRIPTS, *PROSE], ids=lambda path: path.name)
-def test_links_to_chapters_work_on_github_too(path: Path) -> None:
+def test_every_mention_of_a_chapter_is_a_link_that_works_on_github_too(path: Path) -> None:
     for text, target in LINK.findall(prose(path)):
         name = target.split("#")[0]
         assert name.endswith(".ipynb"), f"{path.name}: [{text}]({target}) lacks .ipynb."
         assert (ROOT / "book" / name).exists(), f"{path.name}: [{text}]({target}) leads nowhere."
-
-
-@pytest.mark.parametrize("path", [*SCRIPTS, *PROSE], ids=lambda path: path.name)
-def test_every_mention_of_a_chapter_is_a_link_to_it(path: Path) -> None:
     text = prose(path)
     for number, target in re.findall(r"\[[Cc]hapter (\d+)\]\((\d\d)_", text):
         assert int(number) == int(target), f"{path.name}: chapter {number} links to {target}."

@@ -6,12 +6,12 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
+import answers
 import notebooks
-import offline
 import portable
 import pytest
+from wherenext.exercises import ANSWERS, answer_to
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
@@ -41,59 +41,29 @@ def test_every_exercise_has_a_folded_solution(script: Path) -> None:
     )
 
 
-def test_numbers_are_filled_in_and_kept_while_the_code_is_the_same(tmp_path: Path) -> None:
-    script = tmp_path / "01_one.py"
-    script.write_text("# %%\nx = 3 / 4\n\n# %% [markdown]\n# It is {{ x:.0% }}, not {{x}}.\n")
-    assert notebooks.placeholders(script.read_text()) == [("x", ".0%"), ("x", "")]
-    notebook = script.with_suffix(".ipynb")
-    notebook.write_bytes(notebooks.whole(script, {"x:.0%": "75%", "x:": "0.75"}, [[]]))
-    assert "It is 75%, not 0.75." in notebook.read_text()
-    assert notebooks.outdated(tmp_path) == []
-    script.write_text(script.read_text().replace("It is", "This is"))  # prose: nothing is executed
-    kept = notebooks.committed(script)
-    assert kept is not None and b"This is 75%" in notebooks.whole(script, *kept)
-    script.write_text(script.read_text().replace("3 / 4", "3 / 5"))  # code: the number is unknown
-    assert notebooks.committed(script) is None and notebooks.outdated(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        '<img alt="" src="https://example.org/a.png">',
-        '<script src="//example.org/a.js"></script>',
-        '<link rel="stylesheet" href="https://example.org/a.css">',
-        "<style>body { background: url(https://example.org/a.png) }</style>",
-        '<iframe srcdoc="&lt;img src=&quot;https://example.org/a.png&quot;&gt;"></iframe>',
-    ],
-)
-def test_the_audit_finds_whatever_would_be_fetched(page: str) -> None:
-    assert len(offline.external(page)) == 1
-
-
-def read_by_sphinx(path: Path) -> dict[str, object]:
-    """A notebook as the book's parser gets it."""
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
+    """Else it would not find the executed chapter either, and show another one's outputs."""
     app = SimpleNamespace(
         srcdir=ROOT,
         config=SimpleNamespace(bibtex_bibfiles=["book/references.bib"]),
         env=SimpleNamespace(doc2path=lambda docname: ROOT / f"{docname}.ipynb"),
     )
-    source = [path.read_text(encoding="utf-8")]
-    portable.enrich_source(app, f"book/{path.stem}", source)
-    found: dict[str, object] = json.loads(source[0])
-    return found
+    text = script.with_suffix(".ipynb").read_text(encoding="utf-8")
+    source = [text]
+    portable.enrich_source(app, f"book/{script.stem}", source)
+    before, read = (json.loads(one)["cells"] for one in (text, source[0]))
+    assert len(before) == len(read)
+    for old, new in zip(before, read, strict=True):
+        assert old["cell_type"] != "code" or "".join(old["source"]) == "".join(new["source"])
 
 
-def cells(notebook: Any, kind: str) -> list[str]:
-    """The text of all cells of a kind."""
-    found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == kind]
-    return ["".join(source) for source in found]
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
-    """Else it would not find the executed chapter either, and show another one's outputs."""
-    path = script.with_suffix(".ipynb")
-    before, read = json.loads(path.read_text(encoding="utf-8")), read_by_sphinx(path)
-    assert cells(read, "code") == cells(before, "code")
-    keys = portable.addresses(ROOT / "book" / "references.bib")
-    assert cells(read, "markdown") == [portable.enrich(t, keys) for t in cells(before, "markdown")]
+@pytest.mark.parametrize("number", ANSWERS)
+def test_no_slip_is_right_by_the_tolerance_of_its_fields(number: str) -> None:
+    form = answers.form(answer_to(number))
+    for slip in form["slips"] if form else []:
+        fields = zip(form["fields"], slip["answer"], form["right"], strict=True)
+        assert any(
+            one != true if "choices" in field else abs(one - true) > field["within"] * 1.001
+            for field, one, true in fields
+        ), slip["why"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
 import pytest
+
+from pgt.colours import VARIABLES
 
 from ..helpers import ROOT
 
@@ -15,22 +16,11 @@ CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 WIDTH = 78  # columns that a page of 1280 px shows without scrolling
 
 
-def code(chapter: Path) -> Iterator[tuple[str, bool]]:
-    """The code cells of a chapter, and whether each is folded."""
-    for cell in jupytext.read(chapter).cells:
-        if cell.cell_type == "code":
-            tags = cell.metadata.get("tags", [])
-            yield cell.source, bool({"hide-input", "hide-cell"} & set(tags))
-
-
-def lines(source: str) -> list[str]:
-    return [line for line in source.splitlines() if line.strip()]
-
-
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_no_code_is_wider_than_the_page(chapter: Path) -> None:
-    wide = [line for source, _ in code(chapter) for line in lines(source) if len(line) > WIDTH]
-    assert wide == []
+    code = [cell.source for cell in jupytext.read(chapter).cells if cell.cell_type == "code"]
+    lines = [line.rstrip() for source in code for line in source.splitlines()]
+    assert [line for line in lines if len(line) > WIDTH] == []
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
@@ -43,3 +33,8 @@ def test_a_chapter_opens_with_a_sentence_and_ends_with_what_to_remember(chapter:
     prose = "\n".join(cells)
     (remember,) = re.findall(r"^## What to remember\n+((?:- .*\n?|  .*\n?)+)", prose, re.MULTILINE)
     assert 3 <= len(re.findall(r"^- ", remember, re.MULTILINE)) <= 5
+
+
+def test_every_colour_has_a_value_in_both_themes() -> None:
+    css = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    assert [name for name in VARIABLES.values() if css.count(f"{name}:") < 2] == []

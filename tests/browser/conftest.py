@@ -65,6 +65,22 @@ def watched(
         context.close()
 
 
+@pytest.fixture
+def alone(browser: Any) -> Any:
+    """A function that opens a page from disk; nothing else is asked for and nothing goes wrong."""
+
+    @contextmanager
+    def open_page(file: Path, **options: Any) -> Iterator[Any]:
+        with watched(browser, **options) as (page, asked, wrong):
+            page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+            page.goto(file.as_uri(), wait_until="load")
+            yield page
+            assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+            assert wrong == []
+
+    return open_page
+
+
 def kept_inside(page: Any, allowed: tuple[str, ...]) -> list[str]:
     """Give a page only addresses that begin as allowed; what else it asks for, from now on."""
     outside: list[str] = []

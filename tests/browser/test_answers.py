@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import answers
@@ -14,7 +11,6 @@ import pytest
 from wherenext.exercises import Answer, Field, answer_to
 
 from ..helpers import ROOT
-from .conftest import Quiet, watched
 
 pytestmark = pytest.mark.browser
 EVIL = '<img src=x onerror="window.harmed = 1">'
@@ -26,56 +22,30 @@ MADE_UP = {
         then=f"So {EVIL}.",
     ),
     "90.2": Answer(38.25, fields=(Field("Acc@1", "%"),), then="On we go."),
-    "90.3": Answer(6 / 13, fields=(Field("Gate", digits=2),), then="On we go."),
 }
-NUMBERS = (*MADE_UP, "1.4", "7.1", "9.4", "11.1", "1.1")
+NUMBERS = (*MADE_UP, "1.4", "7.1", "11.1")
 
 
 def answer_of(number: str) -> Answer:
     return MADE_UP.get(number) or answer_to(number)
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A page with forms, served: a page from disk has no store of its own everywhere."""
-    folder = tmp_path_factory.mktemp("site")
+@pytest.fixture
+def opened(alone: Any, tmp_path: Path) -> Callable[[], Any]:
+    """A function that opens a page with forms."""
     forms = ""
     for number in NUMBERS:
         about = answers.form(answer_of(number))
         assert about is not None
         forms += f"<p>Exercise {number}.</p>{answers.markup(number, about)}"
-    head = "".join(f'<script defer src="{name}"></script>' for name in ("book.js", "answers.js"))
-    (folder / "index.html").write_text(
+    for name in ("book.js", "answers.js"):
+        forms += f'<script src="{(ROOT / "book" / "_static" / name).as_uri()}"></script>'
+    file = tmp_path / "index.html"
+    file.write_text(
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>x</title>'
-        f'<meta name="viewport" content="width=device-width">{head}<style>'
-        "body { background: var(--pgt-paper); color: var(--pgt-ink) }</style>"
-        '<link rel="stylesheet" href="book.css"><link rel="icon" href="data:,">'
-        f'<main class="bd-article">{forms}</main>',
-        encoding="utf-8",
-    )
-    for name in ("book.js", "answers.js", "book.css"):
-        (folder / name).write_bytes((ROOT / "book" / "_static" / name).read_bytes())
-    handler = functools.partial(Quiet, directory=str(folder))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def opened(browser: Any, address: str) -> Callable[..., Any]:
-    """A function that opens the page; nothing else is fetched and nothing goes wrong."""
-
-    @contextmanager
-    def open_page(width: int = 734, **options: Any) -> Iterator[Any]:
-        with watched(browser, width=width, **options) as (page, asked, wrong):
-            page.goto(address)
-            yield page
-            assert [url for url in asked if not url.startswith((address, "data:"))] == []
-            assert wrong == [] and page.locator("img").count() == 0
-
-    return open_page
+        f'<main class="bd-article">{forms}</main>', encoding="utf-8",
+    )  # fmt: skip
+    return lambda: alone(file)
 
 
 def form(page: Any, number: str) -> Any:
@@ -130,4 +100,4 @@ def test_text_of_an_answer_stays_text(opened: Any) -> None:
         assert page.get_by_label(f"Share {EVIL}, {EVIL}").count() == 1
         assert fill(page, "90.1", "3", "17994") == f"Not yet: that is {EVIL}."
         assert fill(page, "90.1", "2", "17994") == f"Right. So {EVIL}."
-        assert page.evaluate("window.harmed") is None
+        assert page.evaluate("window.harmed") is None and page.locator("img").count() == 0

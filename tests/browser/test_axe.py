@@ -26,9 +26,7 @@ async ({tags, rules}) => {
   const only = rules ? {type: "rule", values: rules} : {type: "tag", values: tags};
   const found = await axe.run(document, {runOnly: only, resultTypes: ["violations"]});
   return found.violations.map((v) => `${v.id}: ${v.help}: `
-    + v.nodes.slice(0, 4).map((n) => n.target.flat().join(" ") + " " + n.html.slice(0, 160)
-      + " [" + [...n.any, ...n.all, ...n.none].map((c) => c.message).join("; ").slice(0, 200) + "]"
-    ).join(" | ") + (v.nodes.length > 4 ? ` | and ${v.nodes.length - 4} more` : ""));
+    + v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160)).join(" | "));
 }
 """
 

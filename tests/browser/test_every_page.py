@@ -40,19 +40,6 @@ def test_a_page_is_whole_without_a_network(opened: Visit) -> None:
         assert chart.locator("details td").count(), "a map has no table"
 
 
-def test_pictures_speak(opened: Visit) -> None:
-    page = opened.page
-    assert page.locator("img:not([alt]), .bd-article img[alt='']").count() == 0
-    figures = page.locator("figure.pgt-figure")
-    # A drawing with links in it is a group: in an image no link could be reached.
-    named = page.locator(
-        "figure.pgt-figure svg:is([role=img]:not(:has(a)), [role=group]:has(a))"
-        "[aria-label]:not([aria-label=''])"
-    )
-    assert named.count() >= figures.count()
-    assert figures.count() == page.locator("figure.pgt-figure figcaption").count()
-
-
 @pytest.mark.slow
 def test_axe_finds_no_violation_in_the_light_and_in_the_dark(opened: Visit, axe: str) -> None:
     opened.unfold()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ import pytest
 from wherenext.front_game import fragment
 
 from ..helpers import ROOT
-from .conftest import watched
 
 pytestmark = pytest.mark.browser
 WEEK = ".game-week:not([hidden])"
@@ -38,18 +35,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def play(browser: Any, site: Path) -> Any:
-    """A function that opens the game; nothing may go wrong or be fetched from elsewhere."""
-
-    @contextmanager
-    def opened(**options: Any) -> Iterator[Any]:
-        with watched(browser, **options) as (page, asked, wrong):
-            page.goto(site.as_uri())
-            yield page
-            assert [url for url in asked if not url.startswith("file:")] == []
-            assert wrong == []
-
-    return opened
+def play(alone: Any, site: Path) -> Any:
+    """A function that opens the game."""
+    return lambda **options: alone(site, **options)
 
 
 def answers(page: Any) -> list[dict[str, Any]]:

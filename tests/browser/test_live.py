@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 from wherenext import city
-from wherenext.live import playground
+from wherenext.live import build, playground
 from wherenext.weights_json import SWITCHES, switch_off
 
 from pgt.checkpoint import load_model, shipped
 from pgt.windows import Windows, prepare
 
-from ..helpers import PATIENCE
-from .conftest import watched
+from ..hostile import HOSTILE, scene
+from .test_hostile_maps import HARMED, words
 
 pytestmark = pytest.mark.browser
 CLOSE = 1e-5
@@ -49,39 +47,14 @@ def windows() -> Windows:
 
 
 @pytest.fixture
-def live(browser: Any, page_file: Path) -> Any:
-    """A function that opens the page from disk; afterwards nothing was asked for or went wrong."""
-
-    @contextmanager
-    def open_page(
-        hash: str = "", width: int = 1100, file: Path = page_file, **options: Any
-    ) -> Iterator[Any]:
-        with watched(browser, width=width, height=900, **options) as (page, asked, wrong):
-            page.goto(file.as_uri() + hash, wait_until="load")
-            yield page
-            assert [url.split("#")[0] for url in asked] == [file.as_uri()] * len(asked)
-            assert wrong == []
-
-    return open_page
+def live(alone: Any, page_file: Path) -> Any:
+    """A function that opens the page."""
+    return lambda: alone(page_file, width=1100, height=900)
 
 
 def told(page: Any) -> str:
     text: str = page.locator("[data-live=told]").inner_text()
     return text
-
-
-def state(page: Any) -> dict[str, Any]:
-    found: dict[str, Any] = page.evaluate(
-        "document.querySelector('.pgt-live[data-kind]').live.state()"
-    )
-    return found
-
-
-def top(page: Any) -> list[tuple[str, float]]:
-    rows = page.locator("[data-live=top] tr").evaluate_all(
-        "all => all.map(r => [r.querySelector('th').innerText, Number(r.lastChild.innerText)])"
-    )
-    return [(name, value) for name, value in rows]
 
 
 def as_page(windows: Windows, index: np.ndarray) -> list[dict[str, Any]]:
@@ -142,54 +115,8 @@ def test_every_switch_is_what_python_calls_switched_off(live: Any, windows: Wind
             assert gaps(switch_off(model, [part]), windows, index, found) < CLOSE, part
 
 
-# ---- The editor of a visit -------------------------------------------------------------------
-
-
-def test_switching_a_part_off_shows_at_once(live: Any) -> None:
+def test_the_keyboard_reaches_everything(live: Any) -> None:
     with live() as page:
-        before = page.locator("[data-live=gate]").inner_text()
-        page.get_by_label("gate (off: one half)").uncheck()
-        assert page.locator("[data-live=gate]").inner_text() == "0.500" != before
-        page.get_by_label("gate (off: one half)").check()
-        page.get_by_label("generator", exact=True).uncheck()
-        assert page.locator("[data-live=gate]").inner_text() == "1.000"
-        assert len(top(page)) == len({visit["place"] for visit in state(page)["visits"]})
-        page.get_by_label("pointer", exact=True).uncheck()  # one of the two stays
-        assert page.get_by_label("generator", exact=True).is_checked()
-        assert page.locator("[data-live=gate]").inner_text() == "0.000"
-
-
-# ---- One screen, and places that light up ----------------------------------------------------
-
-
-def test_go_there_appends_the_guess_and_predicts_again(live: Any) -> None:
-    with live() as page:
-        before, shown = state(page), top(page)
-        names = page.evaluate("document.querySelector('.pgt-live').live.page.names")
-        go = page.get_by_role("button", name=f"Go there: {shown[1][0]}")
-        go.press("Enter")
-        visits = state(page)["visits"]
-        assert visits[:-1] == before["visits"]
-        assert names[visits[-1]["place"]] == shown[1][0].removeprefix("✓ ")
-        last = visits[-2]
-        assert visits[-1]["at"] >= last["at"] + last["stay"] + 15
-        assert f"after {shown[1][0].removeprefix('✓ ')}" in told(page) and top(page) != shown
-        assert page.evaluate("document.activeElement.title") == "Go there"
-        page.get_by_role("button", name="Undo").click()
-        assert state(page) == before and top(page) == shown
-
-
-# ---- The small versions ----------------------------------------------------------------------
-
-
-def test_everything_has_a_name_and_the_keyboard_reaches_it(live: Any) -> None:
-    with live() as page:
-        nameless = page.evaluate(
-            "[...document.querySelectorAll('button, input, select, svg[role], svg[tabindex]')]"
-            ".filter(e => !(e.getAttribute('aria-label') || e.innerText?.trim()"
-            " || e.closest('label')?.innerText.trim())).map(e => e.outerHTML)"
-        )
-        assert nameless == []
         reached = set()
         for _ in range(60):
             page.keyboard.press("Tab")
@@ -203,20 +130,28 @@ def test_everything_has_a_name_and_the_keyboard_reaches_it(live: Any) -> None:
         assert page.locator("[data-live=told][aria-live=polite]").count() == 1
 
 
-def test_names_of_places_are_text(browser: Any, tmp_path: Path) -> None:
-    evil = '<img src=x onerror="window.harmed = 1">'
-    shown = playground()
-    shown.data["names"] = [name and f"{evil}{name}" for name in shown.data["names"]]
-    page = browser.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(shown.save(tmp_path / "evil.html").as_uri())
-    page.get_by_role("button", name="Change: visit 1,").click()
-    assert evil in told(page)
-    assert page.evaluate("window.harmed") is None and page.locator("img").count() == 0
-    page.close()
+def test_the_live_page_shows_hostile_names(alone: Any, tmp_path: Path) -> None:
+    hostile = scene(" · ".join(HOSTILE))
+    town = hostile.town
+    shown = build(
+        hostile.model, hostile.windows, places=town.places, ground=town.base["features"],
+        title="t", caption="c",
+    )  # fmt: skip
+    text = words(hostile.text)
+    with alone(shown.save(tmp_path / "live.html")) as page:
+        people = page.locator("[data-live=person] option").evaluate_all(
+            "all => all.map((one) => one.textContent)"
+        )
+        assert sum(f"Person {text} 00" in words(one) for one in people) == 2
+        places = page.locator("datalist option").evaluate_all("all => all.map((one) => one.value)")
+        names = {words(name) for name in town.places.name}
+        assert {words(place) for place in places} <= names and places
+        guesses = page.locator("[data-live=top] tr th").evaluate_all(
+            "all => all.map((one) => one.textContent)"
+        )
+        assert {words(guess).removeprefix("✓ ") for guess in guesses} & names
+        assert page.locator(HARMED).count() == 0
 
-
-# ---- In the book -----------------------------------------------------------------------------
 
 CHAPTERS = {
     "07_pointer": "pointer", "12_position_bias": "bias", "26_playground": "full",

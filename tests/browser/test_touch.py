@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from pgt.metrics import evaluate, summarize
 from pgt.windows import Dataset, prepare
 
 from ..helpers import ROOT
-from .conftest import watched
 
 pytestmark = pytest.mark.browser
 BOOK_CSS = (ROOT / "book" / "_static" / "book.css").as_uri()
@@ -51,26 +48,6 @@ def page_file(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.fixture
-def opened(browser: Any, page_file: Path) -> Any:
-    """A function that opens a figure; nothing is fetched and nothing goes wrong."""
-
-    @contextmanager
-    def open_page(width: int = 734, **options: Any) -> Iterator[Any]:
-        with watched(browser, width=width, **options) as (page, asked, wrong):
-            page.goto(page_file.as_uri())
-            yield page
-            assert [url for url in asked if not url.startswith("file:")] == []
-            assert wrong == [] and page.locator("img").count() == 0
-
-    return open_page
-
-
-def said(page: Any) -> str:
-    text: str = page.locator("output.touch-said").inner_text()
-    return text
-
-
 OTHERS = (
     START,
     replace(START, decay=1.0, base=1.0, same=0.0, clock=0.0),  # the most frequent place, with ties
@@ -80,14 +57,15 @@ OTHERS = (
 
 @pytest.mark.parametrize("numbers", OTHERS)
 def test_the_kernel_of_the_page_is_the_packages(
-    opened: Any, data: Dataset, numbers: ContextKernel
+    alone: Any, page_file: Path, data: Dataset, numbers: ContextKernel
 ) -> None:
     steps = np.unique(np.linspace(0, len(data.valid) - 1, 300).astype(int))
     ranks = evaluate(numbers.fit(data.train), data.valid.subset(steps))
     expected = summarize(ranks, ["all"])["acc@1"].iloc[0]
     names = ("decay", "base", "same", "clock", "width")
     given = {name: getattr(numbers, name) for name in names}
-    with opened() as page:
+    with alone(page_file) as page:
+        assert page.locator("img").count() == 0  # names are text
         find = "document.querySelector('.pgt-touch').touch"
         assert page.evaluate(f"n => {find}.accuracy(n)", given) == pytest.approx(expected, abs=1e-6)
         votes = page.evaluate(f"n => {find}.votes(n).map(v => v[0] + v[1] + v[2])", given)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import json
 import re
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
+from wherenext.exercises import ANSWERS, answer_to
 
 from ..helpers import ROOT, give_up
 
@@ -95,18 +98,32 @@ def test_a_chapter_is_read_in_one_sitting(html: Path, name: str) -> None:
     assert len(said.split()) <= WORDS
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_no_markup_is_left_in_what_a_cell_prints(html: Path, name: str) -> None:
-    texts = [part.get_text() for part in soup(html, name).select("div.cell_output :is(p, li)")]
-    assert [text[:200] for text in texts if RAW.search(text)] == []
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_no_table_shows_what_a_machine_would_write(html: Path, name: str) -> None:
+def test_no_table_and_no_output_shows_what_a_machine_would_write(html: Path, name: str) -> None:
+    page = soup(html, name)
+    texts = [part.get_text() for part in page.select("div.cell_output :is(p, li)")]
+    assert [text[:200] for text in texts if RAW.search(text)] == []
     found = {}
-    for cell in soup(html, name).select(".bd-article :is(th, td)"):
+    for cell in page.select(".bd-article :is(th, td)"):
         if cell.select_one("code, .math") is None:  # a formula has its braces
             text = cell.get_text(" ").strip()
             found |= {why: text for why, sign in MACHINE.items() if sign.search(text)}
     found.pop(ODD.get(name, ""), None)
     assert found == {}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_has_its_number_its_links_and_its_forms(html: Path, name: str) -> None:
+    page, number = soup(html, name), str(int(name[:2]))
+    assert page.select(".bd-article h1")[0].get_text().startswith(f"{number}. ")
+    # References to equations are links to them.
+    for link in page.select('a.internal[href*="#equation-"]'):
+        file, _, target = str(link["href"]).partition("#")
+        there = soup(html, file.removesuffix(".html") or name)
+        assert there.find(id=target), link
+    # A form for each exercise with fields, whose answer is not to be read in the source.
+    forms = {str(form["data-exercise"]): form for form in page.select(".pgt-answer")}
+    asked = {n for n in ANSWERS if n.split(".")[0] == number and answer_to(n).fields}
+    assert forms.keys() == asked
+    for form in forms.values():
+        assert set(json.loads(base64.b64decode(str(form["data-answer"])))) >= {"right", "fields"}

@@ -2,7 +2,7 @@
 
 The one execution of each chapter, whose outputs are in the book, happens in such a place (see
 book/_ext/colab.py and execute.py) and leaves a report, which is read here. So these tests need
-`make chapters` first, and cost nothing. Further down, the place itself is tested.
+`make chapters` first, and cost nothing.
 """
 
 from __future__ import annotations
@@ -39,59 +39,34 @@ def report(chapter: Path, reports: dict[str, colab_place.Report]) -> colab_place
     return reports[chapter.stem]
 
 
-# ---- The chapters -----------------------------------------------------------------------------
-
-
-def first_cell(path: Path) -> str:
-    """The source of the cell that installs the package."""
-    source: str = colab_place.first_code(colab_place.read(path)).source
-    return source
-
-
-def joined(source: str) -> str:
-    """Source whose strings that follow one another are one."""
-    return re.sub(r'"\s*\n\s*"', "", source)
-
-
-def without_extras(source: str) -> str:
-    """A first cell as it is where nothing but the package is needed."""
-    source = joined(source)
-    source = re.sub(r"^    import (?!pgt\b).*\n", "", source, flags=re.M)
-    return re.sub(r"'pgt\[\w+\] @ (\S+)'", r"\1", source)
-
-
-def test_an_extra_brings_what_its_chapter_imports_and_is_here_as_on_colab() -> None:
+def test_every_chapter_begins_with_the_same_cell_but_for_its_extra() -> None:
     offered = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras: dict[str, list[str]] = offered["optional-dependencies"]
+    common = set()
     for path in CHAPTERS:
-        source = first_cell(path)
+        source = re.sub(r'"\s*\n\s*"', "", colab_place.first_code(colab_place.read(path)).source)
         wanted = re.findall(r"^    import (?!pgt\b)(\w+)", source, re.M)
-        (named,) = re.findall(r"'pgt\[(\w+)\] @ ", joined(source)) or [""]
-        assert bool(named) == bool(wanted), path.name
+        (named,) = re.findall(r"'pgt\[(\w+)\] @ ", source) or [""]
+        # The extra brings what is imported, and it is here as on Colab.
         brought = {re.split(r"[<>=]", one)[0].replace("-", "_") for one in extras.get(named, [])}
-        assert set(wanted) == brought, path.name
+        assert bool(named) == bool(wanted) and set(wanted) == brought, path.name
         assert all(importlib.util.find_spec(name) for name in wanted), path.name
-
-
-def test_every_chapter_begins_with_the_same_cell() -> None:
-    cells = {path.name: ast.dump(ast.parse(without_extras(first_cell(path)))) for path in CHAPTERS}
-    common = cells[CHAPTERS[0].name]
-    assert [name for name, cell in cells.items() if cell != common] == []
+        plain = re.sub(r"^    import (?!pgt\b).*\n", "", source, flags=re.M)
+        common.add(ast.dump(ast.parse(re.sub(r"'pgt\[\w+\] @ (\S+)'", r"\1", plain))))
+    assert len(common) == 1
 
 
 @pytest.mark.built
 @EVERY_CHAPTER
-def test_the_chapter_runs_from_the_wheel_alone(report: colab_place.Report) -> None:
+def test_a_chapter_runs_from_the_wheel_alone_and_its_exercises_wait(
+    chapter: Path, report: colab_place.Report
+) -> None:
     assert report.package == "wheel", f"pgt comes from {report.package}."
     assert report.torch == "libraries", f"torch comes from {report.torch}."
     assert not report.repository, "The repository is on the path."
     assert not report.left, f"Files are left behind: {report.left}"
     assert not report.loud, "Cells that write to stderr:\n" + "\n".join(report.loud)
 
-
-@pytest.mark.built
-@EVERY_CHAPTER
-def test_exercises_wait_for_the_reader(chapter: Path, report: colab_place.Report) -> None:
     for cell in execute.executed(chapter).cells:
         waits = "Not yet: " in str(cell.get("outputs", ""))
         if "try" in cell.metadata.get("tags", []):
@@ -112,16 +87,14 @@ ONLY_FOR_THE_BOOK = {
 
 
 @EVERY_CHAPTER
-@pytest.mark.parametrize("what", ONLY_FOR_THE_BOOK)
-def test_the_text_reads_well_in_colab(chapter: Path, what: str) -> None:
+def test_the_text_reads_well_in_colab(chapter: Path) -> None:
     for cell in colab_place.read(chapter).cells:
         if cell.cell_type == "markdown":
             prose = re.sub(r"\$\$.*?\$\$|\$[^$\n]+\$|(`+)[^`{].*?\1", "", cell.source, flags=re.S)
-            found = re.search(ONLY_FOR_THE_BOOK[what], prose, re.M)
-            assert not found, f"{chapter.name} has {what}: {found[0] if found else ''}"
-
-
-# ---- The place --------------------------------------------------------------------------------
+            found = [
+                what for what, sign in ONLY_FOR_THE_BOOK.items() if re.search(sign, prose, re.M)
+            ]
+            assert found == [], cell.source
 
 
 @pytest.fixture(scope="module")

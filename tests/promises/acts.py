@@ -1,23 +1,35 @@
-"""What is recorded: each act is made anew by its test, and compared to its tape."""
+"""What is recorded: each act is made anew by its test, and compared to its tape.
+
+Record the tapes anew, all or those that are named (predictor, score, ranks, readme)::
+
+    PYTHONPATH=book python -m tests.promises.acts predictor score
+
+Do that only for what changes on purpose, in a commit of its own that changes the tape and says why.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
 import re
+import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import gpxpy.gpx
 import pandas as pd
-import torch
+from wherenext import city
+from wherenext.fixes import simulate_fixes
 
 import pgt
-
-from . import adaptor
+from pgt.__main__ import main
+from pgt.baselines import Last
+from pgt.checkpoint import shipped
 
 TAPES = Path(__file__).parent / "tapes"
 ZONE = "America/Regina"  # the town's
@@ -69,17 +81,20 @@ def differences(taped: Any, now: Any, near: float, where: str = "") -> Iterator[
         yield f"{where}: {now!r} instead of {taped!r}"
 
 
+def of_some(step: int) -> pd.DataFrame:
+    """The visits of every so manieth person of the town, who are numbered from 1."""
+    return city.load().visits.query("user_id % @step == 1").copy()
+
+
 def predictor() -> dict[str, Any]:
     """The predictor as it comes, asked about the town: at no time and at nine on a Wednesday."""
-    visits, model = adaptor.town(), pgt.NextLocation.pretrained()
-    few = of_some(3)
+    visits, model = of_some(3), pgt.NextLocation.pretrained()
     columns = ["user_id", "rank", "location_id", "probability", "somewhere_new", "after"]
     return {
         "predict": model.predict(visits, top=5)[columns],
         "predict at": model.predict(visits, top=5, at=AT)[columns],
-        "predict_set 0.5": model.predict_set(few, coverage=0.5)[columns],
-        "predict_set 0.9": model.predict_set(few, coverage=0.9, at=AT)[columns],
-        "explain": [model.explain(visits, user, top=2) for user in (1, 23, 45)],
+        "predict_set 0.9": model.predict_set(visits, coverage=0.9, at=AT)[columns],
+        "explain": [model.explain(visits, user, top=2) for user in (1, 22)],
     }
 
 
@@ -88,82 +103,14 @@ def score() -> pd.DataFrame:
     return pgt.NextLocation.pretrained().score(of_some(4))
 
 
-def of_some(step: int) -> pd.DataFrame:
-    """The visits of every so manieth person of the town, who are numbered from 1."""
-    return adaptor.town().query("user_id % @step == 1").copy()
-
-
-def town_windows() -> tuple[pgt.PointerGeneratorTransformer, Any]:
-    """The PGT that comes with the package, and the town's windows in its vocabulary."""
-    model, vocabulary = pgt.load_model(adaptor.checkpoint())
-    return model, pgt.prepare(adaptor.town(), protocol="exact", vocabulary=vocabulary)
-
-
-@torch.no_grad()
-def log_probabilities() -> dict[str, Any]:
-    """What PGT says of 64 test windows."""
-    model, data = town_windows()
-    index = np.linspace(0, len(data.test) - 1, 64).astype(int)
-    batch = data.test.batch(index)
-    out = model(batch)
-    top = out.log_probs.topk(20)
-    return {
-        "windows": data.counts(),
-        "gate": out.gate.tolist(),
-        "pointer attention": out.pointer_attention[~batch.padding].tolist(),
-        "top places": top.indices.tolist(),
-        "top log-probabilities": top.values.tolist(),
-        "target log-probability": out.log_probs.gather(1, batch.target[:, None])[:, 0].tolist(),
-        # Over all places: what no list of the best can show.
-        "mean of log-probabilities": out.log_probs.double().mean(1).tolist(),
-        "sum of squares": out.log_probs.exp().double().square().sum(1).tolist(),
-    }
-
-
 def ranks() -> dict[str, list[list[int]]]:
     """(W, 2) places before the target, and tied with it, on the town's test windows."""
-    model, data = town_windows()
-    rules = (adaptor.Last(), pgt.MostFrequent(), pgt.Markov(), pgt.ContextKernel())
+    model, vocabulary = pgt.load_model(shipped("city"))
+    data = pgt.prepare(city.load().visits, protocol="exact", vocabulary=vocabulary)
+    rules = (Last(), pgt.MostFrequent(), pgt.Markov(), pgt.ContextKernel())
     ranked = {type(rule).__name__: rule.fit(data.train) for rule in rules} | {"PGT": model}
     found = {name: pgt.evaluate(one, data.test) for name, one in ranked.items()}
     return {name: table[["better", "tied"]].to_numpy().tolist() for name, table in found.items()}
-
-
-def training() -> dict[str, Any]:
-    """Two epochs of `pgt.fit`: of a new model, and of the trained one without dropout."""
-    trained, data = town_windows()
-    train, valid = (part.subset(np.arange(0, len(part), len(part) // n))
-                    for part, n in ((data.train, 384), (data.valid, 128)))  # fmt: skip
-    config = pgt.TrainConfig(max_epochs=2, warmup_epochs=1, batch_size=64, seed=3)
-    torch.manual_seed(5)
-    new = pgt.PointerGeneratorTransformer(trained.config)
-    tuned = pgt.PointerGeneratorTransformer(replace(trained.config, dropout=0.0))
-    tuned.load_state_dict(trained.state_dict())
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # sums in one order
-    logs = {
-        name: pgt.fit(model, train, valid, config, device="cpu", progress=False).table()
-        for name, model in (("new", new), ("tuned", tuned))
-    }
-    torch.set_num_threads(n_threads)  # and learning rates of about 1, to compare
-    return {name: 1e4 * log.drop(columns="seconds") for name, log in logs.items()}
-
-
-def gps() -> dict[str, Any]:
-    """From the positions of five people to their visits, and what each step kept."""
-    recorded = adaptor.fixes([4, 8, 18, 32, 48], days=120, every_s=60)
-    done = adaptor.journey(recorded, ZONE)
-    visits = done.visits[["user_id", "location_id", "split"]].assign(
-        start=done.visits.started_at.dt.strftime("%y-%m-%d %H:%M:%S"),
-        minutes=(done.visits.finished_at - done.visits.started_at).dt.total_seconds() / 60,
-        lon=done.visits.lon.round(6),
-        lat=done.visits.lat.round(6),
-    )
-    parts = {"fixes": recorded, "staypoints": done.staypoints, "locations": done.locations}
-    sums = {name: [len(x), float(x.lon.sum()), float(x.lat.sum())] for name, x in parts.items()}
-    moments = recorded.tracked_at.astype("datetime64[s, UTC]").astype("int64")
-    counts = done.counts.astype(object).where(done.counts.notna(), None)
-    return {"sums": sums, "seconds": float(moments.sum()), "counts": counts, "visits": visits}
 
 
 def files_for_commands(folder: Path) -> None:
@@ -173,15 +120,15 @@ def files_for_commands(folder: Path) -> None:
         visits[name] = visits[name].dt.strftime("%Y-%m-%d %H:%M")  # local, without a zone
     columns = ["user_id", "location_id", "started_at", "finished_at", "lon", "lat"]
     visits[columns].to_csv(folder / "visits.csv", index=False)
-    tracks = adaptor.fixes([4], days=12, every_s=300)
+    tracks = simulate_fixes(city.load(), [4], days=12, every_s=300).drop(columns="visit")
     tracks.to_csv(folder / "tracks.csv", index=False)
-    points = "".join(
-        f'<trkpt lat="{row.lat}" lon="{row.lon}"><time>{row.tracked_at.isoformat()}</time></trkpt>'
-        for row in tracks.itertuples()
-    )
+    rows = zip(tracks.lat, tracks.lon, tracks.tracked_at, strict=True)
+    points = [gpxpy.gpx.GPXTrackPoint(lat, lon, time=at) for lat, lon, at in rows]
+    gpx = gpxpy.gpx.GPX()
+    gpx.tracks.append(gpxpy.gpx.GPXTrack())
+    gpx.tracks[0].segments.append(gpxpy.gpx.GPXTrackSegment(points))
     (folder / "my_tracks").mkdir()
-    gpx = f"<gpx><trk><trkseg>{points}</trkseg></trk></gpx>"
-    (folder / "my_tracks" / "a.gpx").write_text(gpx)
+    (folder / "my_tracks" / "a.gpx").write_text(gpx.to_xml())
 
 
 def commands(slow: bool) -> dict[str, tuple[int, str, list[str]]]:
@@ -198,8 +145,13 @@ def commands(slow: bool) -> dict[str, tuple[int, str, list[str]]]:
 def run(folder: Path, n_lines: int, out: str, line: list[str]) -> dict[str, Any]:
     """Run a command: its exit status, what it prints, what it writes."""
     words = [word.replace("IN/", f"{folder}/").replace("ZONE", ZONE) for word in line]
-    status, printed = adaptor.command(words)
-    lines = printed.replace(f"{folder}/", "IN/").splitlines()[:n_lines]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            status = main(words)
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+    lines = printed.getvalue().replace(f"{folder}/", "IN/").splitlines()[:n_lines]
     return {
         "status": status,
         "words": [" ".join(NUMBER.sub("#", text).split()) for text in lines],
@@ -214,3 +166,9 @@ def readme() -> dict[str, Any]:
         files_for_commands(Path(folder))
         asked = commands(slow=False) | commands(slow=True)
         return {name: run(Path(folder), *asked[name]) for name in asked}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    for name in sys.argv[1:] or ["predictor", "score", "ranks", "readme"]:
+        write(name, globals()[name]())

@@ -54,19 +54,6 @@ def variants(results: Results) -> dict[str, dict[str, str]]:
     return {name: {"model": "m", "variant": name} for name in names}
 
 
-def test_the_mean_change_is_the_mean_over_windows_and_seeds(results: Results) -> None:
-    changes = compare(results, variants(results), PLAIN)
-    table = pd.read_parquet(results.folder / "made.ranks.parquet")
-    hits = (
-        table[table.model == "m"]
-        .groupby(["variant", "seed"])
-        .better.apply(lambda b: (b == 0).mean())
-    )
-    for name, row in zip(changes.names, changes.seeds, strict=True):
-        assert np.allclose(row, 100 * (hits[name] - hits["plain"]).to_numpy())
-    assert changes.table()["mean"]["good"] > 10 > -10 > changes.table()["mean"]["bad"]
-
-
 def test_all_intervals_over_people_and_seeds_are_one(results: Results) -> None:
     """The comparison, the runs in pairs, and the results file: the same draws, the same ends."""
     good, plain = ({"model": "m", "variant": variant} for variant in ("good", "plain"))

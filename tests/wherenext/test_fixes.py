@@ -11,8 +11,6 @@ from wherenext import city as cities
 from wherenext.city import City
 from wherenext.fixes import Streets, simulate_fixes, true_visits
 
-from pgt import gps
-
 PERFECT: dict[str, Any] = {
     "noise_m": 0, "jumps_per_day": 0, "gaps_per_day": 0, "indoor_loss": 0,
 }  # fmt: skip
@@ -35,19 +33,6 @@ def perfect(city: City) -> pd.DataFrame:
     return simulate_fixes(city, PEOPLE, days=DAYS, **PERFECT)
 
 
-def test_fixes_are_what_the_pipeline_takes(city: City) -> None:
-    fixes = simulate_fixes(city, PEOPLE, days=DAYS)
-    kept, dropped = gps.clean_fixes(fixes)
-    assert dropped.sum() == 0
-    pd.testing.assert_frame_equal(kept, fixes)  # in order already
-    assert str(fixes.tracked_at.dt.tz) == "UTC"
-    assert set(fixes.user_id) == set(PEOPLE)
-    assert (
-        fixes.tracked_at.is_monotonic_increasing
-        or fixes.groupby("user_id").tracked_at.apply(lambda at: at.is_monotonic_increasing).all()
-    )
-
-
 def test_a_visits_fixes_lie_in_its_time_and_at_its_place(city: City, perfect: pd.DataFrame) -> None:
     truth = true_visits(city, PEOPLE, days=DAYS)
     inside = perfect[perfect.visit >= 0]
@@ -66,22 +51,6 @@ def test_a_visits_fixes_lie_in_its_time_and_at_its_place(city: City, perfect: pd
         theirs = truth[truth.user_id == user]
         row = theirs.started_at.searchsorted(own.tracked_at, side="right") - 1
         assert (own.tracked_at.array > theirs.finished_at.iloc[row].array).all()
-
-
-def test_noise_has_its_size_and_fades_at_its_pace(
-    city: City, perfect: pd.DataFrame, streets: Streets
-) -> None:
-    true = streets.plane.metres(perfect.lon, perfect.lat)
-    for metres, minutes in ((10.0, 5.0), (40.0, 0.0)):
-        noisy = simulate_fixes(
-            city, PEOPLE, days=DAYS, **PERFECT | {"noise_m": metres}, noise_minutes=minutes
-        )
-        error = streets.plane.metres(noisy.lon, noisy.lat) - true
-        np.testing.assert_allclose(error.std(axis=0), metres, rtol=0.08)
-        lag = 10  # five minutes
-        same = (perfect.tracked_at.diff(lag).dt.total_seconds() == 30 * lag).to_numpy()[lag:]
-        faded = np.corrcoef(error[lag:, 0][same], error[:-lag, 0][same])[0, 1]
-        assert faded == pytest.approx(np.exp(-1) if minutes else 0, abs=0.07)
 
 
 def test_one_imperfection_leaves_the_others_as_they_were(

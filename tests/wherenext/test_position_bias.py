@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import torch
 from lab import recency_world
-from wherenext.position_bias import by_position, faster_bias, refit
+from wherenext.position_bias import by_position, refit
 
-from pgt.config import ModelConfig, TrainConfig
+from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
-from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
 UPTO = recency_world.MEMORY
@@ -54,30 +53,6 @@ def test_a_bias_set_by_hand_is_read_back(data: Dataset) -> None:
     bias, content = by_position(silent(data, curve), data.test, UPTO)
     np.testing.assert_allclose(bias, curve - curve.mean(), atol=1e-6)
     np.testing.assert_allclose(content, 0, atol=1e-5)
-
-
-def test_a_faster_bias_takes_longer_steps_and_the_rest_does_not(data: Dataset) -> None:
-    few = data.train.subset(np.arange(128))
-    config = TrainConfig(
-        max_epochs=1, warmup_epochs=1, learning_rate=1e-3, weight_decay=0.0, clip=1e9
-    )
-    moved = {}
-    for times in (1, 50):
-        model = model_for(data)
-        before = copy.deepcopy(model.state_dict())
-        with faster_bias(model, times):
-            fit(model, few, data.valid, config, progress=False)
-        after = model.state_dict()
-        assert after.keys() == before.keys()
-        assert isinstance(model.pointer.position_bias, torch.nn.Parameter)  # type: ignore[union-attr]
-        moved[times] = {name: after[name] - before[name] for name in after}
-    bias = "pointer.position_bias"
-    assert moved[1][bias][1:20].abs().max() > 1e-4
-    torch.testing.assert_close(moved[50][bias], 50 * moved[1][bias], rtol=1e-3, atol=1e-5)
-    assert moved[50][bias][0] == 0
-    others = (name for name in moved[1] if name != bias and "key.bias" not in name)
-    for name in others:
-        torch.testing.assert_close(moved[50][name], moved[1][name], rtol=1e-3, atol=1e-6)
 
 
 def test_a_refit_finds_the_kernel_and_then_nothing_more(data: Dataset) -> None:

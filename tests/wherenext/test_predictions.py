@@ -36,12 +36,3 @@ def test_a_forecast_of_somewhere_new_shrinks_the_places_alike() -> None:
     least = predictions.with_unseen(log_probs, named)[:, -1]
     assert np.isfinite(least).all() and (np.exp(least) < 1e-8).all()
     assert np.isfinite(predictions.with_unseen(log_probs, named, np.ones(300))[:, 0]).all()
-
-
-def test_recalibrated_forecasts_have_the_mean_and_the_slope_of_what_happens() -> None:
-    rng = np.random.default_rng(3)
-    p = rng.beta(2, 4, 20_000)
-    y = (rng.uniform(size=len(p)) < p).astype(float)
-    bent = 1 / (1 + np.exp(-(1.0 + 2.0 * calibration.logit(p))))
-    assert predictions.recalibrated(bent, y, bent) == pytest.approx(p, abs=0.03)
-    assert predictions.recalibrated(bent, np.zeros(len(p)), bent[:3]).tolist() == [0, 0, 0]

@@ -7,15 +7,12 @@ import pytest
 from wherenext import city
 from wherenext.summaries import (
     Diaries,
-    Stay,
     stays_of,
-    summarize,
     tell,
-    unknown_right,
     write_diaries,
 )
 
-from pgt.summarizer import SMALL, Words
+from pgt.summarizer import SMALL
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +23,6 @@ def town() -> city.City:
 @pytest.fixture(scope="module")
 def diaries(town: city.City) -> Diaries:
     return write_diaries(town)
-
-
-def stay(day: int, name: str, hours: float = 1, kind: str = "food", new: bool = False) -> Stay:
-    place = sum(map(ord, name))
-    return Stay(f"2023-01-0{day}", "monday", "09:00", hours, place, name, kind, new, name == "home")
 
 
 def test_people_are_in_one_split_only(diaries: Diaries) -> None:
@@ -64,28 +56,3 @@ def test_every_stay_is_told(town: city.City) -> None:
         assert one.at in told and ("home" if one.at_home else one.name) in told
     assert told.count(" .") == len(some) + len({one.day for one in some})
     assert told.count("for the first time") == sum(one.new and not one.at_home for one in some)
-
-
-def test_a_summary_says_what_happened() -> None:
-    told = [
-        stay(1, "home", 13), stay(1, "Elm Shop", 0.5, "shopping"),
-        stay(2, "Tin Works", 8, "work"), stay(2, "Owl Bar", new=True), stay(2, "Owl Bar"),
-    ]  # fmt: skip
-    assert summarize(told) == (
-        "two lively days of discovery . mostly at Tin Works . "
-        "also Elm Shop , Owl Bar ( new ) . one errand ."
-    )
-    quiet = [stay(1, "Elm Shop", 2, "shopping"), stay(1, "Elm Shop", 1, "shopping"),
-             stay(1, "Owl Bar", 2)]  # fmt: skip
-    assert summarize(quiet) == (
-        "one quiet day of routine . mostly at Elm Shop . also Owl Bar . two errands ."
-    )
-
-
-def test_a_name_counts_as_often_as_it_is_right() -> None:
-    words = Words(["at", "[x]"])
-    source = "at Elm Row at Owl".split()
-    assert unknown_right("at at".split(), "at Elm".split(), words, source) == (0, 1, 0)
-    assert unknown_right("Elm Elm Row".split(), "Elm Elm Owl".split(), words, source) == (2, 3, 3)
-    # What the source does not have could not be copied.
-    assert unknown_right("Elm".split(), "Gnu".split(), words, source) == (0, 0, 1)
