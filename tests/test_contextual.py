@@ -22,7 +22,6 @@ from pgt.config import TrainConfig
 from pgt.contextual import (
     ALONE,
     HISTORY_FEATURES,
-    IN_WORDS,
     NOW,
     TARGET_FEATURES,
     THEN,
@@ -30,7 +29,6 @@ from pgt.contextual import (
     ContextualConfig,
     ContextualPointer,
     Experts,
-    knots_of,
     like_kernel,
     load_contextual,
     new_network,
@@ -68,10 +66,10 @@ def data() -> Dataset:
     return with_history(prepare(visits(), protocol="exact"), 20, 10)
 
 
-def everything(data: Dataset) -> HistoryBatch:
-    """The test windows as one batch, with lengths that differ."""
+def some(data: Dataset, n: int = 40) -> HistoryBatch:
+    """A batch of test windows of different lengths."""
     test = cast(HistoryWindows, data.test)
-    return test.batch(np.arange(len(test)))
+    return test.batch(np.arange(min(n, len(test))))
 
 
 def apart(one: float, other: float) -> float:
@@ -91,9 +89,8 @@ def minute(when: pd.Timestamp) -> int:
 
 def kind(one: pd.Timestamp, other: pd.Timestamp) -> int:
     """0 = a working day and a weekend, 1 = alike, 2 = the same weekday."""
-    if one.day_of_week == other.day_of_week:
-        return 2
-    return int((one.day_of_week >= 5) == (other.day_of_week >= 5))
+    weekend = (one.day_of_week >= 5) == (other.day_of_week >= 5)
+    return 2 if one.day_of_week == other.day_of_week else int(weekend)
 
 
 def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
@@ -148,7 +145,7 @@ def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
 
 
 def test_every_fact_equals_a_loop(seen: Dataset) -> None:
-    test, batch = cast(HistoryWindows, seen.test), everything(seen)
+    test, batch = cast(HistoryWindows, seen.test), some(seen, 1000)
     found = {name: term.of(batch) for name, term in ALL.items()}
     kinds: dict[str, set[float]] = {name: set() for name in ALL}
     for i in range(0, len(batch), 3):
@@ -169,7 +166,7 @@ def test_every_fact_equals_a_loop(seen: Dataset) -> None:
 
 
 def test_facts_about_now_and_then_equal_a_loop(seen: Dataset) -> None:
-    test, batch = cast(HistoryWindows, seen.test), everything(seen)
+    test, batch = cast(HistoryWindows, seen.test), some(seen, 1000)
     found = {name: fact.of(batch) for name, fact in (NOW | THEN).items()}
     for name, fact in (NOW | THEN).items():
         assert (found[name] >= 0).all() and (found[name] < fact.size).all(), name
@@ -186,19 +183,8 @@ def test_facts_about_now_and_then_equal_a_loop(seen: Dataset) -> None:
         assert found["wait"][i] == min(int(2 * np.log2(wait + 1) + 1e-5), 27)
 
 
-def test_what_is_not_known_is_not_read(seen: Dataset) -> None:
-    batch = everything(seen)
-    assert {f.name for f in fields(batch) if "target" in f.name} <= set(ABOUT_TARGET)
-    none: dict[str, Any] = {name: torch.full_like(batch.target, 3) for name in ABOUT_TARGET}
-    silent = replace(batch, **none)
-    for name, one in (HISTORY_FEATURES | NOW).items():
-        assert torch.equal(one.of(silent), one.of(batch)), name
-    for name, one in (TARGET_FEATURES | THEN).items():
-        assert not torch.equal(one.of(silent), one.of(batch)), name
-
-
 def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
-    batch, hour = everything(seen), 9
+    batch, hour = some(seen), 9
     for now, days in ((8 * 60, 0), (9 * 60 + 20, 6), (9 * 60 + 20, 0)):
         told = set()
         for then in range(max(60 * hour, now if days == 0 else 0), 60 * hour + 60):
@@ -209,32 +195,6 @@ def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
             told.add((int(hourly.target_minute[0]), int(hourly.wait[0])))
         middle = 60 * hour + 30
         assert told == {(middle, (1440 * days + middle - now) % WEEK)}
-
-
-def test_tables_have_a_row_for_every_kind_of_fact_and_words(seen: Dataset) -> None:
-    batch = everything(seen)
-    for name, term in ALL.items():
-        assert list(term.knots) == sorted(set(term.knots)) and len(term.knots) > 1, name
-        # Above, tables go on as they end; below, they begin with the least there is.
-        assert float(term.of(batch)[~batch.padding].float().min()) >= term.knots[0], name
-    assert IN_WORDS.keys() == ALL.keys()
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_between_knots_a_table_draws_straight_lines(name: str, data: Dataset) -> None:
-    knots, batch = ALL[name].knots, some(data)
-    span = knots[-1] - knots[0]
-    size = batch.location.numel()
-    value = torch.linspace(knots[0] - 0.2 * span, knots[-1] + 0.2 * span, size)
-    value[: len(knots)] = torch.tensor(knots)  # exact at the knots
-    _, scorer = built(data)
-    scorer.known = {name: replace(ALL[name], of=lambda _: value.view_as(batch.location))}
-    for key, row in knots_of([ALL[name]]).items():
-        setattr(scorer, key, row)
-    table = torch.randn(len(knots), generator=torch.Generator().manual_seed(0))
-    drawn = torch.einsum("bkl,k->bl", scorer.hats(batch), table).flatten()
-    assert np.allclose(drawn, np.interp(value, knots, table), atol=1e-4)
-    assert torch.allclose(drawn[: len(knots)], table, atol=1e-6)
 
 
 # ---- The model ---------------------------------------------------------------------------------
@@ -268,12 +228,6 @@ def scrambled(model: ContextualPointer, seed: int = 0) -> ContextualPointer:
     return model.eval()
 
 
-def some(data: Dataset, n: int = 40) -> HistoryBatch:
-    """A batch of windows of different lengths."""
-    test = cast(HistoryWindows, data.test)
-    return test.batch(np.arange(min(n, len(test))))
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_without_terms_it_is_pgt(dtype: torch.dtype) -> None:
     plain = prepare(visits(), protocol="exact")
@@ -299,7 +253,7 @@ def test_without_terms_it_is_pgt(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize(
-    "kernel", [ContextKernel(), ContextKernel(0.9, 0.3, 1.0, 0.5, 60.0), ContextKernel(clock=0.0)]
+    "kernel", [ContextKernel(0.9, 0.3, 1.0, 0.5, 60.0), ContextKernel(clock=0.0)]
 )
 def test_with_the_kernels_terms_it_is_the_kernel(kernel: ContextKernel) -> None:
     plain = prepare(random_visits(5, visits=90), protocol="exact")
@@ -311,9 +265,6 @@ def test_with_the_kernels_terms_it_is_the_kernel(kernel: ContextKernel) -> None:
     votes = kernel.fit(plain.train).scores(plain.test.batch(index)).clamp(min=0)
     found = model.eval()(cast(HistoryWindows, seen.test).batch(index)).log_probs.exp()
     assert torch.allclose(found, votes / votes.sum(1, keepdim=True), atol=1e-5)
-    ranks = [metrics.evaluate(m, d.test) for m, d in ((model, seen), (kernel, plain))]
-    gains = [metrics.gains(one).mean().to_list() for one in ranks]
-    assert gains[0] == pytest.approx(gains[1], abs=0.02)
 
 
 def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
@@ -345,9 +296,8 @@ def test_beyond_the_recent_visits_only_terms_speak(data: Dataset) -> None:
     out = model(batch)
     far = (batch.position_from_end > 6) & ~batch.padding
     assert far.any() and (~far & ~batch.padding).any()
-    for i in range(len(batch)):
-        weights = out.pointer_attention[i][far[i]]
-        assert torch.allclose(weights, weights[:1].expand_as(weights))
+    for attention, beyond in zip(out.pointer_attention, far, strict=True):
+        assert torch.allclose(attention[beyond], attention[beyond].mean())
     # What they are like changes nothing, not even the gate; where they lead to is still copied.
     other = replace(batch, time=batch.time.masked_fill(far, 5),
                     duration=batch.duration.masked_fill(far, 7))  # fmt: skip
@@ -364,12 +314,9 @@ def test_beyond_the_recent_visits_only_terms_speak(data: Dataset) -> None:
     assert torch.allclose(alike, ~batch.padding / batch.length[:, None], atol=1e-5)
 
 
-@pytest.mark.parametrize("without", [(), ("generator", "gate"), ("gate",)])
-def test_a_saved_model_is_the_same_again(
-    data: Dataset, tmp_path: Path, without: tuple[str, ...]
-) -> None:
+def test_a_saved_model_is_the_same_again(data: Dataset, tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
-    model = scrambled(ContextualPointer(config(data, target_time="hour", without=without)))
+    model = scrambled(ContextualPointer(config(data, target_time="hour", without=("gate",))))
     save_model(path, model, data.vocabulary, {"days": 7})
     loaded, vocabulary = load_contextual(path)
     assert loaded.config == model.config and vocabulary == data.vocabulary and not loaded.training
@@ -389,13 +336,12 @@ def test_it_reads_of_the_target_only_what_it_may_know(data: Dataset, target_time
     before = model(batch).log_probs
     for name in ABOUT_TARGET:
         values = getattr(batch, name)
-        other = replace(batch, **{name: (values + 1).clamp(max=values.max().clamp(min=2))})
-        if name == "target_minute":
-            other = replace(batch, target_minute=(values + 240) % 1440)
-        if name == "wait":
-            other = replace(batch, wait=(values + 600) % (7 * 1440))
+        other: Any = (values + 1).clamp(max=values.max().clamp(min=2))
+        if name in ("target_minute", "wait"):
+            other = (values + 240) % 1440
         may = name in reads.get(target_time, ("target_minute", "target_weekday", "wait"))
-        assert torch.equal(model(other).log_probs, before) != may, name
+        found = model(replace(batch, **{name: other})).log_probs
+        assert torch.equal(found, before) != may, name
 
 
 def test_padding_and_batch_mates_change_nothing(data: Dataset) -> None:
@@ -442,7 +388,7 @@ def test_new_places_are_alike_but_for_their_name(data: Dataset) -> None:
     assert (larger(batch).log_probs[:, size:] == -torch.inf).all()
 
 
-@pytest.mark.parametrize("without", [(), ("generator", "gate"), ("gate",)])
+@pytest.mark.parametrize("without", [(), ("generator", "gate")])
 def test_gradients_are_finite_where_nobody_can_name_a_place(
     data: Dataset, without: tuple[str, ...]
 ) -> None:
@@ -491,7 +437,6 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
         ({"features": ("hour",)}, "names 'hour'"),
         ({"target_time": "when"}, "choose 'unknown' or 'day' or 'hour' or 'time'"),
         ({"features": (), "content": False}, "needs its pointer, and features or content"),
-        ({"without": ("pointer",)}, "needs its pointer"),
         ({"n_components": 0}, "must be a whole number"),
         ({"n_trained_ids": 10_000}, "must lie between"),
         ({"n_trained_ids": 2}, "between 3"),

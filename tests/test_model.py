@@ -30,7 +30,7 @@ from pgt.model import (
 )
 from pgt.windows import Dataset, prepare
 
-from .helpers import changed, model_of, pad_to, random_visits, tiny_config
+from .helpers import changed, model_of, pad_to, pytorch_layer, random_visits, tiny_config
 
 FIELDS = ("log_probs", "gate", "pointer_log_probs", "generator_log_probs")
 
@@ -200,21 +200,8 @@ def test_erratum_13_sinusoids_are_those_of_the_paper() -> None:
 
 def test_erratum_9_the_encoder_layer_is_pytorchs_pre_norm_layer(data: Dataset) -> None:
     config = tiny_config(data, dropout=0.0)
-    ours = EncoderLayer(config).double().eval()
-    theirs = nn.TransformerEncoderLayer(
-        config.d_model, config.n_heads, config.d_feedforward, 0.0, "gelu",
-        batch_first=True, norm_first=True, dtype=torch.float64,
-    ).eval()  # fmt: skip
-    for parameter in ours.parameters():
-        nn.init.normal_(parameter, std=0.3)
-    names = {
-        "self_attn.in_proj_": "attention.project.", "self_attn.out_proj.": "attention.out.",
-        "linear1.": "feedforward.0.", "linear2.": "feedforward.3.",
-        "norm1.": "norm_attention.", "norm2.": "norm_feedforward.",
-    }  # fmt: skip
-    own = ours.state_dict()
-    theirs.load_state_dict({their + part: own[our + part] for their, our in names.items()
-                            for part in ("weight", "bias")})  # fmt: skip
+    ours = EncoderLayer(config)
+    theirs = pytorch_layer(ours, config, norm_first=True)
     x = torch.randn(5, 9, config.d_model, dtype=torch.float64)
     length = torch.tensor([9, 1, 4, 7, 2])
     padding = torch.arange(9) >= length[:, None]

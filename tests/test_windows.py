@@ -51,7 +51,7 @@ def loop(visits: pd.DataFrame, config: WindowConfig) -> list[tuple[list[int], in
 
 
 @given(st.integers(0, 99), st.integers(0, 9), st.integers(0, 6), st.sampled_from(get_args(Anchor)))
-@settings(max_examples=20, derandomize=True, deadline=None)
+@settings(max_examples=10, derandomize=True, deadline=None)
 @example(0, 7, 3, "target_day")
 @example(1, 1, 1, "last_visit")
 def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int, anchor: Anchor) -> None:
