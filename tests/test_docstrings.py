@@ -16,21 +16,14 @@ from .helpers import ROOT
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def modules_with_examples(folder: Path) -> list[str]:
-    """Names of the modules below a package's folder whose source shows an example."""
-    return [
-        ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
-        for path in sorted(folder.rglob("*.py"))
-        if ">>> " in path.read_text(encoding="utf-8")
-    ]
-
-
-MODULES = modules_with_examples(ROOT / "pgt")
+MODULES = [
+    path.stem for path in sorted((ROOT / "pgt").glob("*.py")) if ">>> " in path.read_text("utf-8")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module(name)
+    module = importlib.import_module(f"pgt.{name}")
     monkeypatch.chdir(tmp_path)
     tested = doctest.testmod(module, optionflags=FLAGS)
     assert tested.attempted and not tested.failed
@@ -43,23 +36,10 @@ def test_public_names_are_documented_with_an_example(name: str) -> None:
     text = inspect.getdoc(thing) or ""
     assert "Examples\n--------\n>>> " in text
     if inspect.isfunction(thing):
-        assert ("Parameters\n----------\n" in text) == bool(inspect.signature(thing).parameters)
-        returns = inspect.signature(thing).return_annotation
+        signature = inspect.signature(thing)
+        section = f"{text}Parameters\n----------\n\n\n".split("Parameters\n----------\n")[1]
+        heads = [line for line in section.split("\n\n")[0].splitlines() if line[0] != " "]
+        listed = [one.strip() for head in heads for one in head.split(" : ")[0].split(",")]
+        assert listed == list(signature.parameters)
+        returns = signature.return_annotation
         assert ("Returns\n-------\n" in text) == (returns not in (None, "None"))
-
-
-def documented_parameters(text: str) -> list[str]:
-    """The names that a numpydoc section "Parameters" lists, in their order."""
-    if "Parameters\n" not in text:
-        return []
-    section = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
-    heads = [line for line in section.splitlines() if not line[0].isspace()]
-    return [name.strip() for head in heads for name in head.split(" : ")[0].split(",")]
-
-
-@pytest.mark.parametrize("name", [name for name in pgt.__all__ if name.islower()])
-def test_documented_parameters_are_those_of_the_signature(name: str) -> None:
-    function = getattr(pgt, name)
-    assert documented_parameters(inspect.getdoc(function) or "") == list(
-        inspect.signature(function).parameters
-    )

@@ -18,12 +18,12 @@ from pgt.windows import Dataset, prepare
 
 from .helpers import model_of, random_visits, tiny_config
 
-WITHOUT = [(), ("pointer",), ("gate",), ("position_bias", "sinusoid")]
+WITHOUT = [(), ("pointer",), ("gate",)]
 
 
 @pytest.fixture(scope="module")
 def data() -> Dataset:
-    return prepare(random_visits(1, users=4, visits=130, places=9))
+    return prepare(random_visits(1, users=4, visits=100, places=9))
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +31,17 @@ def batch(data: Dataset) -> Batch:
     return data.train.batch(np.arange(0, len(data.train), 5))
 
 
-@pytest.fixture(params=[10**6, 7 * 23, 1])
+@pytest.fixture(params=[7 * 23, 1])
 def stretch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_vocabulary, "STRETCH", request.param)
 
 
 @pytest.mark.usefixtures("stretch")
 @pytest.mark.parametrize("without", WITHOUT)
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_loss_and_gradients_are_those_of_the_dense_model(
-    data: Dataset, batch: Batch, without: tuple[str, ...], smoothing: float
+    data: Dataset, batch: Batch, without: tuple[str, ...]
 ) -> None:
+    smoothing = 0.1 if without else 0.0
     model = model_of(tiny_config(data, without=without, max_len=12))  # in float64
 
     def found(losses: Tensor) -> list[Tensor]:
@@ -55,12 +55,11 @@ def test_loss_and_gradients_are_those_of_the_dense_model(
 
 @pytest.mark.usefixtures("stretch")
 @pytest.mark.parametrize("without", WITHOUT)
-@pytest.mark.parametrize("ties", [False, True])
 def test_ranks_are_those_of_the_dense_model(
-    data: Dataset, batch: Batch, without: tuple[str, ...], ties: bool
+    data: Dataset, batch: Batch, without: tuple[str, ...]
 ) -> None:
     model = model_of(tiny_config(data, without=without))
-    if ties:  # outside the window all places are alike
+    if without != ():  # outside the window all places are alike
         with torch.no_grad():
             model.generator.weight.zero_()
             model.generator.bias.zero_()
@@ -75,7 +74,7 @@ def test_ranks_are_those_of_the_dense_model(
 def test_training_and_evaluation_take_it_by_themselves(
     data: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = TrainConfig(max_epochs=2, warmup_epochs=0, label_smoothing=0.1)
+    config = TrainConfig(max_epochs=1, warmup_epochs=0, label_smoothing=0.1)
     assert not large_vocabulary.wanted(model_of(tiny_config(data)))
     larger = replace(tiny_config(data), n_locations=10_001)
     assert large_vocabulary.wanted(model_of(larger))

@@ -14,7 +14,6 @@ from pgt.summarizer import (
     SMALL,
     START,
     STOP,
-    AdditiveAttention,
     PointerGenerator,
     SummarizerTraining,
     TextBatch,
@@ -54,25 +53,15 @@ def batch() -> TextBatch:
 # ---- The network ------------------------------------------------------------------------------
 
 
-def test_it_has_as_many_parameters_as_the_paper_says() -> None:
+def test_erratum_22_the_count_of_the_paper_needs_output_and_cell_in_attention_and_gate() -> None:
     # See et al. (2017), section 5: 21,499,600; the pointer adds 1153 and coverage 512.
-    sizes = [
-        PointerGenerator(replace(DOCUMENT, pointer=pointer, coverage=coverage)).n_parameters()
-        for pointer, coverage in ((False, False), (True, False), (True, True))
-    ]
-    assert sizes == [21_499_600, 21_499_600 + 1153, 21_499_600 + 1153 + 512]
-
-
-def test_erratum_22_attention_sees_output_and_cell_and_the_vocabulary_output_and_context() -> None:
-    model = PointerGenerator(DOCUMENT)
+    models = [PointerGenerator(replace(DOCUMENT, pointer=pointer, coverage=coverage))
+              for pointer, coverage in ((False, False), (True, False), (True, True))]  # fmt: skip
+    expected = [21_499_600, 21_499_600 + 1153, 21_499_600 + 1153 + 512]
+    assert [model.n_parameters() for model in models] == expected
     hidden = DOCUMENT.hidden
-    assert model.decoder.attention.of_state.in_features == 2 * hidden
-    assert model.project.in_features == hidden + 2 * hidden
-    # With the output alone the count of the paper does not come out.
-    alone = AdditiveAttention(2 * hidden, hidden)
-    less = sum(p.numel() for p in model.decoder.attention.parameters())
-    less -= sum(p.numel() for p in alone.parameters())
-    assert less > 0 and model.n_parameters() == 21_499_600 + 1153
+    assert models[0].decoder.attention.of_state.in_features == 2 * hidden
+    assert models[0].project.in_features == hidden + 2 * hidden
 
 
 def test_the_mixture_sums_to_one_over_the_extended_vocabulary(batch: TextBatch) -> None:
@@ -94,10 +83,11 @@ def test_padding_and_batch_mates_change_nothing(batch: TextBatch) -> None:
         single = text_batch([pair], WORDS)
         alone = model(single)
         steps, length = single.target.shape[1], int(single.length[0])
-        assert torch.allclose(together.p_gen[row, :steps], alone.p_gen[0], atol=1e-12)
-        assert torch.allclose(together.vocabulary[row, :steps], alone.vocabulary[0], atol=1e-12)
         here = together.attention[row, :steps]
-        assert torch.allclose(here[:, :length], alone.attention[0], atol=1e-12)
+        for ours, theirs in ((together.p_gen[row, :steps], alone.p_gen[0]),
+                             (together.vocabulary[row, :steps], alone.vocabulary[0]),
+                             (here[:, :length], alone.attention[0])):  # fmt: skip
+            torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
         assert (here[:, length:] == 0).all()
         losses.append(model.loss(single).total)
     assert torch.allclose(model.loss(batch).total, torch.stack(losses).mean(), atol=1e-12)
@@ -202,17 +192,10 @@ def test_the_loss_is_that_of_a_slow_loop(batch: TextBatch) -> None:
 # ---- Training and writing ---------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def trained() -> PointerGenerator:
-    """Overfitted to one batch."""
+def test_it_overfits_one_batch_and_copies_names(batch: TextBatch) -> None:
     config = replace(TINY, embedding=16, hidden=24)
     training = SummarizerTraining(steps=160, coverage_steps=30, batch=3, learning_rate=0.01)
-    model, _ = fit_summarizer(config, training, WORDS, PAIRS)
-    return model
-
-
-def test_it_overfits_one_batch_and_copies_names(trained: PointerGenerator, batch: TextBatch
-                                                ) -> None:  # fmt: skip
+    trained, _ = fit_summarizer(config, training, WORDS, PAIRS)
     assert trained.loss(batch).words < 0.15
     drafts = beam_search(trained, batch, beam=1)
     for draft, lent, (_, summary) in zip(drafts[:2], batch.lent, PAIRS, strict=False):
@@ -235,7 +218,7 @@ def by_hand(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> list[
     return numbers
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_beam_of_one_is_greedy(batch: TextBatch, seed: int) -> None:
     model = model_of(seed)
     for draft, pair in zip(beam_search(model, batch, 1), PAIRS, strict=True):
