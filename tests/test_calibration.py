@@ -101,16 +101,6 @@ def test_intervals_resample_people_not_rows() -> None:
     assert calibration.interval(np.mean, users, value) == (low, high)
 
 
-def test_somebody_drawn_twice_is_two_people() -> None:
-    users = np.array([7, 7, 7, 9, 9])
-    for rows, who in calibration.resampled(users, np.arange(5), users, n_resamples=20):
-        assert len(set(who)) == 2
-        for person in set(who):
-            own = rows[who == person]
-            assert len(set(users[own])) == 1
-            assert len(own) == (users == users[own[0]]).sum()
-
-
 @pytest.mark.parametrize(
     ("p", "y", "words"),
     [

@@ -15,33 +15,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt import metrics
+from pgt import contextual, metrics
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, save_model
-from pgt.config import TrainConfig
-from pgt.contextual import (
-    ALONE,
-    HISTORY_FEATURES,
-    NOW,
-    TARGET_FEATURES,
-    THEN,
-    AdditiveScorer,
-    ContextualConfig,
-    ContextualPointer,
-    Experts,
-    like_kernel,
-    load_contextual,
-    new_network,
-    to_the_hour,
-)
+from pgt.contextual import ALONE, HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, ContextualPointer
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, with_history
 from pgt.model import PointerGeneratorTransformer, cross_entropy
-from pgt.train import fit
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 
-from .helpers import random_visits, routine_visits, tiny_config
+from .helpers import random_visits, tiny_config
 
 MEMORY, OLDER = 15, 10
 ALL = HISTORY_FEATURES | TARGET_FEATURES
@@ -191,7 +175,7 @@ def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
             filled = {"now_minute": now, "target_minute": then,
                       "wait": (1440 * days + then - now) % WEEK}  # fmt: skip
             one: Any = {k: torch.full_like(batch.now_minute, v) for k, v in filled.items()}
-            hourly = to_the_hour(replace(batch, **one))
+            hourly = contextual.to_the_hour(replace(batch, **one))
             told.add((int(hourly.target_minute[0]), int(hourly.wait[0])))
         middle = 60 * hour + 30
         assert told == {(middle, (1440 * days + middle - now) % WEEK)}
@@ -200,16 +184,16 @@ def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
 # ---- The model ---------------------------------------------------------------------------------
 
 
-def config(data: Dataset, **changes: Any) -> ContextualConfig:
+def config(data: Dataset, **changes: Any) -> contextual.ContextualConfig:
     """A small configuration."""
     known = data.vocabulary.n_known + 2
     base = asdict(tiny_config(data))
-    return ContextualConfig(
+    return contextual.ContextualConfig(
         **{**base, "n_trained_ids": known, "recent": 12, "interaction": 8, **changes}
     )
 
 
-def built(data: Dataset, **changes: Any) -> tuple[ContextualPointer, AdditiveScorer]:
+def built(data: Dataset, **changes: Any) -> tuple[ContextualPointer, contextual.AdditiveScorer]:
     """A small model with its first weights, and its scorer."""
     model = ContextualPointer(config(data, **changes))
     assert model.scorer is not None
@@ -260,7 +244,7 @@ def test_with_the_kernels_terms_it_is_the_kernel(kernel: ContextKernel) -> None:
     seen, terms = with_history(plain), ("age", "before", "clock")
     alone = ALONE | {"features": terms, "scaled": False, "n_trained_ids": 0}
     model, scorer = built(seen, **alone)
-    like_kernel(scorer, kernel)
+    contextual.like_kernel(scorer, kernel)
     index = np.arange(len(plain.test))
     votes = kernel.fit(plain.train).scores(plain.test.batch(index)).clamp(min=0)
     found = model.eval()(cast(HistoryWindows, seen.test).batch(index)).log_probs.exp()
@@ -318,14 +302,14 @@ def test_a_saved_model_is_the_same_again(data: Dataset, tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
     model = scrambled(ContextualPointer(config(data, target_time="hour", without=("gate",))))
     save_model(path, model, data.vocabulary, {"days": 7})
-    loaded, vocabulary = load_contextual(path)
+    loaded, vocabulary = contextual.load_contextual(path)
     assert loaded.config == model.config and vocabulary == data.vocabulary and not loaded.training
     assert torch.equal(loaded(some(data)).log_probs, model(some(data)).log_probs)
     with pytest.raises(DataError, match=r"m\.safetensors .* open it with load_contextual"):
         load_model(path)
     save_model(path, PointerGeneratorTransformer(tiny_config(data)), data.vocabulary)
     with pytest.raises(DataError, match="open it with load_model"):
-        load_contextual(path)
+        contextual.load_contextual(path)
 
 
 @pytest.mark.parametrize("target_time", ["unknown", "day", "hour", "time"])
@@ -449,35 +433,7 @@ def test_a_wrong_configuration_is_named(data: Dataset, changes: Any, words: str)
         config(data, **changes)
 
 
-def test_reasons_can_be_learned() -> None:
-    """Everybody goes where they went at this hour: the terms find out, and beat chance by far."""
-    seen = with_history(prepare(routine_visits(days=40), protocol="exact"), 100, 100)
-    torch.manual_seed(0)
-    size = seen.vocabulary.n_locations, seen.vocabulary.n_users
-    model = ContextualPointer(ContextualConfig(*size, **ALONE))
-    training = TrainConfig(learning_rate=2e-2, batch_size=32, warmup_epochs=1, max_epochs=6,
-                           patience=6, monitor="acc@1")  # fmt: skip
-    fit(model, seen.train, seen.valid, training, progress=False)  # type: ignore[arg-type]
-    score = metrics.gains(metrics.evaluate(model, seen.test))["acc@1"].mean()
-    assert score > 0.95
-
-
 # --- networks that know no place by name -------------------------------------------------------
-
-
-def test_smoothing_is_spread_over_the_places_in_sight(seen: Dataset) -> None:
-    """The loss is that of a target with 1 - s + s/n for the truth and s/n for the others."""
-    network, batch = new_network(0, "unknown").eval(), seen.train.batch(np.arange(40))
-    mixture, smoothing = network.mixture(batch), 0.3
-    pointer = mixture.pointer.detach().requires_grad_()
-    replace(mixture, pointer=pointer).cross_entropy(batch.target, smoothing).sum().backward()
-    assert pointer.grad is not None
-    hit = mixture.place == batch.target[:, None]
-    each = smoothing / mixture.used.sum(1, keepdim=True)
-    expected = (each + (1 - smoothing) * hit).masked_fill(~mixture.used, 0)
-    torch.testing.assert_close(-pointer.grad, expected)
-    back = hit.any(1)
-    assert back.any() and torch.allclose(expected[back].sum(1), torch.ones(int(back.sum())))
 
 
 @pytest.mark.parametrize("target_time", ["unknown", "time"])
@@ -485,7 +441,7 @@ def test_no_number_of_places_stands_in_for_an_open_vocabulary(
     seen: Dataset, target_time: Any
 ) -> None:
     """Whatever numbers the places have, all that is computed is the same."""
-    network, shift = new_network(0, target_time).eval(), 10**6
+    network, shift = contextual.new_network(0, target_time).eval(), 10**6
     here = seen.train.batch(np.arange(40))
 
     def moved(place: Tensor) -> Tensor:
@@ -493,7 +449,7 @@ def test_no_number_of_places_stands_in_for_an_open_vocabulary(
 
     names = ("location", "before", "two_before", "target")
     there = replace(here, **{name: moved(getattr(here, name)) for name in names})
-    both = Experts([network, new_network(1, target_time)]).eval()
+    both = contextual.Experts([network, contextual.new_network(1, target_time)]).eval()
     for model in (network, both):
         one, other = model.mixture(here), model.mixture(there)
         for smoothing in (0.0, 0.1):

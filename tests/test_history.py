@@ -121,18 +121,6 @@ def test_what_came_before_a_visit(data: Dataset, split: str, memory: int) -> Non
             assert batch.weekday[i, k] == table.started_at[row].day_of_week + 1
 
 
-def test_changing_the_future_changes_nothing() -> None:
-    visits = random_visits(1, visits=100, places=20)
-    cut = visits.groupby("user_id").cumcount() >= 92
-    other = visits.assign(location_id=visits.location_id.where(~cut, visits.location_id.iloc[0]))
-    before, after = (
-        cast(HistoryWindows, with_history(prepare(v, protocol="exact"), 20, 20).valid) for v in
-        (visits, other)
-    )  # fmt: skip
-    index = np.arange(len(before))
-    assert same(before.batch(index), after.batch(index))
-
-
 def test_one_visit_and_visits_that_overlap() -> None:
     visits = random_visits(2, visits=100)
     lonely = visits.iloc[[0]].assign(user_id=99)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from dataclasses import asdict, replace
@@ -336,22 +335,6 @@ def test_erratum_12_the_gradient_survives_where_the_printed_constant_drowns_it()
     (0.5 * printed.exp() + 1e-10).log().backward()
     assert printed.grad is not None
     assert printed.grad.item() < 1e-19
-
-
-@pytest.mark.parametrize("scale", [1.0, 100.0])
-def test_scatter_equals_a_loop(scale: float) -> None:
-    generator = torch.Generator().manual_seed(2)
-    log_weights = scale * torch.randn(6, 9, generator=generator, dtype=torch.float64)
-    length = torch.tensor([9, 1, 4, 9, 2, 6])
-    padding = torch.arange(9) >= length[:, None]
-    log_weights = log_weights.masked_fill(padding, -math.inf).log_softmax(1)
-    location = torch.randint(1, V, (6, 9), generator=generator).masked_fill(padding, 0)
-    out = scatter_log_probs(log_weights, location, V)
-    for b, place in itertools.product(range(6), range(V)):
-        terms = log_weights[b][location[b] == place][:9]
-        expected = terms.logsumexp(0) if place and len(terms) else torch.tensor(-math.inf).double()
-        torch.testing.assert_close(out[b, place], expected, atol=1e-12, rtol=1e-12)
-    torch.testing.assert_close(out.logsumexp(1), torch.zeros(6, dtype=torch.float64))
 
 
 def test_scatter_keeps_weights_that_underflow_and_their_gradient() -> None:

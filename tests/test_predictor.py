@@ -101,12 +101,6 @@ def test_who_else_is_asked_changes_nothing(
         pd.testing.assert_frame_equal(mine, among, atol=1e-6, check_dtype=False)
 
 
-def test_a_routine_is_found(model: NextLocation, visits: pd.DataFrame) -> None:
-    late = visits.groupby("user_id").tail(1)
-    first = model.predict(visits.drop(late.index), top=1).set_index("user_id").location_id
-    assert (first == late.set_index("user_id").location_id).mean() >= 0.75
-
-
 def test_a_moment_is_by_the_tables_clock(model: NextLocation, visits: pd.DataFrame) -> None:
     end = visits.started_at.max()
     one, other = (model.predict(visits, at=end + pd.Timedelta(hours=h)) for h in (1, 9))

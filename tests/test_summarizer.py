@@ -203,28 +203,6 @@ def test_it_overfits_one_batch_and_copies_names(batch: TextBatch) -> None:
         assert any(number >= len(WORDS) for number in draft.numbers)
 
 
-def by_hand(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> list[int]:
-    """Greedy by running the whole network again for every word."""
-    said: list[str] = []
-    numbers: list[int] = []
-    while len(numbers) < model.config.max_summary:
-        batch = text_batch([(pair[0], said)], WORDS)
-        row = model.distribution(model(batch), batch)[0, len(said)]
-        number = int(row.argmax())
-        numbers.append(number)
-        if number == STOP:
-            break
-        said.append(WORDS.decode([number], batch.lent[0])[0])
-    return numbers
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_beam_of_one_is_greedy(batch: TextBatch, seed: int) -> None:
-    model = model_of(seed)
-    for draft, pair in zip(beam_search(model, batch, 1), PAIRS, strict=True):
-        assert list(draft.numbers) == by_hand(model, pair)
-
-
 def log_prob(model: PointerGenerator, pair: tuple[list[str], list[str]], numbers: tuple[int, ...]
              ) -> float:  # fmt: skip
     """Of a summary, by teacher forcing."""

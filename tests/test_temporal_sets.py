@@ -12,24 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pgt.temporal_sets import (
-    VARIANTS,
-    GatedFusion,
-    MaskedSelfAttention,
-    Popular,
-    Sequences,
-    SetConfig,
-    SetPredictor,
-    SetTraining,
-    WeightedAggregation,
-    co_occurrence,
-    daily_places,
-    evaluate,
-    fit,
-    future_mask,
-    padded,
-    quality,
-)
+from pgt import temporal_sets as sets
+from pgt.temporal_sets import VARIANTS, Sequences, SetPredictor, padded
 
 N_ELEMENTS = 12
 
@@ -57,7 +41,7 @@ def data() -> Sequences:
 
 
 def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not() -> None:
-    right = future_mask(5).softmax(-1)
+    right = sets.future_mask(5).softmax(-1)
     assert torch.equal(right, right.tril()) and torch.allclose(right.sum(1), torch.ones(5))
     mirrored = torch.full((5, 5), -math.inf).masked_fill(torch.ones(5, 5).triu(1) == 1, 0.0)
     wrong = mirrored.softmax(-1)
@@ -65,7 +49,7 @@ def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not(
     assert (wrong[:-1].tril() == 0).all(), "no set would see itself or its past"
 
 
-def slow_attention(x: Tensor, module: MaskedSelfAttention) -> Tensor:
+def slow_attention(x: Tensor, module: sets.MaskedSelfAttention) -> Tensor:
     """Head by head, time by time; no mask."""
     weight = module.project.weight.view(3, module.n_heads, module.per_head, -1)
     heads = []
@@ -81,7 +65,7 @@ def slow_attention(x: Tensor, module: MaskedSelfAttention) -> Tensor:
 
 @pytest.mark.parametrize("heads", ["concat", "mean"])
 def test_attention_is_that_of_loops(heads: str) -> None:
-    module = MaskedSelfAttention(6, 8, n_heads=4, heads=heads).double()  # type: ignore[arg-type]
+    module = sets.MaskedSelfAttention(6, 8, n_heads=4, heads=heads).double()  # type: ignore[arg-type]
     x = torch.randn(5, 4, 6, dtype=torch.float64)
     out, weights = module(x)
     assert out.shape == (5, 4, 8) and weights.shape == (5, 4, 4, 4)
@@ -89,7 +73,7 @@ def test_attention_is_that_of_loops(heads: str) -> None:
 
 
 def test_aggregation_is_that_of_a_loop() -> None:
-    module = WeightedAggregation(6).double()
+    module = sets.WeightedAggregation(6).double()
     z, lengths = torch.randn(3, 5, 6, dtype=torch.float64), [5, 2, 4]
     slow = [(module.weigh(row[:n]).T @ row[:n])[0] for row, n in zip(z, lengths, strict=True)]
     torch.testing.assert_close(
@@ -102,7 +86,7 @@ def test_aggregation_is_that_of_a_loop() -> None:
 
 def dense(present: Tensor) -> Tensor:
     """(U, N, T) -> one (N, N) graph for every set, (U, T, N, N)."""
-    graphs, (_, n, t) = co_occurrence(present), present.shape
+    graphs, (_, n, t) = sets.co_occurrence(present), present.shape
     person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
     graph = (graphs.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
     one, other = element[graphs.start], element[graphs.end]
@@ -125,7 +109,7 @@ def test_the_graph_is_that_of_loops(data: Sequences) -> None:
 
 
 def test_the_gate_is_that_of_a_table_for_each_user(data: Sequences) -> None:
-    fusion = GatedFusion(N_ELEMENTS, 5).double()
+    fusion = sets.GatedFusion(N_ELEMENTS, 5).double()
     table, z = torch.randn(N_ELEMENTS, 5).double(), torch.randn(*data.elements.shape, 5).double()
     assert fusion.alpha is not None
     slow = []
@@ -144,7 +128,7 @@ def test_the_gate_is_that_of_a_table_for_each_user(data: Sequences) -> None:
 def model(variant: str = "full") -> SetPredictor:
     """Untrained, in double precision."""
     torch.manual_seed(3)
-    config = SetConfig(N_ELEMENTS, width=8, **VARIANTS[variant])
+    config = sets.SetConfig(N_ELEMENTS, width=8, **VARIANTS[variant])
     return SetPredictor(config).double().eval()
 
 
@@ -218,15 +202,15 @@ def test_the_published_network_cannot_count_what_comes_alone() -> None:
 def test_it_learns_that_the_last_set_comes_again() -> None:
     train, valid, test = made(250), made(60, seed=1), made(60, seed=2)
     torch.manual_seed(0)
-    network = SetPredictor(SetConfig(N_ELEMENTS, width=16, **VARIANTS["informed"]))
-    training, heard = SetTraining(epochs=8, patience=2, learning_rate=0.01), []
-    rows = fit(network, train, valid, training, heard.append)
-    best = evaluate(network, valid)["ndcg@10"].mean()  # early stopping returns these weights
+    network = SetPredictor(sets.SetConfig(N_ELEMENTS, width=16, **VARIANTS["informed"]))
+    training, heard = sets.SetTraining(epochs=8, patience=2, learning_rate=0.01), []
+    rows = sets.fit(network, train, valid, training, heard.append)
+    best = sets.evaluate(network, valid)["ndcg@10"].mean()  # early stopping returns these weights
     assert rows == heard and max(row["ndcg@10"] for row in rows) == pytest.approx(best)
     assert rows[-1]["loss"] < rows[0]["loss"] / 2 and not network.training
     truth, scores = test.truth(), network(test).detach()
-    before = Popular().fit(train)(test)
-    ndcg = [float(quality(s, truth, (3,))["ndcg@3"].mean()) for s in (before, scores)]
+    before = sets.Popular().fit(train)(test)
+    ndcg = [float(sets.quality(s, truth, (3,))["ndcg@3"].mean()) for s in (before, scores)]
     assert ndcg[1] > ndcg[0] + 0.3, ndcg
 
 
@@ -248,7 +232,7 @@ def test_scores_are_those_of_a_loop() -> None:
     scores[rng.uniform(size=scores.shape) < 0.2] = -math.inf
     truth = rng.uniform(size=scores.shape) < 0.2
     truth[:, 0] |= ~truth.any(1)
-    found = quality(torch.tensor(scores), torch.tensor(truth), (1, 3, 10, 40))
+    found = sets.quality(torch.tensor(scores), torch.tensor(truth), (1, 3, 10, 40))
     for u, k in product(range(50), (1, 3, 10, 40)):
         expected = slow_quality(scores[u].tolist(), set(np.flatnonzero(truth[u])), k)
         mine = [float(found[f"{name}@{k}"][u]) for name in ("recall", "ndcg", "phr")]
@@ -265,7 +249,7 @@ def test_daily_places_are_the_sets_of_the_days_before() -> None:
         "split": ["train"] * 6 + ["valid"],
     })  # fmt: skip
     later = visits.assign(user_id=2, split=["valid"] * 3 + ["test"] * 4)
-    found = daily_places(pd.concat([visits, later], ignore_index=True), days=2)
+    found = sets.daily_places(pd.concat([visits, later], ignore_index=True), days=2)
     train = found["train"]
     assert train.target.tolist() == [[2], [0]] and train.length.tolist() == [2, 2]
     assert train.elements[0].tolist() == [0, 1]

@@ -81,29 +81,6 @@ def data() -> Dataset:
     return prepare(random_visits(1, users=4, visits=130))
 
 
-def test_from_the_last_visit_a_window_tells_nothing_of_the_targets_time() -> None:
-    """Later targets, up to weeks: the same windows, and only what is said of the target differs."""
-    config = WindowConfig(days=3, min_visits=2, anchor="last_visit")
-    visits = check(random_visits(4, users=2, visits=60)).assign(split="train")
-    before = prepare(visits, config=config).train
-    said = {"target_time", "target_weekday", "gap_days"}
-    seen = set()
-    for i in range(0, len(before), 5):
-        row = before.target[i]
-        later = pd.Timedelta(hours=7 * (1 + i))
-        moved = visits[: row + 1].copy()
-        moved.loc[row, ["started_at", "finished_at"]] += later
-        after = prepare(moved, config=config, vocabulary=before.vocabulary).train
-        (j,) = np.flatnonzero(after.target == row)
-        assert after.first[j] == before.first[i]
-        one, two = before.batch([i]), after.batch([j])
-        for field in fields(Batch):
-            same = torch.equal(getattr(one, field.name), getattr(two, field.name))
-            assert same or field.name in said | {"index"}, field.name
-            seen |= set() if same else {field.name}
-    assert seen >= said
-
-
 def test_a_batch_equals_the_visits_of_its_windows(data: Dataset) -> None:
     windows, vocabulary = data.train, data.vocabulary
     batch = windows.batch(np.arange(len(windows)))
