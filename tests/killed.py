@@ -166,11 +166,11 @@ def writers(folder: Path) -> dict[str, list[Any]]:
 
     found = {}
     for writer in (text, tensors, table):
-        name, wholes = writer.__name__, [b"", b""]
+        name, wholes = writer.__name__, ["", ""]
         for version in (0, 1):
             path = folder / f"{name} {version}"
             writer(path, version)
-            wholes[version] = path.read_bytes()
+            wholes[version] = content(path)
         for old in (False, True):
             fatal, left, wrong, done = 0, 0, [], False
             while not done:
@@ -180,13 +180,19 @@ def writers(folder: Path) -> dict[str, list[Any]]:
                 if old:
                     writer(path, 0)
                 done, _ = lived(partial(writer, path, 1), fatal)
-                now = path.read_bytes() if path.exists() else None
-                if now not in (wholes[0] if old else None, wholes[1]):
+                if content(path) not in (wholes[0] if old else "", wholes[1]):
                     wrong.append(fatal)
                 left = max(left, len(halves(path.parent)))
             wrong += [str(file) for file in halves(path.parent)]
             found[f"{name}, {'old' if old else 'new'}"] = [fatal - 1, left, wrong]
     return found
+
+
+def content(path: Path) -> str:
+    """What is in a file; the order of the names in a header of tensors is nobody's choice."""
+    if path.name.startswith("tensors") and path.exists():
+        return str(read(path))
+    return path.read_text() if path.exists() else ""
 
 
 CASES: dict[str, Callable[[Path], Any]] = {"training": training, "writers": writers}

@@ -50,11 +50,10 @@ def test_the_line_finds_how_forecasts_were_bent() -> None:
     assert np.isnan(forecasts.calibration_line([0.2, 0.7], [1, 1])).all()
 
 
-@pytest.mark.parametrize("digits", [1, 6])
-def test_the_auc_is_that_of_scikit_learn_with_ties_and_without(digits: int) -> None:
+def test_the_auc_is_that_of_scikit_learn_with_ties_and_without() -> None:
     p, y, _ = made(n=800)
-    p = p.round(digits)
-    assert forecasts.auc(p, y) == pytest.approx(roc_auc_score(y, p))
+    for some in (p, p.round(1)):
+        assert forecasts.auc(some, y) == pytest.approx(roc_auc_score(y, some))
     assert np.isnan(forecasts.auc(p, np.ones(len(p))))
 
 
@@ -149,7 +148,6 @@ def test_a_temperature_changes_no_order_and_no_impossibility(t: float) -> None:
     assert np.exp(other).sum(1) == pytest.approx(1)
     assert ((other == -np.inf) == (log_probs == -np.inf)).all()
     assert (log_probs.argsort(1, kind="stable") == other.argsort(1, kind="stable")).all()
-    assert ((other.max(1) <= log_probs.max(1) + 1e-12) == (t >= 1)).mean() > 0.99
 
 
 def test_impossible_targets_do_not_move_the_temperature() -> None:

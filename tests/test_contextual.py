@@ -142,29 +142,26 @@ def test_every_fact_equals_a_loop(seen: Dataset) -> None:
                 assert float(found[name][i, k]) == pytest.approx(value, abs=1e-4), (name, i, k)
                 kinds[name].add(round(float(value), 3))
     # The table is varied enough for every kind of fact to occur.
-    for name in ("weekday", "before", "here", "then_weekday"):
-        assert len(kinds[name]) >= len(HISTORY_FEATURES["weekday"].knots), name
-    if seen.vocabulary.n_known + 2 == seen.vocabulary.n_locations:
-        assert kinds["unknown"] == {0, 1, 2, 3}
-    assert len(kinds["older"]) > 2
+    for name in ("weekday", "before", "here", "then_weekday", "older"):
+        assert len(kinds[name]) >= 3, name
 
 
-def test_facts_about_now_and_then_equal_a_loop(seen: Dataset) -> None:
+def test_facts_about_now_and_then_are_those_of_the_table(seen: Dataset) -> None:
     test, batch = cast(HistoryWindows, seen.test), some(seen, 1000)
-    found = {name: fact.of(batch) for name, fact in (NOW | THEN).items()}
+    last, then = test.visits.loc[test.target - 1], test.visits.loc[test.target]
+    stay = (last.finished_at - last.started_at).dt.total_seconds() // 60
+
+    def half_octaves(value: Any, most: int) -> Any:
+        return np.minimum((2 * np.log2(np.asarray(value) + 1) + 1e-5).astype(int), most)
+
+    expected = {
+        "hour": last.finished_at.dt.hour, "weekday": last.finished_at.dt.day_of_week + 1,
+        "stay": half_octaves(stay, 23), "visits": half_octaves(batch.length, 15),
+        "then_hour": then.started_at.dt.hour, "then_weekday": then.started_at.dt.day_of_week + 1,
+        "wait": half_octaves(batch.wait, 27),
+    }  # fmt: skip
     for name, fact in (NOW | THEN).items():
-        assert (found[name] >= 0).all() and (found[name] < fact.size).all(), name
-    for i, target in enumerate(test.target):
-        last, then = test.visits.loc[target - 1], test.visits.loc[target]
-        stay = (last.finished_at - last.started_at).total_seconds() // 60
-        wait = int(batch.wait[i])
-        assert found["hour"][i] == last.finished_at.hour
-        assert found["weekday"][i] == last.finished_at.day_of_week + 1
-        assert found["stay"][i] == min(int(2 * np.log2(stay + 1) + 1e-5), 23)
-        assert found["visits"][i] == min(int(2 * np.log2(int(batch.length[i]) + 1) + 1e-5), 15)
-        assert found["then_hour"][i] == then.started_at.hour
-        assert found["then_weekday"][i] == then.started_at.day_of_week + 1
-        assert found["wait"][i] == min(int(2 * np.log2(wait + 1) + 1e-5), 27)
+        assert fact.of(batch).tolist() == list(expected[name]), name
 
 
 def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
@@ -212,28 +209,23 @@ def scrambled(model: ContextualPointer, seed: int = 0) -> ContextualPointer:
     return model.eval()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_without_terms_it_is_pgt(dtype: torch.dtype) -> None:
+def test_without_terms_it_is_pgt() -> None:
     plain = prepare(visits(), protocol="exact")
     torch.manual_seed(0)
-    pgt = PointerGeneratorTransformer(tiny_config(plain, max_len=150)).to(dtype).eval()
+    pgt = PointerGeneratorTransformer(tiny_config(plain, max_len=150)).double().eval()
     with torch.no_grad():
         for values in pgt.parameters():
             values.add_(0.3 * torch.randn_like(values))
     same = config(plain, features=(), interaction=0, scaled=False, n_trained_ids=0, recent=150)
-    model = ContextualPointer(same).to(dtype).eval()
+    model = ContextualPointer(same).double().eval()
     model.load_state_dict(pgt.state_dict())
     index = np.arange(len(plain.test))
-    batch = plain.test.batch(index)
-    assert batch.padding.any()
-    one = pgt(batch)
+    one = pgt(plain.test.batch(index))
     two = model(with_history(plain).test.batch(index))  # type: ignore[arg-type]
-    tight = 1e-5 if dtype == torch.float32 else 1e-12
     for name in ("log_probs", "gate", "pointer_attention", "generator_log_probs"):
-        assert getattr(two, name).dtype == dtype
-        assert torch.allclose(getattr(one, name), getattr(two, name), atol=tight), name
+        assert torch.allclose(getattr(one, name), getattr(two, name), atol=1e-12), name
     for first, second in zip(one.self_attention, two.self_attention, strict=True):
-        assert torch.allclose(first, second, atol=tight)
+        assert torch.allclose(first, second, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -286,8 +278,6 @@ def test_beyond_the_recent_visits_only_terms_speak(data: Dataset) -> None:
     other = replace(batch, time=batch.time.masked_fill(far, 5),
                     duration=batch.duration.masked_fill(far, 7))  # fmt: skip
     assert torch.equal(model(other).log_probs, out.log_probs)
-    near = replace(batch, time=batch.time.masked_fill(~far & ~batch.padding, 5))
-    assert not torch.equal(model(near).gate, out.gate)
     # A pointer that finds all recent visits alike finds the others no better and no worse.
     assert model.pointer is not None and model.pointer.position_bias is not None
     with torch.no_grad():
@@ -373,25 +363,18 @@ def test_new_places_are_alike_but_for_their_name(data: Dataset) -> None:
 
 
 @pytest.mark.parametrize("without", [(), ("generator", "gate")])
-def test_gradients_are_finite_where_nobody_can_name_a_place(
-    data: Dataset, without: tuple[str, ...]
-) -> None:
+def test_gradients_are_finite_where_nobody_can_name_a_place(data: Dataset, without: Any) -> None:
     model = ContextualPointer(config(data, without=without))
-    batch = some(data)
-    log_probs = model(batch).log_probs
+    log_probs = model(some(data)).log_probs
     unnamed = log_probs == -torch.inf
     assert unnamed.any()
-    for loss in (log_probs[~unnamed].mean(), log_probs.clamp(min=-20).mean(),
-                 cross_entropy(log_probs, unnamed.int().argmax(1), 0.03).mean()):  # fmt: skip
-        model.zero_grad()
-        loss.backward(retain_graph=True)  # type: ignore[no-untyped-call]
-        found = [p.grad for p in model.parameters() if p.grad is not None]
-        assert found and all(torch.isfinite(gradient).all() for gradient in found)
+    cross_entropy(log_probs, unnamed.int().argmax(1), 0.03).mean().backward()
+    found = [p.grad for p in model.parameters() if p.grad is not None]
+    assert found and all(torch.isfinite(gradient).all() for gradient in found)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_without_all_places_is_that_of_all(data: Dataset, smoothing: float) -> None:
-    """Whatever the number of places in the configuration: an open vocabulary has none."""
     batch, known = some(data), data.vocabulary.n_known + 2
     alone = ALONE | {"n_trained_ids": known}
     model = scrambled(ContextualPointer(config(data, **alone))).double()
@@ -436,12 +419,8 @@ def test_a_wrong_configuration_is_named(data: Dataset, changes: Any, words: str)
 # --- networks that know no place by name -------------------------------------------------------
 
 
-@pytest.mark.parametrize("target_time", ["unknown", "time"])
-def test_no_number_of_places_stands_in_for_an_open_vocabulary(
-    seen: Dataset, target_time: Any
-) -> None:
-    """Whatever numbers the places have, all that is computed is the same."""
-    network, shift = contextual.new_network(0, target_time).eval(), 10**6
+def test_whatever_numbers_the_places_have_all_that_is_computed_is_the_same(seen: Dataset) -> None:
+    network, shift = contextual.new_network(0, "time").eval(), 10**6
     here = seen.train.batch(np.arange(40))
 
     def moved(place: Tensor) -> Tensor:
@@ -449,7 +428,7 @@ def test_no_number_of_places_stands_in_for_an_open_vocabulary(
 
     names = ("location", "before", "two_before", "target")
     there = replace(here, **{name: moved(getattr(here, name)) for name in names})
-    both = contextual.Experts([network, contextual.new_network(1, target_time)]).eval()
+    both = contextual.Experts([network, contextual.new_network(1, "time")]).eval()
     for model in (network, both):
         one, other = model.mixture(here), model.mixture(there)
         for smoothing in (0.0, 0.1):

@@ -121,21 +121,16 @@ def test_what_came_before_a_visit(data: Dataset, split: str, memory: int) -> Non
             assert batch.weekday[i, k] == table.started_at[row].day_of_week + 1
 
 
-def test_one_visit_and_visits_that_overlap() -> None:
+def test_visits_that_overlap_have_no_gap() -> None:
     visits = random_visits(2, visits=100)
-    lonely = visits.iloc[[0]].assign(user_id=99)
     late = visits.finished_at.where(visits.index != 50, visits.started_at + pd.Timedelta(days=2))
-    data = prepare(pd.concat([visits.assign(finished_at=late), lonely], ignore_index=True))
-    seen = cast(HistoryWindows, with_history(data, 50).train)
-    assert 99 not in seen.users and 99 in set(seen.visits.user_id)
-    batch = seen.batch(np.arange(len(seen)))
+    seen = histories(prepare(visits.assign(finished_at=late)), "train", 50, 0)
+    batch, table = seen.batch(np.arange(len(seen))), seen.visits
     assert ((batch.wait >= 0) & (batch.wait < 7 * 1440)).all()
-    table = seen.visits
-    assert table.finished_at[50] > table.started_at[51]
-    followers = batch.age == torch.from_numpy(seen.target - 1 - 51)[:, None]
-    mine = torch.from_numpy(seen.users == table.user_id[51])[:, None]
-    assert (followers & mine & ~batch.padding).any()
-    assert (batch.gap_before[followers & mine & ~batch.padding] == 0).all()
+    followers = (batch.age == torch.from_numpy(seen.target - 52)[:, None]) & ~batch.padding
+    followers &= torch.from_numpy(seen.users == table.user_id[51])[:, None]
+    assert table.finished_at[50] > table.started_at[51] and followers.any()
+    assert (batch.gap_before[followers] == 0).all()
     assert (batch.gap_before[~batch.padding] >= NOT_SEEN).all()
 
 
@@ -177,34 +172,14 @@ def test_rehearsal_adds_windows_that_keep_to_themselves(
     finders: Dataset, memory: int, older: int
 ) -> None:
     taught = with_pseudo_unknowns(finders, memory, older, shares=(0.4, 0.7))
-    size = len(finders.train.visits)
-    rows = taught.rows(np.arange(len(taught))).numpy()
-    copies = taught.target // size
-    assert set(copies) == {0, 1, 2}
-    for i in range(len(taught)):
-        assert set(rows[i][rows[i] >= 0] // size) == {copies[i]}
-    assert (taught.targets == UNKNOWN).any() and (copies == 0).sum() == len(finders.train)
-    first = taught.batch(np.flatnonzero(copies == 0))
-    assert not (first.target == UNKNOWN).any()
+    rows, size = taught.rows(np.arange(len(taught))), len(finders.train.visits)
+    copies, inside = taught.target // size, rows >= 0
+    assert set(copies) == {0, 1, 2} and (copies == 0).sum() == len(finders.train)
+    assert torch.equal(rows // size * inside, torch.from_numpy(copies)[:, None] * inside)
     batch = taught.batch(np.arange(len(taught)))
     assert (batch.target.numpy() == taught.targets).all()
-
-
-def test_with_a_memory_all_later_targets_are_asked(finders: Dataset) -> None:
-    share = 0.5
-    taught = with_pseudo_unknowns(finders, 1000, 10, shares=(share,))
-    size = len(finders.train.visits)
-    of = finders.train.visits.groupby("user_id")
-    late = (of.cumcount() >= share * of.user_id.transform("size")).to_numpy()
-    again = np.flatnonzero(taught.target >= size)
-    expected = finders.train.target[late[finders.train.target]]
-    assert (taught.target[again] - size == expected).all()
-    # The past before the moment is remembered, and of that no place is unknown.
-    batch = taught.batch(again)
-    row = torch.from_numpy(taught.rows(again).numpy()) - size
-    early = torch.from_numpy(~late)[row.clamp(min=0)] & (row >= 0)
-    assert early.any() and (batch.location[early] > UNKNOWN).all()
-    assert (batch.location[~early & (row >= 0)] == UNKNOWN).any()
-    # What came before a visit is told in the words of the same copy.
-    following = batch.before[:, 1:][~batch.padding[:, 1:]]
-    assert (following == batch.location[:, :-1][~batch.padding[:, 1:]]).all()
+    asked = taught.targets == UNKNOWN
+    assert asked.any() and not asked[copies == 0].any()
+    if memory:  # what came before a visit is told in the words of the same copy
+        known = ~batch.padding[:, 1:] & (batch.age[:, :-1] == batch.age[:, 1:] + 1)
+        assert torch.equal(batch.before[:, 1:][known], batch.location[:, :-1][known])

@@ -121,25 +121,20 @@ def test_another_loss_is_what_training_makes_small(data: Dataset) -> None:
     assert other["valid_loss"] == pytest.approx(plain["valid_loss"], rel=1e-5)
 
 
-def steps_until(patch: pytest.MonkeyPatch, last: int) -> None:
-    """Training fails in its last step."""
-    steps, step = iter(range(1, 10**9)), training_run.TrainingRun.step
-
-    def fails(self: Any, *arguments: Any) -> None:
-        if next(steps) == last:
-            raise Killed
-        step(self, *arguments)
-
-    patch.setattr(training_run.TrainingRun, "step", fails)
-
-
 def test_a_run_cut_off_goes_on_to_the_very_same_weights(data: Dataset, tmp_path: Path) -> None:
     whole, expected = run(data)
     per_epoch = math.ceil(len(data.train) / QUICK.batch_size)
+    step = training_run.TrainingRun.step
     for last in (2, per_epoch + 2, 2 * per_epoch + 1):
-        path = tmp_path / f"{last}.safetensors"
+        path, steps = tmp_path / f"{last}.safetensors", iter(range(1, last))
+
+        def fails(self: Any, *arguments: Any, steps: Any = steps) -> None:
+            if next(steps, None) is None:
+                raise Killed
+            step(self, *arguments)
+
         with pytest.MonkeyPatch.context() as patch:
-            steps_until(patch, last)
+            patch.setattr(training_run.TrainingRun, "step", fails)
             with pytest.raises(Killed):
                 run(data, checkpoint=path)
         # Whatever the weights it starts from: the checkpoint's are used, if there is one.
@@ -210,25 +205,15 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(data: Dataset, which: st
 
 
 def test_a_bar_tells_how_far_it_is_unless_nobody_wants_it(
-    data: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    data: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    few, path = data.train.subset(np.arange(64)), tmp_path / "run.safetensors"
+    few, config = data.train.subset(np.arange(64)), replace(QUICK, max_epochs=2)
     model = new_model(data, n_layers=1)
-    config = replace(QUICK, max_epochs=2)
-
-    def stop(row: dict[str, float]) -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        fit(model, few, few, config, checkpoint=path, after_epoch=stop)
-    said = capsys.readouterr().out
-    assert "0/2" in said and "1/2" in said and "training" in said and "epoch" in said
-    row = fit(model, few, few, config, checkpoint=path).rows[-1]
+    row = fit(model, few, few, config).rows[-1]
     said = capsys.readouterr().out
     assert "1/2" in said and "2/2" in said
     assert f"loss {row['valid_loss']:.3f}, Acc@1 {row['valid_acc@1']:.1f} %" in said
-    assert "0/2" not in said  # a bar of what is left begins where it was left
-    fit(model, few, few, replace(QUICK, max_epochs=1), progress=False)
+    fit(model, few, few, config, progress=False)
     assert capsys.readouterr().out == ""
 
 

@@ -131,7 +131,6 @@ def test_the_people_of_the_training_are_recognized_and_so_are_more_visits_of_the
     vocabulary = prepare(visits.groupby("user_id").head(60)).vocabulary
     assert len({*vocabulary.people}) == len(vocabulary.users) == 4
     for table in (
-        visits,
         visits[visits.user_id == 2],
         visits.assign(started_at=visits.started_at.dt.tz_convert("Asia/Tokyo"),
                       finished_at=visits.finished_at.dt.tz_convert("Asia/Tokyo")),
