@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -13,20 +15,12 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt import files
+from pgt import contextual, files
 from pgt.batch import Slots, add_up
 from pgt.calibration import pooled, threshold
 from pgt.checkpoint import shipped
-from pgt.contextual import (
-    IN_WORDS,
-    KERNELS,
-    LEAST,
-    MEMORY,
-    OLDER,
-    RIDGE,
-    Experts,
-)
-from pgt.datasets import load_city
+from pgt.contextual import IN_WORDS, Experts
+from pgt.datasets import load_city, write
 from pgt.errors import DataError
 from pgt.history import sample, with_history
 from pgt.metrics import FEW
@@ -34,8 +28,9 @@ from pgt.predictor import NETWORKS, NextLocation, ask, likeliest, nonconformity,
 from pgt.visits import check
 from pgt.windows import prepare
 
-from .helpers import random_visits, routine_visits
+from .helpers import ROOT, random_visits, routine_visits
 
+MEMORY = contextual.MEMORY, contextual.OLDER
 SHIPPED = files.folder("checkpoints") / "nobody.safetensors"
 
 
@@ -121,9 +116,7 @@ def test_local_time_is_that_of_the_day(model: NextLocation) -> None:
     table = pd.DataFrame({"user_id": 1, "location_id": [1, 2, 3] * 20, "started_at": winter})
     told = model.predict(table, at="2024-03-29 12:00")
     pd.testing.assert_frame_equal(told, model.predict(table, at="2024-03-29T11:00Z"))
-    assert str(told.after.dt.tz) == "Europe/Vienna"
     utc = table.assign(started_at=winter.tz_convert("UTC"), utc_offset=[60] * 30 + [120] * 30)
-    assert len(model.predict(utc, at="2024-03-29T11:00Z"))
     with pytest.raises(DataError, match="several zones; write at with an offset"):
         model.predict(utc, at="2024-03-29 12:00")
 
@@ -163,14 +156,14 @@ def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: Next
 
 def test_sets_hold_the_truth_as_often_as_asked(model: NextLocation) -> None:
     """Calibrated on a third of the town's training days, asked of its validation days."""
-    data = with_history(prepare(load_city(), protocol="exact"), MEMORY, OLDER)
-    past = data.train.subset(sample(len(data.train), 1000))
+    data = with_history(prepare(load_city(), protocol="exact"), *MEMORY)
+    past = data.train.subset(sample(len(data.train), 500))
     experts = model.experts["next_place"].weighed(past)
     scores = nonconformity(experts, past, model.novelty)
-    later = nonconformity(experts, data.valid.subset(sample(len(data.valid), 1000)), model.novelty)
+    later = nonconformity(experts, data.valid.subset(sample(len(data.valid), 500)), model.novelty)
     for coverage in (0.5, 0.8, 0.9, 0.95):
         assert (later <= threshold(scores, 1 - coverage)).mean() == pytest.approx(
-            coverage, abs=0.04
+            coverage, abs=0.06
         )
 
 
@@ -247,7 +240,7 @@ def test_weights_make_the_past_likeliest(
 
     def score(weights: torch.Tensor) -> float:
         likely = sum(float(pooled(all_, used, weights)[hit].sum()) for all_, used, hit in said)
-        return likely - RIDGE * float((weights - start).square().sum())
+        return likely - contextual.RIDGE * float((weights - start).square().sum())
 
     assert score(found) > score(start)
     for step in 0.05 * torch.cat([torch.eye(len(found)), -torch.eye(len(found))]):
@@ -270,12 +263,12 @@ def test_the_pool_is_of_its_networks_and_kernels(model: NextLocation, visits: pd
         if k < n:
             expected = networks[k].mixture(batch).pointer.exp()
         elif k < size - 2:
-            votes = add_up(slots, KERNELS[k - n].weights(batch)).clamp(min=0)
+            votes = add_up(slots, contextual.KERNELS[k - n].weights(batch)).clamp(min=0)
             expected = votes / votes.sum(1, keepdim=True)
         else:
             at = (batch.length - 1, before)[k - (size - 2)]
             expected = (slots.place == batch.location[[0, 1], at][:, None]).float().exp()
-        floor = 0 if k >= size - 2 else LEAST
+        floor = 0 if k >= size - 2 else contextual.LEAST
         expected = (expected + floor).masked_fill(slots.place < 0, 0)
         torch.testing.assert_close(found, expected / expected.sum(1, keepdim=True))
 
@@ -294,7 +287,9 @@ def test_a_question_looks_like_the_window_of_the_next_visit(visits: pd.DataFrame
     """What a network sees of a question is what it sees of the same window with its target."""
     mine = visits[visits.user_id == 1]
     asked = ask(mine.iloc[:-1], None, (0.2, 10))
-    data = with_history(prepare(mine.assign(split="test"), protocol="exact"), MEMORY, OLDER)
+    data = with_history(
+        prepare(mine.assign(split="test"), protocol="exact"), contextual.MEMORY, contextual.OLDER
+    )
     one, other = asked.windows.batch([0]), data.test.batch([len(data.test) - 1])
     for name in ("time", "weekday", "start_minute", "days_ago", "age", "stay", "gap_before",
                  "now_minute", "last_stay", "length"):  # fmt: skip
@@ -434,3 +429,22 @@ def test_bad_input_is_one_sentence(model: NextLocation, visits: pd.DataFrame, na
     with pytest.raises(DataError, match=says) as refusal:
         ask_it(model, visits)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_file_becomes_an_answer_in_few_steps(tmp_path: Path) -> None:
+    """Few files of the package are entered and few functions called: it can be read."""
+    path, entered = tmp_path / "visits.csv", set()
+    write(check(routine_visits(users=3, days=20)), path)
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        file, name = frame.f_code.co_filename, frame.f_code.co_qualname
+        # A comprehension, a lambda or the body of a module is no function that one looks up.
+        if event == "call" and file.startswith(str(ROOT / "pgt")) and frame.f_code.co_name[0] != "<":
+            entered.add((file, name))
+
+    sys.setprofile(watch)
+    try:
+        NextLocation.pretrained().predict(path)
+    finally:
+        sys.setprofile(None)
+    assert 5 < len({file for file, _ in entered}) <= 20 and len(entered) <= 136, sorted(entered)
