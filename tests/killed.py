@@ -34,62 +34,44 @@ EPOCHS = 12
 EVENTS = {"open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree"}
 
 
-class Moments:
-    """Counts moments; the process dies in the fatal one."""
+def watch(count: torch.Tensor, fatal: int) -> None:
+    """Count moments from now on, to the end of the process, which dies in the fatal one."""
+    steps, save = training_run.TrainingRun.step, files.save_file
 
-    def __init__(self, fatal: int = 0) -> None:
-        self.n, self.fatal = 0, fatal
-
-    def __call__(self, last_act: Callable[[], object] | None = None) -> None:
-        """One more moment; dying, the process still does its last act."""
-        self.n += 1
-        if self.n == self.fatal:
-            self.fatal = 0  # what the last act opens does not count
-            if last_act is not None:
-                last_act()
+    def moment(last_act: Callable[[], object] = lambda: None) -> None:
+        count.add_(1)
+        if int(count) == fatal:
+            last_act()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def watch(self) -> None:
-        """Count from now on, to the end of the process."""
-        steps, save = training_run.TrainingRun.step, files.save_file
+    def step(*arguments: Any) -> None:
+        moment()
+        steps(*arguments)
 
-        def step(*arguments: Any) -> None:
-            self()
-            steps(*arguments)
+    def saved(tensors: Any, path: Path, **named: Any) -> None:
+        save(tensors, path, **named)
+        moment(lambda: os.truncate(path, path.stat().st_size // 2))
 
-        def saved(tensors: Any, path: Path, **named: Any) -> None:
-            save(tensors, path, **named)
-            self(lambda: os.truncate(path, path.stat().st_size // 2))
-
-        vars(files)["save_file"] = saved
-        setattr(training_run.TrainingRun, "step", step)  # noqa: B010
-        sys.addaudithook(lambda event, _: self() if event in EVENTS else None)
+    vars(files)["save_file"] = saved
+    setattr(training_run.TrainingRun, "step", step)  # noqa: B010
+    sys.addaudithook(lambda event, _: moment() if event in EVENTS else None)
 
 
 def lived(act: Callable[[], object], fatal: int = 0) -> tuple[bool, int]:
     """Whether a process of its own has come to the end of an act; and to how many moments."""
-    out, into = os.pipe()
+    count = torch.zeros(1, dtype=torch.long).share_memory_()
     child = os.fork()
     if child == 0:
-        # Nothing of this copy may ever come back to the caller's code.
         code = 1
         try:
-            moments = Moments(fatal)
-            moments.watch()
+            watch(count, fatal)
             act()
-            os.write(into, str(moments.n).encode())
             code = 0
-        finally:
+        finally:  # nothing of this copy may ever come back to the caller's code
             os._exit(code)
-    os.close(into)
-    with os.fdopen(out) as pipe:
-        said = pipe.read()
     _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return False, fatal
-    assert status == 0
-    return True, int(said)
+    assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
+    return status == 0, int(count)
 
 
 def halves(folder: Path) -> list[Path]:
@@ -120,21 +102,15 @@ def training(folder: Path) -> dict[str, Any]:
     undisturbed = folder / "undisturbed" / "run.safetensors"
     _, moments = lived(partial(act, undisturbed))
     rng = random.Random(0)
-    found: dict[str, Any] = {"kills": 0, "lives": [], "halves": [], "epochs": []}
+    found: dict[str, Any] = {"kills": 0, "lives": [], "epochs": []}
     while found["kills"] < KILLS:
         path = folder / f"life {len(found['lives'])}" / "run.safetensors"
-        left = 0
         while not lived(partial(act, path), rng.randint(1, int(1.9 * moments / EPOCHS)))[0]:
             found["kills"] += 1
-            now = len(halves(path.parent))
-            found["halves"].append(now - left)
-            left = now
             if path.exists():
                 found["epochs"].append(read(path)[1]["epoch"])  # and its checksum fits
         found["lives"].append(same(path, undisturbed))
-    found["best epoch"] = read(path)[1]["best_epoch"]
-    files = [file.name for file in path.parent.iterdir() if file.suffix != ".part"]
-    return found | {"in the end": sorted(files)}
+    return found | {"best epoch": read(path)[1]["best_epoch"]}
 
 
 def same(path: Path, other: Path) -> list[str]:

@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch import Tensor
@@ -126,19 +125,6 @@ def test_what_a_place_is_called_changes_nothing(data: Dataset, name: str) -> Non
         new = torch.cat([torch.zeros(1).long(), 1 + torch.randperm(size - 1, generator=rng)])
         renamed = changed(batch, location=new[batch.location])
         torch.testing.assert_close(rule.scores(renamed)[:, new], rule.scores(batch))
-
-
-def test_a_clockwork_life_is_predicted() -> None:
-    data = prepare(routine_visits())
-    accuracy = {
-        name: 100 * gains(evaluate(base.fit(data.train), data.test))["acc@1"].mean()
-        for name, base in baselines().items()
-    }
-    assert accuracy["kernel"] == 100  # the hour says which of the two visits to work it was
-    assert accuracy["last"] == 0
-    # After work comes lunch or home: the counts are nearly even, one of the two is always missed.
-    assert accuracy["markov"] == pytest.approx(75, abs=2)
-    assert pd.Series(accuracy).idxmax() == "kernel"
 
 
 @pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])

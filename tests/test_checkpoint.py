@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.predictor import NextLocation
 from pgt.windows import Dataset, prepare
 
-from .helpers import model_of, random_visits, tiny_config
+from .helpers import model_of, random_visits, refusal, tiny_config
 
 
 @pytest.fixture(scope="module", params=["int", "str"])
@@ -131,3 +133,35 @@ def test_the_shipped_model_scores_what_its_card_says_and_knows_its_people() -> N
     others = visits.user_id.map(dict(zip(users, np.roll(users, 1), strict=True)))
     with pytest.warns(DataNote, match="None of the 66 people whose ids"):
         prepare(visits.assign(user_id=others), vocabulary=vocabulary)
+
+
+# --- damaged models: read as they were written, or refused in one sentence
+
+
+def test_whatever_happens_to_a_model_it_is_read_or_refused(data: Dataset, tmp_path: Path) -> None:
+    path, rng, said = tmp_path / "m.safetensors", random.Random(0), []
+    save_model(path, model_of(tiny_config(data)).float(), data.vocabulary, {}, data.config)
+    whole = path.read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    for _ in range(100):
+        content = bytearray(whole)
+        for at in rng.choices(range(header), k=rng.choice((1, 1, 3))):
+            content[at] = rng.choice((content[at] ^ 1 << rng.randrange(8), rng.randrange(32, 127)))
+        if rng.random() < 0.1:
+            del content[max(rng.randrange(len(content)), 1) :]
+        path.write_bytes(content)
+        said.append(refusal(lambda: (load_model(path), load_windows_config(path))))
+    assert any(said) and not any("\n" in message for message in said)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_weights_that_are_no_numbers_are_refused(
+    data: Dataset, tmp_path: Path, value: float
+) -> None:
+    path = tmp_path / "m.safetensors"
+    save_model(path, model_of(tiny_config(data)).float(), data.vocabulary)
+    tensors, info = read(path)
+    tensors[max(tensors)].view(-1)[0] = value
+    write(path, tensors, info)
+    with pytest.raises(DataError, match="holds weights that are no numbers"):
+        load_model(path)

@@ -270,11 +270,11 @@ def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: 
 
 
 def test_a_mixture_of_softmaxes_is_its_formula() -> None:
-    part = seeded(lambda: MixtureOfSoftmaxes(CONFIG))
-    share = part.prior(X).softmax(-1)
-    hidden = torch.tanh(part.contexts(X)).unflatten(-1, (4, D))  # (B, L, K, D)
+    part, x = seeded(lambda: MixtureOfSoftmaxes(CONFIG)), X.flatten(0, 1)
+    share = part.prior(x).softmax(-1)
+    hidden = torch.tanh(part.contexts(x)).unflatten(-1, (4, D))  # (B, K, D)
     each = (hidden @ part.weight.T + part.bias).softmax(-1)
-    torch.testing.assert_close(part(X).exp(), (share[..., None] * each).sum(-2))
+    torch.testing.assert_close(part(x).exp(), (share[..., None] * each).sum(-2))
 
 
 def test_many_heads_are_added_with_the_contexts_weights() -> None:

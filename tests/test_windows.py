@@ -163,14 +163,6 @@ def test_the_order_of_the_visits_table_changes_nothing(data: Dataset) -> None:
         assert all(torch.equal(getattr(one, f.name), getattr(two, f.name)) for f in fields(Batch))
 
 
-def test_a_subset_is_the_same_windows(data: Dataset) -> None:
-    keep = data.train.users == data.train.users[-1]
-    part = data.train.subset(keep)
-    rows = np.flatnonzero(keep)
-    assert part.targets.tolist() == data.train.targets[rows].tolist()
-    assert torch.equal(part.batch([0]).location, data.train.batch([rows[0]]).location)
-
-
 def one_visit(start: str, end: str) -> Batch:
     visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": at(start)})
     visits["finished_at"] = at(end)
