@@ -13,11 +13,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, baselines, fit_baseline
+from pgt.baselines import ContextKernel, Last, Markov, MostFrequent, fit_baseline
 from pgt.metrics import evaluate, gains, rank, ranked
 from pgt.windows import Dataset, Windows, prepare
 
-from .helpers import changed, minutes, random_visits, routine_visits
+from .helpers import minutes, random_visits, routine_visits
 
 
 @pytest.fixture(scope="module")
@@ -109,22 +109,6 @@ def test_choose_takes_the_first_of_the_best_where_options_differ_widely() -> Non
     assert max(scores) > min(scores) + 0.3 and scores.index(min(scores)) == 0
     assert (ranks[0].tied > 1).mean() > 0.2
     assert chosen == options[[score > max(scores) - 1e-9 for score in scores].index(True)]
-
-
-@pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
-def test_what_a_place_is_called_changes_nothing(data: Dataset, name: str) -> None:
-    """Any renaming, also to the id of unknown places, renames the scores; no target is read."""
-    rule = baselines()[name].fit(data.train)
-    batch = data.test.batch(np.arange(len(data.test)))
-    told = ("target", "target_time", "target_weekday", "gap_days", "user")
-    silent = changed(batch, **dict.fromkeys(told, torch.zeros_like(batch.target)))
-    assert torch.equal(rule.scores(silent), rule.scores(batch))
-    size = data.vocabulary.n_locations
-    for seed in range(2):
-        rng = torch.Generator().manual_seed(seed)
-        new = torch.cat([torch.zeros(1).long(), 1 + torch.randperm(size - 1, generator=rng)])
-        renamed = changed(batch, location=new[batch.location])
-        torch.testing.assert_close(rule.scores(renamed)[:, new], rule.scores(batch))
 
 
 @pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])

@@ -16,9 +16,7 @@ from wherenext.results import read_results
 from pgt.checkpoint import load_model, load_windows_config, read, save_model, shipped, write
 from pgt.config import WindowConfig
 from pgt.errors import DataError, DataNote
-from pgt.files import built
 from pgt.metrics import evaluate, gains
-from pgt.model import PointerGeneratorTransformer
 from pgt.predictor import NextLocation
 from pgt.windows import Dataset, prepare
 
@@ -100,22 +98,6 @@ def test_sizes_that_a_header_claims_are_compared_with_its_weights(
         write(path, tensors, info | {"model": info["model"] | change})
         with pytest.raises(DataError, match=says):
             load_model(path)
-
-
-def test_a_model_is_made_only_once_its_weights_are_known_to_fit(data: Dataset) -> None:
-    config, devices = tiny_config(data), []
-
-    def make() -> PointerGeneratorTransformer:
-        model = PointerGeneratorTransformer(config)
-        devices.append(next(model.parameters()).device.type)
-        return model
-
-    own = model_of(config).float().state_dict()
-    with pytest.raises(DataError, match="is not there in"):
-        built(make, dict(list(own.items())[1:]), "f")
-    assert devices == ["meta"]  # no memory was asked for
-    built(make, own, "f")
-    assert devices == ["meta", "meta", "cpu"]
 
 
 def test_the_shipped_model_scores_what_its_card_says_and_knows_its_people() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pgt import improvements
 from pgt.batch import QUARTERS, Batch
@@ -35,7 +35,7 @@ from pgt.improvements import (
     improved,
     occurrences,
 )
-from pgt.model import EncoderLayer, Generator, SelfAttention, cross_entropy
+from pgt.model import EncoderLayer, SelfAttention, cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
@@ -149,30 +149,12 @@ def test_post_norm_is_pytorchs() -> None:
     torch.testing.assert_close(ours[~PADDING], expected[~PADDING], atol=1e-12, rtol=0)
 
 
-def test_geglu_is_its_formula() -> None:
-    part = seeded(lambda: GeGLU(CONFIG))
-    wide, narrow = part.wide, part.narrow
-    hidden = narrow.in_features
-    value = X @ wide.weight[:hidden].T + wide.bias[:hidden]
-    gate = X @ wide.weight[hidden:].T + wide.bias[hidden:]
-    gelu = gate * (1 + torch.erf(gate / 2**0.5)) / 2
-    expected = (value * gelu) @ narrow.weight.T + narrow.bias
-    torch.testing.assert_close(part(X), expected, atol=1e-12, rtol=0)
-
-
 def test_erratum_20_geglu_costs_what_the_layer_it_replaces_costs() -> None:
     for d, f in ((64, 128), (96, 192), (64, 256)):
         config = ModelConfig(50, 5, d_model=d, d_feedforward=f)
         parts = GeGLU(config), EncoderLayer(config).feedforward
         ours, plain = (sum(p.numel() for p in part.parameters()) for part in parts)
         assert abs(ours / plain - 1) < 0.02
-
-
-def test_experts_are_mixed_by_the_router() -> None:
-    part = seeded(lambda: Experts(CONFIG))
-    shares = part.router(X).softmax(-1)
-    expected = sum(shares[..., k : k + 1] * expert(X) for k, expert in enumerate(part.experts))
-    torch.testing.assert_close(part(X), expected, atol=1e-12, rtol=0)
 
 
 # ---- Embeddings --------------------------------------------------------------------------------
@@ -266,24 +248,41 @@ def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: 
     assert float(balanced(same[:1], never, 0.0)) == pytest.approx(present[0] * np.log(size))
 
 
-# ---- The last layer ----------------------------------------------------------------------------
+# ---- Parts that are formulas -------------------------------------------------------------------
 
 
-def test_a_mixture_of_softmaxes_is_its_formula() -> None:
-    part, x = seeded(lambda: MixtureOfSoftmaxes(CONFIG)), X.flatten(0, 1)
-    share = part.prior(x).softmax(-1)
-    hidden = torch.tanh(part.contexts(x)).unflatten(-1, (4, D))  # (B, K, D)
+def geglu(part: Any, x: Tensor) -> Tensor:
+    value, gate = part.wide(x).chunk(2, -1)
+    return part.narrow(value * gate * (1 + torch.erf(gate / 2**0.5)) / 2)
+
+
+def experts(part: Any, x: Tensor) -> Tensor:
+    return weighed(part.router(x), torch.stack([one(x) for one in part.experts], -1))
+
+
+def mixture(part: Any, x: Tensor) -> Tensor:
+    hidden = torch.tanh(part.contexts(x)).unflatten(-1, (4, D))  # (N, K, D)
     each = (hidden @ part.weight.T + part.bias).softmax(-1)
-    torch.testing.assert_close(part(x).exp(), (share[..., None] * each).sum(-2))
+    return weighed(part.prior(x), each.transpose(-2, -1)).log()
 
 
-def test_many_heads_are_added_with_the_contexts_weights() -> None:
-    part = seeded(lambda: ManyHeads(CONFIG))
-    weight, parts = part.weigh(X).softmax(-1), zip(part.down, part.up, strict=True)
-    each = torch.stack([up(down(X)) for down, up in parts], -1)  # (B, L, V, K)
-    torch.testing.assert_close(part(X), (weight[..., None, :] * each).sum(-1))
-    plain = Generator(ModelConfig(2050, 46)).weight.numel()
-    assert sum(up.weight.numel() for up in ManyHeads(ModelConfig(2050, 46)).up) == plain
+def heads(part: Any, x: Tensor) -> Tensor:
+    each = [up(down(x)) for down, up in zip(part.down, part.up, strict=True)]
+    return weighed(part.weigh(x), torch.stack(each, -1))
+
+
+def weighed(scores: Tensor, each: Tensor) -> Tensor:
+    """(N, K) and (N, ..., K): the mean with the shares that scores stand for."""
+    return (scores.softmax(-1)[..., None, :] * each).sum(-1)
+
+
+FORMULAS = {GeGLU: geglu, Experts: experts, MixtureOfSoftmaxes: mixture, ManyHeads: heads}
+
+
+@pytest.mark.parametrize("kind", FORMULAS)
+def test_a_part_is_its_formula(kind: Any) -> None:
+    part, x = seeded(lambda: kind(CONFIG)), X.flatten(0, 1)
+    torch.testing.assert_close(part(x), FORMULAS[kind](part, x))
 
 
 def test_the_adaptive_softmax_keeps_the_order_of_the_vocabulary() -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from wherenext.results import read_results
 
 from pgt.batch import Batch
-from pgt.config import ABLATIONS, PRESETS, ModelConfig, TrainConfig, WindowConfig, ablate
+from pgt.config import ABLATIONS, PRESETS, ModelConfig, ablate
 from pgt.model import (
     Dropout,
     EncoderLayer,
@@ -266,15 +264,6 @@ def test_errata_5_and_11_parameters_are_those_of_the_printed_sizes() -> None:
     assert count(model.gate) == 64 * 32 + 32 + 32 + 1 == 2_113
     assert count(model.encoder.layers[0]) == 49_984
     assert model.n_parameters() == count(model) == 2_837_912
-
-
-def test_the_default_values_are_those_that_results_were_measured_with() -> None:
-    shape = {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 128, "dropout": 0.15}
-    assert ModelConfig(10, 3) == ModelConfig(10, 3, **shape, max_len=150)
-    measured = read_results("new_york").header["data"]["training"]
-    measured.pop("amp", None)  # which there was, and which gained nothing
-    assert json.loads(json.dumps(asdict(TrainConfig()))) == measured
-    assert WindowConfig() == WindowConfig(days=7, min_visits=3, protocol="published")
 
 
 def test_erratum_16_a_window_reaches_back_seven_days_and_no_further(data: Dataset) -> None:

@@ -19,7 +19,7 @@ from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
 from pgt.windows import Dataset, Windows, prepare
 
-from .helpers import at, minutes, random_visits
+from .helpers import at, minutes, pad_to, random_visits
 
 # --- windows equal a plain loop over the table, and batches equal the windows
 
@@ -127,40 +127,40 @@ def test_in_window_equals_a_loop() -> None:
             assert windows.targets.tolist() == batch.target.tolist()
 
 
-def test_erratum_1_position_from_end_counts_down_to_one_and_zero_is_padding() -> None:
-    data = prepare(random_visits(2, users=1, visits=40))
-    batch = data.train.batch([0]).most_recent(5)
-    assert batch.position_from_end.tolist() == [[5, 4, 3, 2, 1]]
+def test_erratum_1_position_from_end_counts_down_to_one_and_zero_is_padding(data: Dataset) -> None:
+    batch = data.train.batch(np.arange(0, len(data.train), 9))
+    width = batch.location.shape[1]
+    for row, n in enumerate(batch.length.tolist()):
+        assert batch.position_from_end[row].tolist() == [*range(n, 0, -1)] + [0] * (width - n)
 
 
 @pytest.mark.parametrize("max_len", [None, 1, 12])
-def test_every_window_comes_once_beside_those_of_like_length(
+def test_every_window_comes_once_and_those_of_like_length_together(
     data: Dataset, max_len: int | None
 ) -> None:
-    """As long as they are when they are cut; equals stay in their order."""
-
-    def numbers(seed: int | None) -> list[int]:
-        shuffle = None if seed is None else np.random.default_rng(seed)
-        batches = [*data.train.batches(16, shuffle=shuffle, max_len=max_len)]
-        assert len(batches) == -(-len(data.train) // 16)
-        for batch in batches:
-            assert len(batch) <= 16
-            assert batch.location.shape[1] == int(batch.length.max()) <= (max_len or 99)
-        return torch.cat([batch.index for batch in batches]).tolist()
-
     lengths = np.minimum(data.train.lengths, max_len or 99)
-    assert numbers(None) == sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
-    assert sorted(numbers(0)) == list(range(len(lengths)))
-    assert numbers(0) == numbers(0) != numbers(None)
+    plain = list(data.train.batches(16, max_len=max_len))
+    numbers = torch.cat([batch.index for batch in plain]).tolist()
+    assert numbers == sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+    assert all(b.location.shape[1] == int(b.length.max()) <= (max_len or 99) for b in plain)
+    shuffled = data.train.batches(16, shuffle=np.random.default_rng(0), max_len=max_len)
+    other = torch.cat([batch.index for batch in shuffled]).tolist()
+    assert sorted(other) == sorted(numbers) and other != numbers
 
 
-def test_the_order_of_the_visits_table_changes_nothing(data: Dataset) -> None:
-    shuffled = random_visits(1, users=4, visits=130).sample(frac=1, random_state=0)
-    again = prepare(shuffled)
-    for name in SPLITS:
-        parts = getattr(data, name), getattr(again, name)
-        one, two = (part.batch(np.arange(len(part))) for part in parts)
-        assert all(torch.equal(getattr(one, f.name), getattr(two, f.name)) for f in fields(Batch))
+@pytest.mark.parametrize("n", [1, 13, 10**6])
+def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(data: Dataset, n: int) -> None:
+    index = np.arange(0, len(data.train), 9)
+    batch, cut = data.train.batch(index), data.train.batch(index, max_len=n)
+    short = pad_to(batch, batch.location.shape[1] + 3).most_recent(n)
+    for row, length in enumerate(batch.length.tolist()):
+        kept = min(n, length)
+        for name in PER_VISIT:
+            last = getattr(batch, name)[row, length - kept : length]
+            assert torch.equal(getattr(cut, name)[row, :kept], last), name
+            assert torch.equal(getattr(short, name)[row, :kept], last), name
+    assert torch.equal(short.length, cut.length) and len(cut) == len(index)
+    assert torch.equal(cut.padding, torch.arange(cut.location.shape[1]) >= cut.length[:, None])
 
 
 def one_visit(start: str, end: str) -> Batch:
