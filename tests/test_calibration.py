@@ -117,9 +117,6 @@ def test_what_is_no_forecast_is_refused(act: Any, words: str) -> None:
         act()
 
 
-# ---- One temperature ---------------------------------------------------------------------------
-
-
 def answers(seed: int = 0, n: int = N) -> tuple[np.ndarray, np.ndarray]:
     """(n, PLACES) calibrated log-probabilities, some places impossible, and targets drawn so."""
     rng = np.random.default_rng(seed)
@@ -163,9 +160,6 @@ def test_impossible_targets_do_not_move_the_temperature() -> None:
         calibration.temperature(nowhere, np.full(N, PLACES))
 
 
-# ---- Sets --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("spoilt", [1.0, 4.0, 0.2])
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
 def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float) -> None:
@@ -181,7 +175,6 @@ def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float)
 
 
 def test_the_finite_sample_correction_is_there() -> None:
-    """With nine windows and 90 %, only the strangest will do: any smaller and it is 80 %."""
     rng = np.random.default_rng(0)
     hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(2000)]
     assert np.mean(hits) == pytest.approx(0.9, abs=0.02)

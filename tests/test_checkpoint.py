@@ -117,9 +117,6 @@ def test_the_shipped_model_scores_what_its_card_says_and_knows_its_people() -> N
         prepare(visits.assign(user_id=others), vocabulary=vocabulary)
 
 
-# --- damaged models: read as they were written, or refused in one sentence
-
-
 def test_whatever_happens_to_a_model_it_is_read_or_refused(data: Dataset, tmp_path: Path) -> None:
     path, rng, said = tmp_path / "m.safetensors", random.Random(0), []
     save_model(path, model_of(tiny_config(data)).float(), data.vocabulary, {}, data.config)

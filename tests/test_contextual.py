@@ -1,7 +1,4 @@
-"""The contextual pointer: its facts equal loops over the table, and it reads only what it may.
-
-PGT and the context kernel are special cases of it.
-"""
+"""The contextual pointer: its facts equal loops; PGT and the kernel are special cases of it."""
 
 from __future__ import annotations
 
@@ -56,11 +53,6 @@ def some(data: Dataset, n: int = 40) -> HistoryBatch:
     return test.batch(np.arange(min(n, len(test))))
 
 
-def apart(one: float, other: float) -> float:
-    """Minutes around the clock."""
-    return min((one - other) % 1440, (other - one) % 1440)
-
-
 def ratio(one: float, other: float) -> float:
     """How many octaves two durations are apart."""
     return abs(np.log2((one + 15) / (other + 15)))
@@ -109,12 +101,13 @@ def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
     return {
         "age": target - 1 - row,
         "days": (days[1] - days[0]).days,
-        "clock": apart(start, now),
+        "clock": abs((start - now + 720) % 1440 - 720),
         "ahead": (start - now) % 1440,
         "weekday": kind(visit.started_at, last.finished_at),
         "stay": np.log2(stay(row) + 15),
         "before": 2 if same_one and same_two else 1 if same_one else 3 if same_two else 0,
-        "left": -1 if one is None else apart(minute(table.finished_at[one]), now),
+        "left": -1 if one is None
+        else abs((minute(table.finished_at[one]) - now + 720) % 1440 - 720),
         "stayed": -1 if one is None else ratio(stay(one), stay(target - 1)),
         "gap": -1 if gap is None else np.log2(gap + 5),
         "here": 1 if place[row] == mine
@@ -122,7 +115,7 @@ def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
         "count": np.log2(listed.count(place[row])),
         "unknown": (place[row] == UNKNOWN) + 2 * (mine == UNKNOWN),
         "older": np.log2(1 + so_far) if row < target - MEMORY else 0,
-        "then_clock": apart(start, minute(then.started_at)),
+        "then_clock": abs((start - minute(then.started_at) + 720) % 1440 - 720),
         "then_weekday": kind(visit.started_at, then.started_at),
         "then_gap": -1 if gap is None else ratio(min(gap, WEEK), wait),
     }  # fmt: skip
@@ -176,9 +169,6 @@ def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
             told.add((int(hourly.target_minute[0]), int(hourly.wait[0])))
         middle = 60 * hour + 30
         assert told == {(middle, (1440 * days + middle - now) % WEEK)}
-
-
-# ---- The model ---------------------------------------------------------------------------------
 
 
 def config(data: Dataset, **changes: Any) -> contextual.ContextualConfig:
@@ -353,11 +343,6 @@ def test_new_places_are_alike_but_for_their_name(data: Dataset) -> None:
         values[values >= known] = order[values[values >= known]]
     before, after = model(batch).log_probs, model(replace(batch, **renamed)).log_probs
     assert torch.allclose(after[:, order], before, atol=1e-5)
-    larger = ContextualPointer(config(data, n_locations=size + 7)).eval()
-    larger.load_state_dict(model.state_dict())
-    assert larger.n_parameters() == model.n_parameters()
-    assert torch.equal(larger(batch).log_probs[:, :size], before)
-    assert (larger(batch).log_probs[:, size:] == -torch.inf).all()
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -392,8 +377,7 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
         ({"target_time": "when"}, "choose 'unknown' or 'day' or 'hour' or 'time'"),
         ({"features": (), "content": False}, "needs its pointer, and features or content"),
         ({"n_components": 0}, "must be a whole number"),
-        ({"n_trained_ids": 10_000}, "must lie between"),
-        ({"n_trained_ids": 2}, "between 3"),
+        ({"n_trained_ids": 10_000}, "must lie between 3"),
         ({"n_trained_ids": 1, "without": ("generator", "gate")}, "between 2"),
         ({"features": (), "target_time": "time"}, "target_time='time' needs features"),
     ],

@@ -47,9 +47,6 @@ def test_type_checkers_see_the_same_names() -> None:
     assert seen == {name: getattr(pgt, name).__module__ for name in pgt.__all__}
 
 
-# --- the docstrings
-
-
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [
     path.stem for path in sorted((ROOT / "pgt").glob("*.py")) if ">>> " in path.read_text("utf-8")

@@ -75,9 +75,6 @@ X = torch.randn(3, 9, D, dtype=torch.float64, generator=torch.Generator().manual
 PADDING = torch.arange(9) >= torch.tensor([[9], [7], [4]])
 
 
-# ---- Attention ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bias_of_nothing_is_plain_attention(kind: type[SelfAttention]) -> None:
     x, padding = X, PADDING
@@ -139,9 +136,6 @@ def test_the_bias_to_recent_and_first_visits_is_where_it_belongs() -> None:
             assert np.allclose(bias[b, :, 0, j], expected), (length, j)
 
 
-# ---- Layers ------------------------------------------------------------------------------------
-
-
 def test_post_norm_is_pytorchs() -> None:
     layer = PostNormLayer(CONFIG)
     reference = pytorch_layer(layer, CONFIG, norm_first=False)
@@ -155,9 +149,6 @@ def test_erratum_20_geglu_costs_what_the_layer_it_replaces_costs() -> None:
         parts = GeGLU(config), EncoderLayer(config).feedforward
         ours, plain = (sum(p.numel() for p in part.parameters()) for part in parts)
         assert abs(ours / plain - 1) < 0.02
-
-
-# ---- Embeddings --------------------------------------------------------------------------------
 
 
 def test_time_of_day_runs_in_a_circle_and_midnight_is_no_wall() -> None:
@@ -212,13 +203,6 @@ def test_erratum_20_to_the_person_attention_over_one_key_is_a_linear_map(
     assert torch.allclose(about, about[:, :1].expand_as(about), atol=1e-12)
     other, _ = part.to_person(places.flip(1) * 3, person, person)
     torch.testing.assert_close(about, other, atol=1e-12, rtol=0)
-    # Of the times of all visits places do hear.
-    time = batch.time.clone()
-    time[:, 0] = time[:, 0] % 96 + 1
-    assert not torch.allclose(part(changed(batch, time=time))[:, 1], part(batch)[:, 1])
-
-
-# ---- Pointers ----------------------------------------------------------------------------------
 
 
 def test_additive_scores_are_the_formula(data: Dataset, batch: Batch) -> None:
@@ -229,9 +213,6 @@ def test_additive_scores_are_the_formula(data: Dataset, batch: Batch) -> None:
         inner = torch.tanh(part.query(encoded[i, 0]) + part.key(encoded[i, :n]))
         score = inner @ part.score.weight[0] + part.position_bias[1 : n + 1].flip(0)
         torch.testing.assert_close(found[i, :n], score.log_softmax(0), atol=1e-12, rtol=0)
-
-
-# ---- Losses, and windows -----------------------------------------------------------------------
 
 
 def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: Dataset) -> None:
@@ -246,9 +227,6 @@ def test_balanced_weights_average_to_one_and_give_every_location_the_same(data: 
     assert torch.allclose(present, present[:1].expand_as(present), rtol=1e-5)
     never = (total == 0).nonzero().flatten()[:1]
     assert float(balanced(same[:1], never, 0.0)) == pytest.approx(present[0] * np.log(size))
-
-
-# ---- Parts that are formulas -------------------------------------------------------------------
 
 
 def geglu(part: Any, x: Tensor) -> Tensor:
@@ -290,9 +268,6 @@ def test_the_adaptive_softmax_keeps_the_order_of_the_vocabulary() -> None:
     part = seeded(lambda: AdaptiveSoftmax(counts, CONFIG))
     expected = part.softmax.log_prob(x)  # the most frequent first
     assert torch.equal(part(x)[:, counts.argsort(descending=True)], expected)
-
-
-# ---- All of them in the model ------------------------------------------------------------------
 
 
 def built(data: Dataset, name: str) -> Any:

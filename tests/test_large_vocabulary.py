@@ -28,16 +28,12 @@ def batch(data: Dataset) -> Batch:
     return data.train.batch(np.arange(0, len(data.train), 5))
 
 
-@pytest.fixture(params=[7 * 23, 1])
-def stretch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_vocabulary, "STRETCH", request.param)
-
-
-@pytest.mark.usefixtures("stretch")
+@pytest.mark.parametrize("stretch", [7 * 23, 1])
 @pytest.mark.parametrize("without", [(), ("pointer",), ("gate",)])
 def test_loss_gradients_and_ranks_are_those_of_the_dense_model(
-    data: Dataset, batch: Batch, without: tuple[str, ...]
+    data: Dataset, batch: Batch, without: Any, stretch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(large_vocabulary, "STRETCH", stretch)
     smoothing = 0.1 if without else 0.0
     model = model_of(tiny_config(data, without=without, max_len=12))  # in float64
     weights = torch.linspace(1, 2, len(batch), dtype=torch.float64)

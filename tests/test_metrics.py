@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,6 @@ from pgt.metrics import gains, interval, interval_of_mean, rank, resampled_means
 from pgt.windows import Windows, prepare
 
 from .helpers import random_visits
-
-# --- ranks and their metrics against brute force
 
 
 def table(better: list[int], tied: list[int], users: list[int] | None = None) -> pd.DataFrame:
@@ -53,20 +50,15 @@ def test_minus_infinity_is_a_miss_everywhere() -> None:
     assert (gains(table(better.tolist(), tied.tolist())).to_numpy() == 0).all()
 
 
-@dataclass
 class Fixed:
     """Scores that are a function of the window's number."""
 
-    n_locations: int
-    seen: list[int]
+    def __init__(self, windows: Windows) -> None:
+        shape = len(windows), windows.vocabulary.n_locations
+        self.table = torch.randn(shape, generator=torch.Generator().manual_seed(0)).round()
 
     def scores(self, batch: Batch) -> Tensor:
-        self.seen += batch.index.tolist()
-        rows = [
-            torch.randn(self.n_locations, generator=torch.Generator().manual_seed(i)).round()
-            for i in batch.index.tolist()
-        ]
-        return torch.stack(rows)
+        return self.table[batch.index]
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +70,8 @@ def windows() -> Windows:
 def test_evaluate_ranks_every_window_once_in_the_windows_order(
     windows: Windows, batch_size: int
 ) -> None:
-    predictor = Fixed(windows.vocabulary.n_locations, [])
-    ranks = metrics.evaluate(predictor, windows, batch_size)
-    assert sorted(predictor.seen) == list(range(len(windows)))
-    scores = predictor.scores(windows.batch(np.arange(len(windows))))
+    predictor = Fixed(windows)
+    ranks, scores = metrics.evaluate(predictor, windows, batch_size), predictor.table
     better, tied = rank(scores, torch.from_numpy(windows.targets))
     expected = {
         "user_id": windows.users, "target": windows.targets, "better": better, "tied": tied,
@@ -97,7 +87,7 @@ def test_evaluate_ranks_every_window_once_in_the_windows_order(
 
 
 def test_groups_partition_the_windows(windows: Windows) -> None:
-    ranks = metrics.evaluate(Fixed(windows.vocabulary.n_locations, []), windows)
+    ranks = metrics.evaluate(Fixed(windows), windows)
     summary = metrics.summarize(ranks).set_index("group")
     assert tuple(summary.index) == metrics.GROUPS
     assert summary.n["all"] == len(windows)
@@ -117,9 +107,6 @@ def test_groups_partition_the_windows(windows: Windows) -> None:
     empty = metrics.summarize(ranks.assign(known=True)).set_index("group")
     assert empty.n["unknown"] == 0 and empty.loc["unknown", list(metrics.METRICS)].isna().all()
     assert tuple(empty.columns) == ("n", *metrics.METRICS) and empty.loc["known"].notna().all()
-
-
-# --- intervals against theory, against loops, and against what they must never do
 
 
 def answers(better: np.ndarray, users: np.ndarray) -> pd.DataFrame:
@@ -154,9 +141,6 @@ def test_what_is_missing_is_left_out() -> None:
     assert metrics.ends(means) == (1.0, 1.0)
     with pytest.raises(ValueError, match="other places"):
         resampled_means(np.array([[1.0, np.nan], [1.0, 2.0]]), [1, 2])
-
-
-# --- of ranks
 
 
 def test_the_interval_of_alike_people_is_that_of_the_theory() -> None:

@@ -91,9 +91,6 @@ def test_erratum_8_the_gate_is_the_weight_of_copying(data: Dataset, batch: Batch
     torch.testing.assert_close(out.pointer_log_probs.exp(), copied, atol=1e-14, rtol=0)
 
 
-# --- what is removed is not read, what is there is read
-
-
 def shuffled(batch: Batch, part: str) -> Batch:
     """The batch with the values that a part reads replaced by others."""
     inside = ~batch.padding
@@ -146,9 +143,6 @@ def test_ablations_are_one_field_each_and_cost_their_parameters(data: Dataset) -
         assert (size < whole) == (name not in ("full", "no_sinusoid")), name
 
 
-# --- what the model is told of the target
-
-
 @pytest.mark.parametrize("target_time", ["unknown", "day"])
 def test_erratum_15_the_target_is_hidden_but_for_its_day_where_that_is_declared(
     data: Dataset, batch: Batch, target_time: str
@@ -172,9 +166,6 @@ def test_errata_3_and_15_recency_runs_from_1_to_8_and_counts_from_a_day_that_is_
         expected = [min(days + ahead, 7) + 1 for days in batch.days_ago[row, :n].tolist()]
         assert levels[row].tolist() == expected + [0] * (levels.shape[1] - n)
     assert levels.max() == 8
-
-
-# --- the parts
 
 
 def test_erratum_13_sinusoids_are_those_of_the_paper() -> None:
@@ -246,9 +237,6 @@ def test_erratum_2_a_window_that_is_too_long_is_its_most_recent_visits(data: Dat
         assert torch.equal(other, out.log_probs) == (at < 3)
 
 
-# --- configuration and presets
-
-
 def test_errata_5_and_11_parameters_are_those_of_the_printed_sizes() -> None:
     # 1.3 million parameters of locations at d = 64 would be 20,000 places.
     model = PointerGeneratorTransformer(ModelConfig(20_000, 2_000, **PRESETS["diy"].model))
@@ -271,9 +259,6 @@ def test_erratum_16_a_window_reaches_back_seven_days_and_no_further(data: Datase
         for some in part.batches(512):
             from_target = (some.days_ago + some.gap_days[:, None]).masked_fill(some.padding, 0)
             assert int(some.days_ago.min()) >= 0 and int(from_target.max()) <= 7
-
-
-# --- two distributions mixed, in log space, and the loss
 
 
 V = 7
@@ -334,9 +319,6 @@ def test_smoothing_is_over_the_places_that_can_be_named() -> None:
     assert loss.item() == pytest.approx(-0.7 * math.log(0.5) - 0.1 * math.log(0.5 / 16))
     (loss,) = cross_entropy(log_probs, torch.tensor([3]), 0.0)
     assert loss.item() == pytest.approx(-math.log(1e-10))
-
-
-# --- where it begins, and dropout
 
 
 def test_attention_begins_like_pytorchs() -> None:

@@ -22,13 +22,13 @@ WINDOWS = WindowConfig()
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    return prepare(random_visits(2, users=5, visits=90))
+def visits() -> pd.DataFrame:
+    return check(random_visits(2, users=5, visits=90))
 
 
 @pytest.fixture(scope="module")
-def visits() -> pd.DataFrame:
-    return check(random_visits(2, users=5, visits=90))
+def data(visits: pd.DataFrame) -> Dataset:
+    return prepare(visits)
 
 
 @pytest.fixture(scope="module")

@@ -49,9 +49,6 @@ def batch() -> TextBatch:
     return text_batch(PAIRS, WORDS)
 
 
-# ---- The network ------------------------------------------------------------------------------
-
-
 def test_erratum_22_the_count_of_the_paper_needs_output_and_cell_in_attention_and_gate() -> None:
     # See et al. (2017), section 5: 21,499,600; the pointer adds 1153 and coverage 512.
     models = [PointerGenerator(replace(DOCUMENT, pointer=pointer, coverage=coverage))
@@ -92,18 +89,11 @@ def test_padding_and_batch_mates_change_nothing(batch: TextBatch) -> None:
     assert torch.allclose(model.loss(batch).total, torch.stack(losses).mean(), atol=1e-12)
 
 
-def test_coverage_changes_where_it_looks_and_begins_without_effect(batch: TextBatch) -> None:
+def test_coverage_begins_without_effect_on_attention(batch: TextBatch) -> None:
     without = model_of(coverage=False)
     with_it = without.with_coverage()
-    assert with_it.config.coverage
+    assert with_it.config.coverage and with_it.loss(batch).total > without.loss(batch).total
     assert torch.equal(without(batch).attention, with_it(batch).attention)
-    assert with_it.loss(batch).total > without.loss(batch).total
-    with torch.no_grad():
-        assert with_it.decoder.attention.of_coverage is not None
-        with_it.decoder.attention.of_coverage += 1.0
-    before, after = without(batch).attention, with_it(batch).attention
-    assert torch.equal(before[:, 0], after[:, 0])
-    assert not torch.allclose(before[:, 1], after[:, 1])
 
 
 def slow_loss(
@@ -177,9 +167,6 @@ def test_loss_and_the_attention_shown_are_those_of_a_slow_loop(batch: TextBatch)
         here = shown[row, : len(used), : len(used[0])].tolist()
         assert here == [pytest.approx(one, abs=1e-12) for one in used]
     assert model.loss(batch).total.item() == pytest.approx(sum(losses) / len(losses), rel=1e-12)
-
-
-# ---- Training and writing ---------------------------------------------------------------------
 
 
 def test_it_overfits_one_batch_and_copies_names(batch: TextBatch) -> None:

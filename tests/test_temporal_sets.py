@@ -37,9 +37,6 @@ def data() -> Sequences:
     return made()
 
 
-# ---- The mask and attention -------------------------------------------------------------------
-
-
 def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not() -> None:
     right = sets.future_mask(5).softmax(-1)
     assert torch.equal(right, right.tril()) and torch.allclose(right.sum(1), torch.ones(5))
@@ -47,9 +44,6 @@ def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not(
     wrong = mirrored.softmax(-1)
     assert wrong[-1].isnan().all() and not wrong[:-1].isnan().any()
     assert (wrong[:-1].tril() == 0).all(), "no set would see itself or its past"
-
-
-# ---- The graph and the gate -------------------------------------------------------------------
 
 
 def dense(present: Tensor) -> Tensor:
@@ -74,9 +68,6 @@ def test_the_graph_is_that_of_loops(data: Sequences) -> None:
             for (a, b), weight in shared.items():
                 expected = weight / most if a == b or {a, b} <= now else 0.0
                 assert float(graph[u, t, a, b]) == pytest.approx(expected)
-
-
-# ---- The whole predictor ----------------------------------------------------------------------
 
 
 def model(variant: str = "full") -> SetPredictor:
@@ -178,9 +169,6 @@ def test_it_learns_that_the_last_set_comes_again() -> None:
     before = sets.Popular().fit(train)(test)
     ndcg = [float(sets.quality(s, truth, (3,))["ndcg@3"].mean()) for s in (before, scores)]
     assert ndcg[1] > ndcg[0] + 0.3, ndcg
-
-
-# ---- Scores, rules and data -------------------------------------------------------------------
 
 
 def test_scores_are_those_of_a_loop() -> None:

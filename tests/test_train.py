@@ -57,9 +57,6 @@ def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
     return one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
 
 
-# --- training
-
-
 class Killed(Exception):
     """Stands for a power cut."""
 
@@ -192,9 +189,6 @@ def test_nobody_with_enough_history_is_said_so() -> None:
     data = prepare(random_visits(1, visits=4))
     with pytest.raises(DataError, match="no train windows; people need more visits"):
         run(data)
-
-
-# --- checkpoints of a run
 
 
 def test_a_checkpoint_of_anything_else_is_refused(data: Dataset, tmp_path: Path) -> None:

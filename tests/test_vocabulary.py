@@ -47,18 +47,9 @@ def test_erratum_17_known_places_come_first_and_others_only_when_exact(kind: typ
     assert exact.encode_locations(places).tolist() == [3, 2, 2, 4]
     assert published.encode_users(table(kind).user_id).tolist() == [1, 1, 0, 0]
     assert (published.n_locations, exact.n_locations, exact.n_users) == (4, 5, 2)
-
-
-@pytest.mark.parametrize("protocol", ["published", "exact"])
-def test_decode_undoes_encode_and_no_place_is_padding(protocol: str) -> None:
-    vocabulary = Vocabulary.build(table(str), protocol)
-    ids = vocabulary.encode_locations(pd.Series(vocabulary.locations))
-    assert vocabulary.decode(ids).tolist() == list(vocabulary.locations)
-    assert vocabulary.decode(np.array([PADDING, UNKNOWN])).tolist() == [None, None]
-    assert ids.min() == 2 and (PADDING, UNKNOWN) == (0, 1)
-    assert vocabulary.is_known(np.arange(vocabulary.n_locations)).tolist() == (
-        [False, False, True, True] + [False] * (vocabulary.n_locations - 4)
-    )
+    names = [None, None, kind(20), kind(30), kind(40)]  # of padding, of unknown places, of others
+    assert exact.decode(np.arange(5)).tolist() == names and (PADDING, UNKNOWN) == (0, 1)
+    assert exact.is_known(np.arange(5)).tolist() == [False, False, True, True, False]
 
 
 def test_json_keeps_types_and_the_fingerprint_tells_vocabularies_apart() -> None:
@@ -114,9 +105,6 @@ def test_windows_of_other_places_are_neither_scored_nor_trained_on(tmp_path: Pat
     assert moved.vocabulary.n_locations == data.vocabulary.n_locations
     with pytest.raises(DataError, match="other places or people, as many as these"):
         evaluate(loaded, moved.test)
-
-
-# --- people
 
 
 def other_city() -> pd.DataFrame:

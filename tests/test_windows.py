@@ -21,14 +21,10 @@ from pgt.windows import Dataset, Windows, prepare
 
 from .helpers import at, minutes, pad_to, random_visits
 
-# --- windows equal a plain loop over the table, and batches equal the windows
-
-
 PER_VISIT = ("location", "time", "weekday", "duration", "days_ago", "start_minute")
 
 
 def days_between(first: pd.Timestamp, second: pd.Timestamp) -> int:
-    """Midnights from one moment to the other, by the local calendar."""
     return (second.date() - first.date()).days
 
 
@@ -62,7 +58,7 @@ def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int, ancho
         started_at=visits.started_at + pause, finished_at=visits.finished_at + pause
     )
     config = WindowConfig(1 + days, 1 + min_visits, anchor=anchor)
-    data = prepare(visits, config=config)
+    data = prepare(visits.sample(frac=1, random_state=0), config=config)  # in any order
     assert data.config == config
     split = split_by_days(check(visits))
     for name in SPLITS:
@@ -182,9 +178,6 @@ def test_erratum_4_duration_under_30_minutes_is_1_and_not_padding(stay: str, buc
     start = pd.Timestamp("2024-04-02 01:00")
     batch = one_visit(str(start), str(start + pd.Timedelta(stay)))
     assert batch.duration.item() == bucket
-
-
-# --- latest: the question instead of the target
 
 
 @pytest.mark.parametrize("anchor", get_args(Anchor))
