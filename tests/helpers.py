@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 
 from pgt.batch import Batch
 from pgt.config import ModelConfig
@@ -93,6 +94,26 @@ def model_of(config: ModelConfig, seed: int = 0) -> PointerGeneratorTransformer:
     if model.pointer is not None and model.pointer.position_bias is not None:
         torch.nn.init.normal_(model.pointer.position_bias)
     return model.double().eval()
+
+
+def pytorch_layer(layer: nn.Module, config: ModelConfig, norm_first: bool) -> nn.Module:
+    """PyTorch's encoder layer with random weights that ours gets as well; both evaluate."""
+    theirs = nn.TransformerEncoderLayer(
+        config.d_model, config.n_heads, config.d_feedforward, 0.0, "gelu",
+        batch_first=True, norm_first=norm_first, dtype=torch.float64,
+    ).eval()  # fmt: skip
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    names = {
+        "self_attn.in_proj_": "attention.project.", "self_attn.out_proj.": "attention.out.",
+        "linear1.": "feedforward.0.", "linear2.": "feedforward.3.",
+        "norm1.": "norm_attention.", "norm2.": "norm_feedforward.",
+    }  # fmt: skip
+    given = theirs.state_dict()
+    layer.double().eval()
+    layer.load_state_dict({our + part: given[their + part] for their, our in names.items()
+                           for part in ("weight", "bias")})  # fmt: skip
+    return theirs
 
 
 def changed(batch: Batch, **values: torch.Tensor) -> Batch:

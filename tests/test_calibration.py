@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from lab import forecasts
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from pgt import calibration
 from pgt.errors import DataError
@@ -13,11 +15,9 @@ from pgt.errors import DataError
 N, PLACES = 6000, 12
 
 
-def made(
-    seed: int = 0, n: int = 6000, users: int = 30
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def made(n: int = N, users: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Calibrated forecasts, what happened, and whose they are."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     p = rng.beta(4, 2, n)
     return p, (rng.uniform(size=n) < p).astype(float), rng.integers(0, users, n)
 
@@ -27,43 +27,41 @@ def bent(p: np.ndarray, shift: float, slope: float) -> np.ndarray:
     return 1 / (1 + np.exp(-(shift + slope * calibration.logit(p))))
 
 
-def test_the_skill_of_the_overall_share_is_zero_and_of_knowing_is_one() -> None:
+@pytest.mark.parametrize("bins", [1, 10, 5000])
+def test_the_parts_of_the_brier_score_add_up(bins: int) -> None:
     p, y, _ = made()
-    assert forecasts.skill(np.full(len(y), y.mean()), y) == pytest.approx(0)
-    assert forecasts.skill(y, y) == pytest.approx(1)
-    assert (
-        forecasts.skill(1 - y, y) < forecasts.skill(bent(p, -1.0, 1.0), y) < forecasts.skill(p, y)
-    )
+    parts = forecasts.brier(bent(p, 0.4, 2.0), y, bins=bins)
+    total = parts.reliability - parts.resolution + parts.uncertainty + parts.rest
+    assert parts.score == pytest.approx(total, abs=1e-12)
+    assert parts.score == pytest.approx(brier_score_loss(y, bent(p, 0.4, 2.0)))
+    before, after = (forecasts.brier(some, y, bins=bins) for some in (p, bent(p, -1.0, 1.0)))
+    assert after.reliability > before.reliability + 0.02  # a shift, which leaves the order
+    assert after.resolution == pytest.approx(before.resolution)
+    assert forecasts.brier(np.full(N, y.mean()), y).skill == pytest.approx(0)
+    assert forecasts.brier(y, y).skill == pytest.approx(1)
 
 
 def test_the_line_finds_how_forecasts_were_bent() -> None:
-    p, y, _ = made(n=60_000)
-    shift, slope = forecasts.calibration_line(p, y)
-    assert (shift, slope) == pytest.approx((0, 1), abs=0.06)
+    p, y, _ = made(n=20_000)
+    assert forecasts.calibration_line(p, y) == pytest.approx((0, 1), abs=0.08)
     # Forecasts at half the log-odds hedge: the line stretches them again.
-    assert forecasts.calibration_line(bent(p, 0.0, 0.5), y)[1] == pytest.approx(2, abs=0.12)
+    assert forecasts.calibration_line(bent(p, 0.0, 0.5), y)[1] == pytest.approx(2, abs=0.15)
     assert forecasts.calibration_line(bent(p, 0.7, 1.0), y)[0] == pytest.approx(-0.7, abs=0.1)
+    line = forecasts.calibration_line([0, 1, 0.4, 0.6, 0.5], [0, 1, 1, 0, 1])
+    assert np.isfinite(line).all()
+    assert np.isnan(forecasts.calibration_line([0.2, 0.7], [1, 1])).all()
 
 
-def test_the_line_stands_certainty() -> None:
-    shift, slope = forecasts.calibration_line([0, 1, 0.4, 0.6, 0.5], [0, 1, 1, 0, 1])
-    assert np.isfinite([shift, slope]).all()
-
-
-def test_who_alone_is_chance_within_people() -> None:
-    p, y, users = made(n=2000, users=5)
-    base = np.linspace(0.1, 0.9, 5)[users]
-    rng = np.random.default_rng(1)
-    happened = rng.uniform(size=len(users)) < base
-    assert roc_auc_score(happened, base) > 0.7
-    assert forecasts.auc_within(base, happened, users) == 0.5
-    # With one person both are one.
-    assert forecasts.auc_within(p, y, np.zeros(len(p))) == pytest.approx(roc_auc_score(y, p))
-    pairs = [(int((y[users == k] == 1).sum() * (y[users == k] == 0).sum()), k) for k in range(5)]
-    by_hand = sum(n * roc_auc_score(y[users == k], p[users == k]) for n, k in pairs)
-    expected = by_hand / sum(n for n, _ in pairs)
+def test_the_auc_is_that_of_scikit_learn_and_within_people_the_mean_of_theirs() -> None:
+    p, y, users = made(n=800, users=5)
+    for some in (p, p.round(1)):
+        assert forecasts.auc(some, y) == pytest.approx(roc_auc_score(y, some))
+    assert np.isnan(forecasts.auc(p, np.ones(len(p))))
+    assert forecasts.auc_within(np.linspace(0.1, 0.9, 5)[users], y, users) == 0.5
+    own = [users == k for k in range(5)]
+    pairs = [(y[k] == 1).sum() * (y[k] == 0).sum() for k in own]
+    expected = np.average([forecasts.auc(p[k], y[k]) for k in own], weights=pairs)
     assert forecasts.auc_within(p, y, users) == pytest.approx(expected)
-    assert np.isnan(forecasts.auc_within([0.1, 0.9], [0, 1], [1, 2]))
 
 
 def test_the_reliability_table_counts_every_forecast_once() -> None:
@@ -83,71 +81,54 @@ def test_equal_forecasts_share_a_bin() -> None:
 
 
 def test_the_calibration_error_of_honest_forecasts_is_small() -> None:
-    p, y, _ = made(n=60_000)
-    assert calibration.expected_calibration_error(p, y) < 0.01
-    assert calibration.expected_calibration_error(np.full(len(p), 0.9), y) == pytest.approx(
-        0.9 - y.mean()
-    )
+    p, y, _ = made(n=20_000)
+    assert calibration.expected_calibration_error(p, y) < 0.015
+    sure = calibration.expected_calibration_error(np.full(len(p), 0.9), y)
+    assert sure == pytest.approx(0.9 - y.mean())
 
 
 def test_intervals_resample_people_not_rows() -> None:
-    rng = np.random.default_rng(0)
     users = np.repeat(np.arange(20), 200)
-    value = np.repeat(rng.normal(size=20), 200)  # everybody says the same thing 200 times
+    own = np.random.default_rng(0).normal(size=20)  # everybody says the same thing 200 times
+    value = np.repeat(own, 200)
     low, high = calibration.interval(np.mean, users, value)
-    assert high - low > 0.5  # rows as such would give a tenth of that
-    assert low < value.mean() < high
+    error = 1.96 * own.std() / np.sqrt(20)
+    assert (low, high) == pytest.approx((own.mean() - error, own.mean() + error), abs=0.15 * error)
     assert calibration.interval(np.mean, users, value) == (low, high)
-    shuffled = rng.permutation(len(users))
-    again = calibration.interval(np.mean, users[shuffled], value[shuffled])
-    assert np.ptp(again) == pytest.approx(high - low, rel=0.3)
-
-
-def test_somebody_drawn_twice_is_two_people() -> None:
-    users = np.array([7, 7, 7, 9, 9])
-    for rows, who in calibration.resampled(users, np.arange(5), users, n_resamples=20):
-        assert len(set(who)) == 2
-        for person in set(who):
-            own = rows[who == person]
-            assert len(set(users[own])) == 1
-            assert len(own) == (users == users[own[0]]).sum()
 
 
 @pytest.mark.parametrize(
-    ("p", "y", "words"),
+    ("act", "words"),
     [
-        ([0.2, 1.4], [0, 1], "from 0 to 1"),
-        ([0.2, float("nan")], [0, 1], "from 0 to 1"),
-        ([0.2, 0.4], [0, 2], "0 or 1"),
-        ([0.2], [0, 1], "one length"),
-        ([], [], "something in them"),
+        (lambda: calibration.reliability([0.2, 1.4], [0, 1], [1, 1]), "from 0 to 1"),
+        (lambda: calibration.reliability([0.2, np.nan], [0, 1], [1, 1]), "from 0 to 1"),
+        (lambda: calibration.reliability([0.2, 0.4], [0, 2], [1, 1]), "0 or 1"),
+        (lambda: forecasts.brier([0.2], [0, 1]), "one length"),
+        (lambda: forecasts.brier([], []), "something in them"),
+        (lambda: calibration.scale([[0.0, 0.0]], 0.0), "above 0"),
+        (lambda: calibration.scale([[-np.inf, -np.inf]], 1.0), "above -inf"),
+        (lambda: calibration.scale([[np.nan, 0.0]], 1.0), "above -inf"),
+        (lambda: calibration.scale([0.0, 0.0], 1.0), "one row a window"),
+        (lambda: calibration.threshold([0.1], 1.0), "between 0 and 1"),
     ],
 )
-def test_what_is_no_forecast_is_refused(p: list[float], y: list[int], words: str) -> None:
+def test_what_is_no_forecast_is_refused(act: Any, words: str) -> None:
     with pytest.raises(DataError, match=words):
-        forecasts.skill(p, y)
-
-
-# ---- One temperature ---------------------------------------------------------------------------
+        act()
 
 
 def answers(seed: int = 0, n: int = N) -> tuple[np.ndarray, np.ndarray]:
-    """(n, PLACES) calibrated log-probabilities, some places impossible, and their targets."""
+    """(n, PLACES) calibrated log-probabilities, some places impossible, and targets drawn so."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(scale=2.0, size=(n, PLACES))
     scores[rng.uniform(size=scores.shape) < 0.3] = -np.inf
     scores[:, 0] = 0.0
     log_probs = calibration.scale(scores, 1.0)
-    return log_probs, drawn(log_probs, rng)
-
-
-def drawn(log_probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(n,) targets, each place as often as it is said to be."""
     up_to = np.exp(log_probs).cumsum(1)
-    return (rng.uniform(size=len(up_to))[:, None] > up_to / up_to[:, -1:]).sum(1)
+    return log_probs, (rng.uniform(size=n)[:, None] > up_to / up_to[:, -1:]).sum(1)
 
 
-@pytest.mark.parametrize("factor", [1.0, 3.0, 0.5])
+@pytest.mark.parametrize("factor", [3.0, 0.5])
 def test_the_temperature_undoes_what_was_done_to_the_scores(factor: float) -> None:
     log_probs, target = answers()
     said = calibration.scale(factor * log_probs, 1.0)
@@ -159,16 +140,13 @@ def test_the_temperature_undoes_what_was_done_to_the_scores(factor: float) -> No
     assert loss[1] < min(loss[0], loss[2])
 
 
-@pytest.mark.parametrize("t", [0.1, 0.7, 2.0, 30.0])
+@pytest.mark.parametrize("t", [0.1, 30.0])
 def test_a_temperature_changes_no_order_and_no_impossibility(t: float) -> None:
     log_probs, _ = answers(n=500)
     other = calibration.scale(log_probs, t)
     assert np.exp(other).sum(1) == pytest.approx(1)
     assert ((other == -np.inf) == (log_probs == -np.inf)).all()
-    possible = np.where(log_probs == -np.inf, -1e9, log_probs)
-    hotter = np.where(other == -np.inf, -1e9, other)
-    assert (possible.argsort(1) == hotter.argsort(1)).all()
-    assert ((other.max(1) <= log_probs.max(1) + 1e-12) == (t >= 1)).mean() > 0.99
+    assert (log_probs.argsort(1, kind="stable") == other.argsort(1, kind="stable")).all()
 
 
 def test_impossible_targets_do_not_move_the_temperature() -> None:
@@ -182,56 +160,26 @@ def test_impossible_targets_do_not_move_the_temperature() -> None:
         calibration.temperature(nowhere, np.full(N, PLACES))
 
 
-@pytest.mark.parametrize(
-    ("table", "t", "words"),
-    [
-        ([[0.0, 0.0]], 0.0, "above 0"),
-        ([[-np.inf, -np.inf]], 1.0, "above -inf"),
-        ([[np.nan, 0.0]], 1.0, "above -inf"),
-        ([0.0, 0.0], 1.0, "one row a window"),
-    ],
-)
-def test_what_is_no_table_or_temperature_is_refused(table: list, t: float, words: str) -> None:
-    with pytest.raises(DataError, match=words):
-        calibration.scale(table, t)
-
-
-# ---- Sets --------------------------------------------------------------------------------------
-
-
-def kept(alpha: float, spoilt: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Sets of the second half by a threshold of the first, and whether they hold the target."""
+@pytest.mark.parametrize("spoilt", [1.0, 4.0, 0.2])
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float) -> None:
+    """Sets of the second half by a threshold of the first hold the target as often as promised."""
     log_probs, target = answers(seed=11, n=8000)
     scores = calibration.simple_scores(np.exp(calibration.scale(log_probs, 1 / spoilt)))
     half = len(scores) // 2
     limit = calibration.threshold(calibration.of_target(scores[:half], target[:half]), alpha)
     held = (scores[half:] <= limit) & np.isfinite(scores[half:])
-    return held, held[np.arange(half), target[half:]]
-
-
-@pytest.mark.parametrize("spoilt", [1.0, 4.0, 0.2])
-@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
-def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float) -> None:
-    _, covered = kept(alpha, spoilt)
+    covered = held[np.arange(half), target[half:]]
     luck = np.sqrt(2 * alpha * (1 - alpha) / len(covered))  # both halves have theirs
     assert covered.mean() == pytest.approx(1 - alpha, abs=3 * luck)
 
 
-def test_who_promises_more_gives_larger_sets_that_hold_the_smaller() -> None:
-    small, mid, large = (kept(alpha)[0] for alpha in (0.3, 0.1, 0.02))
-    assert (small <= mid).all() and (mid <= large).all()
-    assert small.sum() < mid.sum() < large.sum()
-
-
 def test_the_finite_sample_correction_is_there() -> None:
-    """With nine windows and 90 %, only the strangest will do: any smaller and it is 80 %."""
     rng = np.random.default_rng(0)
-    hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(4000)]
-    assert np.mean(hits) == pytest.approx(0.9, abs=0.015)
+    hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(2000)]
+    assert np.mean(hits) == pytest.approx(0.9, abs=0.02)
     assert calibration.threshold(np.arange(1.0, 100), 0.1) == 90
     assert calibration.threshold(np.arange(8.0), 0.1) == np.inf
-    with pytest.raises(DataError, match="between 0 and 1"):
-        calibration.threshold([0.1], 1.0)
 
 
 def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:

@@ -1,7 +1,4 @@
-"""The contextual pointer: its facts equal loops over the table, and it reads only what it may.
-
-PGT and the context kernel are special cases of it.
-"""
+"""The contextual pointer: its facts equal loops; PGT and the kernel are special cases of it."""
 
 from __future__ import annotations
 
@@ -13,37 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import Tensor
+from torch import nn
 
-from pgt import metrics
+from pgt import contextual, metrics
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, save_model
-from pgt.config import TrainConfig
-from pgt.contextual import (
-    ALONE,
-    HISTORY_FEATURES,
-    IN_WORDS,
-    NOW,
-    TARGET_FEATURES,
-    THEN,
-    AdditiveScorer,
-    ContextualConfig,
-    ContextualPointer,
-    Experts,
-    knots_of,
-    like_kernel,
-    load_contextual,
-    new_network,
-    to_the_hour,
-)
+from pgt.contextual import ALONE, HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, ContextualPointer
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, with_history
 from pgt.model import PointerGeneratorTransformer, cross_entropy
-from pgt.train import fit
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 
-from .helpers import random_visits, routine_visits, tiny_config
+from .helpers import random_visits, tiny_config
 
 MEMORY, OLDER = 15, 10
 ALL = HISTORY_FEATURES | TARGET_FEATURES
@@ -68,15 +47,10 @@ def data() -> Dataset:
     return with_history(prepare(visits(), protocol="exact"), 20, 10)
 
 
-def everything(data: Dataset) -> HistoryBatch:
-    """The test windows as one batch, with lengths that differ."""
+def some(data: Dataset, n: int = 40) -> HistoryBatch:
+    """A batch of test windows of different lengths."""
     test = cast(HistoryWindows, data.test)
-    return test.batch(np.arange(len(test)))
-
-
-def apart(one: float, other: float) -> float:
-    """Minutes around the clock."""
-    return min((one - other) % 1440, (other - one) % 1440)
+    return test.batch(np.arange(min(n, len(test))))
 
 
 def ratio(one: float, other: float) -> float:
@@ -91,9 +65,8 @@ def minute(when: pd.Timestamp) -> int:
 
 def kind(one: pd.Timestamp, other: pd.Timestamp) -> int:
     """0 = a working day and a weekend, 1 = alike, 2 = the same weekday."""
-    if one.day_of_week == other.day_of_week:
-        return 2
-    return int((one.day_of_week >= 5) == (other.day_of_week >= 5))
+    weekend = (one.day_of_week >= 5) == (other.day_of_week >= 5)
+    return 2 if one.day_of_week == other.day_of_week else int(weekend)
 
 
 def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
@@ -128,12 +101,13 @@ def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
     return {
         "age": target - 1 - row,
         "days": (days[1] - days[0]).days,
-        "clock": apart(start, now),
+        "clock": abs((start - now + 720) % 1440 - 720),
         "ahead": (start - now) % 1440,
         "weekday": kind(visit.started_at, last.finished_at),
         "stay": np.log2(stay(row) + 15),
         "before": 2 if same_one and same_two else 1 if same_one else 3 if same_two else 0,
-        "left": -1 if one is None else apart(minute(table.finished_at[one]), now),
+        "left": -1 if one is None
+        else abs((minute(table.finished_at[one]) - now + 720) % 1440 - 720),
         "stayed": -1 if one is None else ratio(stay(one), stay(target - 1)),
         "gap": -1 if gap is None else np.log2(gap + 5),
         "here": 1 if place[row] == mine
@@ -141,14 +115,14 @@ def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
         "count": np.log2(listed.count(place[row])),
         "unknown": (place[row] == UNKNOWN) + 2 * (mine == UNKNOWN),
         "older": np.log2(1 + so_far) if row < target - MEMORY else 0,
-        "then_clock": apart(start, minute(then.started_at)),
+        "then_clock": abs((start - minute(then.started_at) + 720) % 1440 - 720),
         "then_weekday": kind(visit.started_at, then.started_at),
         "then_gap": -1 if gap is None else ratio(min(gap, WEEK), wait),
     }  # fmt: skip
 
 
 def test_every_fact_equals_a_loop(seen: Dataset) -> None:
-    test, batch = cast(HistoryWindows, seen.test), everything(seen)
+    test, batch = cast(HistoryWindows, seen.test), some(seen, 1000)
     found = {name: term.of(batch) for name, term in ALL.items()}
     kinds: dict[str, set[float]] = {name: set() for name in ALL}
     for i in range(0, len(batch), 3):
@@ -161,95 +135,52 @@ def test_every_fact_equals_a_loop(seen: Dataset) -> None:
                 assert float(found[name][i, k]) == pytest.approx(value, abs=1e-4), (name, i, k)
                 kinds[name].add(round(float(value), 3))
     # The table is varied enough for every kind of fact to occur.
-    for name in ("weekday", "before", "here", "then_weekday"):
-        assert len(kinds[name]) >= len(HISTORY_FEATURES["weekday"].knots), name
-    if seen.vocabulary.n_known + 2 == seen.vocabulary.n_locations:
-        assert kinds["unknown"] == {0, 1, 2, 3}
-    assert len(kinds["older"]) > 2
+    for name in ("weekday", "before", "here", "then_weekday", "older"):
+        assert len(kinds[name]) >= 3, name
 
 
-def test_facts_about_now_and_then_equal_a_loop(seen: Dataset) -> None:
-    test, batch = cast(HistoryWindows, seen.test), everything(seen)
-    found = {name: fact.of(batch) for name, fact in (NOW | THEN).items()}
+def test_facts_about_now_and_then_are_those_of_the_table(seen: Dataset) -> None:
+    test, batch = cast(HistoryWindows, seen.test), some(seen, 1000)
+    last, then = test.visits.loc[test.target - 1], test.visits.loc[test.target]
+    stay = (last.finished_at - last.started_at).dt.total_seconds() // 60
+
+    def half_octaves(value: Any, most: int) -> Any:
+        return np.minimum((2 * np.log2(np.asarray(value) + 1) + 1e-5).astype(int), most)
+
+    expected = {
+        "hour": last.finished_at.dt.hour, "weekday": last.finished_at.dt.day_of_week + 1,
+        "stay": half_octaves(stay, 23), "visits": half_octaves(batch.length, 15),
+        "then_hour": then.started_at.dt.hour, "then_weekday": then.started_at.dt.day_of_week + 1,
+        "wait": half_octaves(batch.wait, 27),
+    }  # fmt: skip
     for name, fact in (NOW | THEN).items():
-        assert (found[name] >= 0).all() and (found[name] < fact.size).all(), name
-    for i, target in enumerate(test.target):
-        last, then = test.visits.loc[target - 1], test.visits.loc[target]
-        stay = (last.finished_at - last.started_at).total_seconds() // 60
-        wait = int(batch.wait[i])
-        assert found["hour"][i] == last.finished_at.hour
-        assert found["weekday"][i] == last.finished_at.day_of_week + 1
-        assert found["stay"][i] == min(int(2 * np.log2(stay + 1) + 1e-5), 23)
-        assert found["visits"][i] == min(int(2 * np.log2(int(batch.length[i]) + 1) + 1e-5), 15)
-        assert found["then_hour"][i] == then.started_at.hour
-        assert found["then_weekday"][i] == then.started_at.day_of_week + 1
-        assert found["wait"][i] == min(int(2 * np.log2(wait + 1) + 1e-5), 27)
-
-
-def test_what_is_not_known_is_not_read(seen: Dataset) -> None:
-    batch = everything(seen)
-    assert {f.name for f in fields(batch) if "target" in f.name} <= set(ABOUT_TARGET)
-    none: dict[str, Any] = {name: torch.full_like(batch.target, 3) for name in ABOUT_TARGET}
-    silent = replace(batch, **none)
-    for name, one in (HISTORY_FEATURES | NOW).items():
-        assert torch.equal(one.of(silent), one.of(batch)), name
-    for name, one in (TARGET_FEATURES | THEN).items():
-        assert not torch.equal(one.of(silent), one.of(batch)), name
+        assert fact.of(batch).tolist() == list(expected[name]), name
 
 
 def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
-    batch, hour = everything(seen), 9
+    batch, hour = some(seen), 9
     for now, days in ((8 * 60, 0), (9 * 60 + 20, 6), (9 * 60 + 20, 0)):
         told = set()
         for then in range(max(60 * hour, now if days == 0 else 0), 60 * hour + 60):
             filled = {"now_minute": now, "target_minute": then,
                       "wait": (1440 * days + then - now) % WEEK}  # fmt: skip
             one: Any = {k: torch.full_like(batch.now_minute, v) for k, v in filled.items()}
-            hourly = to_the_hour(replace(batch, **one))
+            hourly = contextual.to_the_hour(replace(batch, **one))
             told.add((int(hourly.target_minute[0]), int(hourly.wait[0])))
         middle = 60 * hour + 30
         assert told == {(middle, (1440 * days + middle - now) % WEEK)}
 
 
-def test_tables_have_a_row_for_every_kind_of_fact_and_words(seen: Dataset) -> None:
-    batch = everything(seen)
-    for name, term in ALL.items():
-        assert list(term.knots) == sorted(set(term.knots)) and len(term.knots) > 1, name
-        # Above, tables go on as they end; below, they begin with the least there is.
-        assert float(term.of(batch)[~batch.padding].float().min()) >= term.knots[0], name
-    assert IN_WORDS.keys() == ALL.keys()
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_between_knots_a_table_draws_straight_lines(name: str, data: Dataset) -> None:
-    knots, batch = ALL[name].knots, some(data)
-    span = knots[-1] - knots[0]
-    size = batch.location.numel()
-    value = torch.linspace(knots[0] - 0.2 * span, knots[-1] + 0.2 * span, size)
-    value[: len(knots)] = torch.tensor(knots)  # exact at the knots
-    _, scorer = built(data)
-    scorer.known = {name: replace(ALL[name], of=lambda _: value.view_as(batch.location))}
-    for key, row in knots_of([ALL[name]]).items():
-        setattr(scorer, key, row)
-    table = torch.randn(len(knots), generator=torch.Generator().manual_seed(0))
-    drawn = torch.einsum("bkl,k->bl", scorer.hats(batch), table).flatten()
-    assert np.allclose(drawn, np.interp(value, knots, table), atol=1e-4)
-    assert torch.allclose(drawn[: len(knots)], table, atol=1e-6)
-
-
-# ---- The model ---------------------------------------------------------------------------------
-
-
-def config(data: Dataset, **changes: Any) -> ContextualConfig:
+def config(data: Dataset, **changes: Any) -> contextual.ContextualConfig:
     """A small configuration."""
     known = data.vocabulary.n_known + 2
     base = asdict(tiny_config(data))
-    return ContextualConfig(
+    return contextual.ContextualConfig(
         **{**base, "n_trained_ids": known, "recent": 12, "interaction": 8, **changes}
     )
 
 
-def built(data: Dataset, **changes: Any) -> tuple[ContextualPointer, AdditiveScorer]:
+def built(data: Dataset, **changes: Any) -> tuple[ContextualPointer, contextual.AdditiveScorer]:
     """A small model with its first weights, and its scorer."""
     model = ContextualPointer(config(data, **changes))
     assert model.scorer is not None
@@ -268,52 +199,38 @@ def scrambled(model: ContextualPointer, seed: int = 0) -> ContextualPointer:
     return model.eval()
 
 
-def some(data: Dataset, n: int = 40) -> HistoryBatch:
-    """A batch of windows of different lengths."""
-    test = cast(HistoryWindows, data.test)
-    return test.batch(np.arange(min(n, len(test))))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_without_terms_it_is_pgt(dtype: torch.dtype) -> None:
+def test_without_terms_it_is_pgt() -> None:
     plain = prepare(visits(), protocol="exact")
     torch.manual_seed(0)
-    pgt = PointerGeneratorTransformer(tiny_config(plain, max_len=150)).to(dtype).eval()
+    pgt = PointerGeneratorTransformer(tiny_config(plain, max_len=150)).double().eval()
     with torch.no_grad():
         for values in pgt.parameters():
             values.add_(0.3 * torch.randn_like(values))
     same = config(plain, features=(), interaction=0, scaled=False, n_trained_ids=0, recent=150)
-    model = ContextualPointer(same).to(dtype).eval()
+    model = ContextualPointer(same).double().eval()
     model.load_state_dict(pgt.state_dict())
     index = np.arange(len(plain.test))
-    batch = plain.test.batch(index)
-    assert batch.padding.any()
-    one = pgt(batch)
+    one = pgt(plain.test.batch(index))
     two = model(with_history(plain).test.batch(index))  # type: ignore[arg-type]
-    tight = 1e-5 if dtype == torch.float32 else 1e-12
     for name in ("log_probs", "gate", "pointer_attention", "generator_log_probs"):
-        assert getattr(two, name).dtype == dtype
-        assert torch.allclose(getattr(one, name), getattr(two, name), atol=tight), name
+        assert torch.allclose(getattr(one, name), getattr(two, name), atol=1e-12), name
     for first, second in zip(one.self_attention, two.self_attention, strict=True):
-        assert torch.allclose(first, second, atol=tight)
+        assert torch.allclose(first, second, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    "kernel", [ContextKernel(), ContextKernel(0.9, 0.3, 1.0, 0.5, 60.0), ContextKernel(clock=0.0)]
+    "kernel", [ContextKernel(0.9, 0.3, 1.0, 0.5, 60.0), ContextKernel(clock=0.0)]
 )
 def test_with_the_kernels_terms_it_is_the_kernel(kernel: ContextKernel) -> None:
     plain = prepare(random_visits(5, visits=90), protocol="exact")
     seen, terms = with_history(plain), ("age", "before", "clock")
     alone = ALONE | {"features": terms, "scaled": False, "n_trained_ids": 0}
     model, scorer = built(seen, **alone)
-    like_kernel(scorer, kernel)
+    contextual.like_kernel(scorer, kernel)
     index = np.arange(len(plain.test))
     votes = kernel.fit(plain.train).scores(plain.test.batch(index)).clamp(min=0)
     found = model.eval()(cast(HistoryWindows, seen.test).batch(index)).log_probs.exp()
     assert torch.allclose(found, votes / votes.sum(1, keepdim=True), atol=1e-5)
-    ranks = [metrics.evaluate(m, d.test) for m, d in ((model, seen), (kernel, plain))]
-    gains = [metrics.gains(one).mean().to_list() for one in ranks]
-    assert gains[0] == pytest.approx(gains[1], abs=0.02)
 
 
 def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
@@ -345,40 +262,32 @@ def test_beyond_the_recent_visits_only_terms_speak(data: Dataset) -> None:
     out = model(batch)
     far = (batch.position_from_end > 6) & ~batch.padding
     assert far.any() and (~far & ~batch.padding).any()
-    for i in range(len(batch)):
-        weights = out.pointer_attention[i][far[i]]
-        assert torch.allclose(weights, weights[:1].expand_as(weights))
+    for attention, beyond in zip(out.pointer_attention, far, strict=True):
+        assert torch.allclose(attention[beyond], attention[beyond].mean())
     # What they are like changes nothing, not even the gate; where they lead to is still copied.
     other = replace(batch, time=batch.time.masked_fill(far, 5),
                     duration=batch.duration.masked_fill(far, 7))  # fmt: skip
     assert torch.equal(model(other).log_probs, out.log_probs)
-    near = replace(batch, time=batch.time.masked_fill(~far & ~batch.padding, 5))
-    assert not torch.equal(model(near).gate, out.gate)
     # A pointer that finds all recent visits alike finds the others no better and no worse.
-    assert model.pointer is not None and model.pointer.position_bias is not None
-    with torch.no_grad():
-        model.pointer.query.weight.zero_()
-        model.pointer.query.bias.zero_()
-        model.pointer.position_bias.zero_()
+    assert model.pointer is not None
+    for values in model.pointer.parameters():
+        nn.init.zeros_(values)
     alike = model(batch).pointer_attention
     assert torch.allclose(alike, ~batch.padding / batch.length[:, None], atol=1e-5)
 
 
-@pytest.mark.parametrize("without", [(), ("generator", "gate"), ("gate",)])
-def test_a_saved_model_is_the_same_again(
-    data: Dataset, tmp_path: Path, without: tuple[str, ...]
-) -> None:
+def test_a_saved_model_is_the_same_again(data: Dataset, tmp_path: Path) -> None:
     path = tmp_path / "m.safetensors"
-    model = scrambled(ContextualPointer(config(data, target_time="hour", without=without)))
+    model = scrambled(ContextualPointer(config(data, target_time="hour", without=("gate",))))
     save_model(path, model, data.vocabulary, {"days": 7})
-    loaded, vocabulary = load_contextual(path)
+    loaded, vocabulary = contextual.load_contextual(path)
     assert loaded.config == model.config and vocabulary == data.vocabulary and not loaded.training
     assert torch.equal(loaded(some(data)).log_probs, model(some(data)).log_probs)
     with pytest.raises(DataError, match=r"m\.safetensors .* open it with load_contextual"):
         load_model(path)
     save_model(path, PointerGeneratorTransformer(tiny_config(data)), data.vocabulary)
     with pytest.raises(DataError, match="open it with load_model"):
-        load_contextual(path)
+        contextual.load_contextual(path)
 
 
 @pytest.mark.parametrize("target_time", ["unknown", "day", "hour", "time"])
@@ -389,13 +298,12 @@ def test_it_reads_of_the_target_only_what_it_may_know(data: Dataset, target_time
     before = model(batch).log_probs
     for name in ABOUT_TARGET:
         values = getattr(batch, name)
-        other = replace(batch, **{name: (values + 1).clamp(max=values.max().clamp(min=2))})
-        if name == "target_minute":
-            other = replace(batch, target_minute=(values + 240) % 1440)
-        if name == "wait":
-            other = replace(batch, wait=(values + 600) % (7 * 1440))
+        other: Any = (values + 1).clamp(max=values.max().clamp(min=2))
+        if name in ("target_minute", "wait"):
+            other = (values + 240) % 1440
         may = name in reads.get(target_time, ("target_minute", "target_weekday", "wait"))
-        assert torch.equal(model(other).log_probs, before) != may, name
+        found = model(replace(batch, **{name: other})).log_probs
+        assert torch.equal(found, before) != may, name
 
 
 def test_padding_and_batch_mates_change_nothing(data: Dataset) -> None:
@@ -435,33 +343,10 @@ def test_new_places_are_alike_but_for_their_name(data: Dataset) -> None:
         values[values >= known] = order[values[values >= known]]
     before, after = model(batch).log_probs, model(replace(batch, **renamed)).log_probs
     assert torch.allclose(after[:, order], before, atol=1e-5)
-    larger = ContextualPointer(config(data, n_locations=size + 7)).eval()
-    larger.load_state_dict(model.state_dict())
-    assert larger.n_parameters() == model.n_parameters()
-    assert torch.equal(larger(batch).log_probs[:, :size], before)
-    assert (larger(batch).log_probs[:, size:] == -torch.inf).all()
-
-
-@pytest.mark.parametrize("without", [(), ("generator", "gate"), ("gate",)])
-def test_gradients_are_finite_where_nobody_can_name_a_place(
-    data: Dataset, without: tuple[str, ...]
-) -> None:
-    model = ContextualPointer(config(data, without=without))
-    batch = some(data)
-    log_probs = model(batch).log_probs
-    unnamed = log_probs == -torch.inf
-    assert unnamed.any()
-    for loss in (log_probs[~unnamed].mean(), log_probs.clamp(min=-20).mean(),
-                 cross_entropy(log_probs, unnamed.int().argmax(1), 0.03).mean()):  # fmt: skip
-        model.zero_grad()
-        loss.backward(retain_graph=True)  # type: ignore[no-untyped-call]
-        found = [p.grad for p in model.parameters() if p.grad is not None]
-        assert found and all(torch.isfinite(gradient).all() for gradient in found)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_without_all_places_is_that_of_all(data: Dataset, smoothing: float) -> None:
-    """Whatever the number of places in the configuration: an open vocabulary has none."""
     batch, known = some(data), data.vocabulary.n_known + 2
     alone = ALONE | {"n_trained_ids": known}
     model = scrambled(ContextualPointer(config(data, **alone))).double()
@@ -491,10 +376,8 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
         ({"features": ("hour",)}, "names 'hour'"),
         ({"target_time": "when"}, "choose 'unknown' or 'day' or 'hour' or 'time'"),
         ({"features": (), "content": False}, "needs its pointer, and features or content"),
-        ({"without": ("pointer",)}, "needs its pointer"),
         ({"n_components": 0}, "must be a whole number"),
-        ({"n_trained_ids": 10_000}, "must lie between"),
-        ({"n_trained_ids": 2}, "between 3"),
+        ({"n_trained_ids": 10_000}, "must lie between 3"),
         ({"n_trained_ids": 1, "without": ("generator", "gate")}, "between 2"),
         ({"features": (), "target_time": "time"}, "target_time='time' needs features"),
     ],
@@ -502,57 +385,3 @@ def test_a_plain_batch_is_refused(data: Dataset) -> None:
 def test_a_wrong_configuration_is_named(data: Dataset, changes: Any, words: str) -> None:
     with pytest.raises(DataError, match=words):
         config(data, **changes)
-
-
-def test_reasons_can_be_learned() -> None:
-    """Everybody goes where they went at this hour: the terms find out, and beat chance by far."""
-    seen = with_history(prepare(routine_visits(days=40), protocol="exact"), 100, 100)
-    torch.manual_seed(0)
-    size = seen.vocabulary.n_locations, seen.vocabulary.n_users
-    model = ContextualPointer(ContextualConfig(*size, **ALONE))
-    training = TrainConfig(learning_rate=2e-2, batch_size=32, warmup_epochs=1, max_epochs=6,
-                           patience=6, monitor="acc@1")  # fmt: skip
-    fit(model, seen.train, seen.valid, training, progress=False)  # type: ignore[arg-type]
-    score = metrics.gains(metrics.evaluate(model, seen.test))["acc@1"].mean()
-    assert score > 0.95
-
-
-# --- networks that know no place by name -------------------------------------------------------
-
-
-def test_smoothing_is_spread_over_the_places_in_sight(seen: Dataset) -> None:
-    """The loss is that of a target with 1 - s + s/n for the truth and s/n for the others."""
-    network, batch = new_network(0, "unknown").eval(), seen.train.batch(np.arange(40))
-    mixture, smoothing = network.mixture(batch), 0.3
-    pointer = mixture.pointer.detach().requires_grad_()
-    replace(mixture, pointer=pointer).cross_entropy(batch.target, smoothing).sum().backward()
-    assert pointer.grad is not None
-    hit = mixture.place == batch.target[:, None]
-    each = smoothing / mixture.used.sum(1, keepdim=True)
-    expected = (each + (1 - smoothing) * hit).masked_fill(~mixture.used, 0)
-    torch.testing.assert_close(-pointer.grad, expected)
-    back = hit.any(1)
-    assert back.any() and torch.allclose(expected[back].sum(1), torch.ones(int(back.sum())))
-
-
-@pytest.mark.parametrize("target_time", ["unknown", "time"])
-def test_no_number_of_places_stands_in_for_an_open_vocabulary(
-    seen: Dataset, target_time: Any
-) -> None:
-    """Whatever numbers the places have, all that is computed is the same."""
-    network, shift = new_network(0, target_time).eval(), 10**6
-    here = seen.train.batch(np.arange(40))
-
-    def moved(place: Tensor) -> Tensor:
-        return torch.where(place >= 2, place + shift, place)
-
-    names = ("location", "before", "two_before", "target")
-    there = replace(here, **{name: moved(getattr(here, name)) for name in names})
-    both = Experts([network, new_network(1, target_time)]).eval()
-    for model in (network, both):
-        one, other = model.mixture(here), model.mixture(there)
-        for smoothing in (0.0, 0.1):
-            loss = one.cross_entropy(here.target, smoothing)
-            torch.testing.assert_close(other.cross_entropy(there.target, smoothing), loss)
-        torch.testing.assert_close(other.pointer, one.pointer)
-        assert torch.equal(moved(one.place), other.place)

@@ -25,7 +25,7 @@ from pgt.windows import Dataset, prepare
 
 from .helpers import minutes, random_visits
 
-MEMORIES = [(0, 0), (5, 0), (40, 0), (8, 3), (8, 1000)]
+MEMORIES = [(5, 0), (40, 0), (8, 3), (8, 1000)]
 BEFORE = ("before", "two_before", "end_before", "stay_before", "gap_before")
 
 
@@ -60,49 +60,36 @@ def test_without_a_memory_a_history_is_its_window(data: Dataset) -> None:
         windows, seen = getattr(data, split), histories(data, split, 0, 0)
         index = np.arange(len(windows))
         plain, past = windows.batch(index), seen.batch(index)
-        assert same(plain, past, Batch)
+        assert same(plain, past, Batch) and (past.stands_for == 0).all()
         for name in BEFORE:
             assert (getattr(past, name)[:, 0] == NOT_SEEN).all(), name  # it lies before the window
         assert (past.two_before[:, 1] == NOT_SEEN).all()
         assert torch.equal(past.before[:, 1:], plain.location[:, :-1] * (past.location[:, 1:] > 0))
-        assert (past.stands_for == 0).all()
-        assert (seen.lengths == windows.lengths).all()
 
 
 @pytest.mark.parametrize(("memory", "older"), MEMORIES)
-def test_questions_stay_the_same(data: Dataset, memory: int, older: int) -> None:
-    for split in SPLITS:
-        windows, seen = getattr(data, split), histories(data, split, memory, older)
-        assert (seen.targets == windows.targets).all() and (seen.users == windows.users).all()
-        assert (seen.in_window == windows.in_window).all()
-        batch = seen.batch(np.arange(len(seen)))
-        assert (batch.length.numpy() == seen.lengths).all()
-        if memory:
-            assert seen.lengths.max() <= memory + older
-
-
-@pytest.mark.parametrize(("memory", "older"), MEMORIES[1:])
 def test_a_memory_is_the_persons_past_and_no_more(data: Dataset, memory: int, older: int) -> None:
     for split in SPLITS:
-        seen = histories(data, split, memory, older)
+        windows, seen = getattr(data, split), histories(data, split, memory, older)
         table, ids = seen.visits, seen.vocabulary.encode_locations(seen.visits.location_id)
         batch = seen.batch(np.arange(len(seen)))
+        # The questions stay what they were.
+        for name in ("targets", "users", "in_window"):
+            assert (getattr(seen, name) == getattr(windows, name)).all(), name
+        assert (batch.length.numpy() == seen.lengths).all() and max(seen.lengths) <= memory + older
         for i in range(0, len(seen), 7):
-            target = table.iloc[seen.target[i]]
-            rows = past_of(table, target, memory, older)
+            target, first = seen.target[i], seen.target[i] - memory
+            rows = past_of(table, table.iloc[target], memory, older)
             n = int(batch.length[i])
             assert batch.location[i, :n].tolist() == ids[rows].tolist()
-            assert batch.age[i, :n].tolist() == [seen.target[i] - 1 - row for row in rows]
-            counts = [
-                0 if row >= seen.target[i] - memory
-                else int((ids[: row + 1][table.user_id[: row + 1] == target.user_id]
-                          == ids[row]).sum())
-                for row in rows
-            ]  # fmt: skip
+            assert batch.age[i, :n].tolist() == [target - 1 - row for row in rows]
+            own = (table.user_id == table.user_id[target]).to_numpy()
+            so_far = [int(own[: row + 1][ids[: row + 1] == ids[row]].sum()) for row in rows]
+            counts = [0 if row >= first else n for row, n in zip(rows, so_far, strict=True)]
             assert batch.stands_for[i, :n].tolist() == counts
 
 
-@pytest.mark.parametrize(("split", "memory"), [("test", 12), ("train", 60)])
+@pytest.mark.parametrize(("split", "memory"), [("test", 12), ("valid", 60)])
 def test_what_came_before_a_visit(data: Dataset, split: str, memory: int) -> None:
     seen = histories(data, split, memory, 4)
     table, ids = seen.visits, seen.vocabulary.encode_locations(seen.visits.location_id)
@@ -110,7 +97,7 @@ def test_what_came_before_a_visit(data: Dataset, split: str, memory: int) -> Non
     stay = (table.finished_at - table.started_at).dt.total_seconds() // 60
     day = table.started_at.dt.tz_localize(None).dt.normalize()
     batch = seen.batch(np.arange(len(seen)))
-    for i in range(0, len(seen), 5):
+    for i in range(0, len(seen), 3):
         target = seen.target[i]
         assert batch.gap_days[i] == (day[target] - day[target - 1]).days
         assert batch.now_minute[i] == end[target - 1] and batch.last_stay[i] == stay[target - 1]
@@ -134,45 +121,23 @@ def test_what_came_before_a_visit(data: Dataset, split: str, memory: int) -> Non
             assert batch.weekday[i, k] == table.started_at[row].day_of_week + 1
 
 
-def test_changing_the_future_changes_nothing() -> None:
-    visits = random_visits(1, visits=100, places=20)
-    cut = visits.groupby("user_id").cumcount() >= 92
-    other = visits.assign(location_id=visits.location_id.where(~cut, visits.location_id.iloc[0]))
-    before, after = (
-        cast(HistoryWindows, with_history(prepare(v, protocol="exact"), 20, 20).valid) for v in
-        (visits, other)
-    )  # fmt: skip
-    index = np.arange(len(before))
-    assert same(before.batch(index), after.batch(index))
-
-
-def test_one_visit_and_visits_that_overlap() -> None:
+def test_visits_that_overlap_have_no_gap() -> None:
     visits = random_visits(2, visits=100)
-    lonely = visits.iloc[[0]].assign(user_id=99)
     late = visits.finished_at.where(visits.index != 50, visits.started_at + pd.Timedelta(days=2))
-    data = prepare(pd.concat([visits.assign(finished_at=late), lonely], ignore_index=True))
-    seen = cast(HistoryWindows, with_history(data, 50).train)
-    assert 99 not in seen.users and 99 in set(seen.visits.user_id)
-    batch = seen.batch(np.arange(len(seen)))
+    seen = histories(prepare(visits.assign(finished_at=late)), "train", 50, 0)
+    batch, table = seen.batch(np.arange(len(seen))), seen.visits
     assert ((batch.wait >= 0) & (batch.wait < 7 * 1440)).all()
-    table = seen.visits
-    assert table.finished_at[50] > table.started_at[51]
-    followers = batch.age == torch.from_numpy(seen.target - 1 - 51)[:, None]
-    mine = torch.from_numpy(seen.users == table.user_id[51])[:, None]
-    assert (followers & mine & ~batch.padding).any()
-    assert (batch.gap_before[followers & mine & ~batch.padding] == 0).all()
+    followers = (batch.age == torch.from_numpy(seen.target - 52)[:, None]) & ~batch.padding
+    followers &= torch.from_numpy(seen.users == table.user_id[51])[:, None]
+    assert table.finished_at[50] > table.started_at[51] and followers.any()
+    assert (batch.gap_before[followers] == 0).all()
     assert (batch.gap_before[~batch.padding] >= NOT_SEEN).all()
 
 
-@pytest.mark.parametrize(
-    ("memory", "older", "words"), [(-1, 0, "must not be negative"), (0, 5, "need a memory")]
-)
-def test_bad_numbers_are_refused(data: Dataset, memory: int, older: int, words: str) -> None:
-    with pytest.raises(DataError, match=words):
-        with_history(data, memory, older)
-
-
-# ---- Pseudo-unknown places ---------------------------------------------------------------------
+def test_bad_numbers_are_refused(data: Dataset) -> None:
+    for memory, older, words in ((-1, 0, "must not be negative"), (0, 5, "need a memory")):
+        with pytest.raises(DataError, match=words):
+            with_history(data, memory, older)
 
 
 @pytest.fixture(scope="module")
@@ -202,34 +167,14 @@ def test_rehearsal_adds_windows_that_keep_to_themselves(
     finders: Dataset, memory: int, older: int
 ) -> None:
     taught = with_pseudo_unknowns(finders, memory, older, shares=(0.4, 0.7))
-    size = len(finders.train.visits)
-    rows = taught.rows(np.arange(len(taught))).numpy()
-    copies = taught.target // size
-    assert set(copies) == {0, 1, 2}
-    for i in range(len(taught)):
-        assert set(rows[i][rows[i] >= 0] // size) == {copies[i]}
-    assert (taught.targets == UNKNOWN).any() and (copies == 0).sum() == len(finders.train)
-    first = taught.batch(np.flatnonzero(copies == 0))
-    assert not (first.target == UNKNOWN).any()
+    rows, size = taught.rows(np.arange(len(taught))), len(finders.train.visits)
+    copies, inside = taught.target // size, rows >= 0
+    assert set(copies) == {0, 1, 2} and (copies == 0).sum() == len(finders.train)
+    assert torch.equal(rows // size * inside, torch.from_numpy(copies)[:, None] * inside)
     batch = taught.batch(np.arange(len(taught)))
     assert (batch.target.numpy() == taught.targets).all()
-
-
-def test_with_a_memory_all_later_targets_are_asked(finders: Dataset) -> None:
-    share = 0.5
-    taught = with_pseudo_unknowns(finders, 1000, 10, shares=(share,))
-    size = len(finders.train.visits)
-    of = finders.train.visits.groupby("user_id")
-    late = (of.cumcount() >= share * of.user_id.transform("size")).to_numpy()
-    again = np.flatnonzero(taught.target >= size)
-    expected = finders.train.target[late[finders.train.target]]
-    assert (taught.target[again] - size == expected).all()
-    # The past before the moment is remembered, and of that no place is unknown.
-    batch = taught.batch(again)
-    row = torch.from_numpy(taught.rows(again).numpy()) - size
-    early = torch.from_numpy(~late)[row.clamp(min=0)] & (row >= 0)
-    assert early.any() and (batch.location[early] > UNKNOWN).all()
-    assert (batch.location[~early & (row >= 0)] == UNKNOWN).any()
-    # What came before a visit is told in the words of the same copy.
-    following = batch.before[:, 1:][~batch.padding[:, 1:]]
-    assert (following == batch.location[:, :-1][~batch.padding[:, 1:]]).all()
+    asked = taught.targets == UNKNOWN
+    assert asked.any() and not asked[copies == 0].any()
+    if memory:  # what came before a visit is told in the words of the same copy
+        known = ~batch.padding[:, 1:] & (batch.age[:, :-1] == batch.age[:, 1:] + 1)
+        assert torch.equal(batch.before[:, 1:][known], batch.location[:, :-1][known])

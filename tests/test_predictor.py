@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -14,20 +13,11 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt import files
+from pgt import contextual, files
 from pgt.batch import Slots, add_up
 from pgt.calibration import pooled, threshold
 from pgt.checkpoint import shipped
-from pgt.contextual import (
-    IN_WORDS,
-    KERNELS,
-    LEAST,
-    MEMORY,
-    OLDER,
-    RIDGE,
-    ContextualPointer,
-    Experts,
-)
+from pgt.contextual import IN_WORDS, Experts
 from pgt.datasets import load_city
 from pgt.errors import DataError
 from pgt.history import sample, with_history
@@ -38,6 +28,7 @@ from pgt.windows import prepare
 
 from .helpers import random_visits, routine_visits
 
+MEMORY = contextual.MEMORY, contextual.OLDER
 SHIPPED = files.folder("checkpoints") / "nobody.safetensors"
 
 
@@ -51,35 +42,25 @@ def visits() -> pd.DataFrame:
     return check(routine_visits(users=5, days=40))
 
 
-# --- answers -----------------------------------------------------------------------------------
+def adds_up(answer: pd.DataFrame) -> bool:
+    """Whether each person's probabilities and that of somewhere new are all there is."""
+    people = answer.groupby("user_id")
+    return np.allclose(people.probability.sum() + people.somewhere_new.first(), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("at", [None, "2024-05-01 12:00"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_all_probability_is_accounted_for(model: NextLocation, seed: int, at: str | None) -> None:
-    visits = check(random_visits(seed))
+@pytest.mark.parametrize("n", [1, 3, 60])
+def test_all_probability_is_accounted_for(model: NextLocation, n: int, at: str | None) -> None:
+    visits = check(random_visits().groupby("user_id").head(n))
     answer = model.predict(visits, top=1000, at=at)
     groups = answer.groupby("user_id")
-    assert set(answer.user_id) == set(visits.user_id)
-    assert np.allclose(groups.probability.sum() + groups.somewhere_new.first(), 1, atol=1e-5)
+    assert adds_up(answer) and (answer.somewhere_new > 0).all()
     assert (groups.probability.diff().dropna() <= 1e-9).all()
     assert groups["rank"].agg(list).map(lambda rank: rank == [*range(1, len(rank) + 1)]).all()
-    been = visits.groupby("user_id").location_id.agg(set)
-    assert groups.location_id.agg(set).equals(been)
+    assert groups.location_id.agg(set).equals(visits.groupby("user_id").location_id.agg(set))
     assert not answer.duplicated(["user_id", "location_id"]).any()
     few = model.predict(visits, top=2, at=at)
     pd.testing.assert_frame_equal(few, answer[answer["rank"] <= 2].reset_index(drop=True))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_somebody_with_few_visits_gets_an_answer(
-    model: NextLocation, visits: pd.DataFrame, n: int
-) -> None:
-    few = visits.groupby("user_id").head(n)
-    answer = model.predict(few).groupby("user_id")
-    assert answer.location_id.agg(set).equals(few.groupby("user_id").location_id.agg(set))
-    total = answer.probability.sum() + answer.somewhere_new.first()
-    assert np.allclose(total, 1, atol=1e-6) and (answer.somewhere_new.first() > 0).all()
 
 
 def test_names_order_and_columns_change_nothing(model: NextLocation, visits: pd.DataFrame) -> None:
@@ -100,19 +81,13 @@ def test_who_else_is_asked_changes_nothing(
 ) -> None:
     """Everybody's past weighs the networks, whoever is asked about; batch mates have no say."""
     whole, sets = model.predict(visits, at=at), model.predict_set(visits, at=at)
-    for user in visits.user_id.unique():
+    for user in (1, 3):
         mine = model.predict(visits, at=at, user=str(user))
         among = whole[whole.user_id == user].reset_index(drop=True)
         pd.testing.assert_frame_equal(mine, among, atol=1e-6)
         mine = model.predict_set(visits, at=at, user=user)
         among = sets[sets.user_id == user].reset_index(drop=True)
         pd.testing.assert_frame_equal(mine, among, atol=1e-6, check_dtype=False)
-
-
-def test_a_routine_is_found(model: NextLocation, visits: pd.DataFrame) -> None:
-    late = visits.groupby("user_id").tail(1)
-    first = model.predict(visits.drop(late.index), top=1).set_index("user_id").location_id
-    assert (first == late.set_index("user_id").location_id).mean() >= 0.75
 
 
 def test_a_moment_is_by_the_tables_clock(model: NextLocation, visits: pd.DataFrame) -> None:
@@ -130,40 +105,15 @@ def test_a_moment_is_by_the_tables_clock(model: NextLocation, visits: pd.DataFra
     pd.testing.assert_frame_equal(model.predict(known, at=before), late)
 
 
-def test_local_time_is_that_of_the_day(model: NextLocation) -> None:
-    """A zone by name stays one through the change of clocks; of several clocks none is guessed."""
-    winter = pd.date_range("2024-03-01 09:00", periods=60, freq="12h", tz="Europe/Vienna")
-    table = pd.DataFrame({"user_id": 1, "location_id": [1, 2, 3] * 20, "started_at": winter})
-    told = model.predict(table, at="2024-03-29 12:00")
-    pd.testing.assert_frame_equal(told, model.predict(table, at="2024-03-29T11:00Z"))
-    assert str(told.after.dt.tz) == "Europe/Vienna"
-    utc = table.assign(started_at=winter.tz_convert("UTC"), utc_offset=[60] * 30 + [120] * 30)
-    assert len(model.predict(utc, at="2024-03-29T11:00Z"))
-    with pytest.raises(DataError, match="several zones; write at with an offset"):
-        model.predict(utc, at="2024-03-29 12:00")
-
-
-def test_what_comes_later_is_not_looked_at(model: NextLocation, visits: pd.DataFrame) -> None:
-    at = visits.started_at.iloc[100]
-    changed = visits.assign(
-        location_id=visits.location_id.where(visits.started_at <= at, visits.location_id + 1000)
-    )
-    one, other = model.predict(visits, at=at), model.predict(changed, at=at)
-    pd.testing.assert_frame_equal(one, other)
-
-
 def test_coordinates_are_those_of_the_latest_visit(
     model: NextLocation, visits: pd.DataFrame
 ) -> None:
-    assert "lon" not in model.predict(visits).columns
     moved = visits.assign(lon=16.3, lat=48.2).groupby("user_id").tail(12).reset_index(drop=True)
     mine = moved.index[(moved.user_id == 1) & (moved.location_id == 11)]
     moved.loc[mine[-1], ["lon", "lat"]] = 16.4, 48.3
-    answer = model.predict_set(moved, coverage=0.99, user=1)
-    assert answer.location_id.isna().any()
-    there = answer[answer.location_id == 11].iloc[0]
-    assert (there.lon, there.lat) == (16.4, 48.3)
-    assert answer[answer.location_id.isna()][["lon", "lat"]].isna().all(axis=None)
+    answer = model.predict_set(moved, coverage=0.99, user=1).set_index("location_id")
+    assert (answer.lon[11], answer.lat[11]) == (16.4, 48.3)
+    assert answer[answer.index.isna()][["lon", "lat"]].isna().all(axis=None)
 
 
 def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: NextLocation) -> None:
@@ -190,15 +140,14 @@ def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: Next
 
 def test_sets_hold_the_truth_as_often_as_asked(model: NextLocation) -> None:
     """Calibrated on a third of the town's training days, asked of its validation days."""
-    data = with_history(prepare(load_city(), protocol="exact"), MEMORY, OLDER)
-    past = data.train.subset(sample(len(data.train), 1000))
+    data = with_history(prepare(load_city(), protocol="exact"), *MEMORY)
+    past = data.train.subset(sample(len(data.train), 500))
     experts = model.experts["next_place"].weighed(past)
     scores = nonconformity(experts, past, model.novelty)
-    later = nonconformity(experts, data.valid.subset(sample(len(data.valid), 1000)), model.novelty)
+    later = nonconformity(experts, data.valid.subset(sample(len(data.valid), 500)), model.novelty)
     for coverage in (0.5, 0.8, 0.9, 0.95):
-        assert (later <= threshold(scores, 1 - coverage)).mean() == pytest.approx(
-            coverage, abs=0.04
-        )
+        held = (later <= threshold(scores, 1 - coverage)).mean()
+        assert held == pytest.approx(coverage, abs=0.06)
 
 
 def test_sets_say_what_their_promise_rests_on(model: NextLocation, visits: pd.DataFrame) -> None:
@@ -214,9 +163,6 @@ def test_sets_say_what_their_promise_rests_on(model: NextLocation, visits: pd.Da
     assert rests_on(fitted, visits) == "fit"
 
 
-# --- reasons -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("at", [None, "2024-04-20 12:00"])
 def test_effects_are_what_the_answer_loses(
     model: NextLocation, visits: pd.DataFrame, at: str | None
@@ -224,7 +170,7 @@ def test_effects_are_what_the_answer_loses(
     """Probability = effect + probability without the feature, for every feature and place."""
     found = model.explain(visits, 1, at=at, top=2)
     first = model.predict(visits, user=1, at=at, top=2)
-    assert found.location_id.drop_duplicates().tolist() == first.location_id.tolist()
+    assert found.location_id.unique().tolist() == first.location_id.tolist()
     assert found.groupby("location_id").effect.agg(lambda e: e.is_monotonic_decreasing).all()
     part = "next_place" if at is None else "at_a_time"
     used = model.experts[part].config.used_features
@@ -251,15 +197,9 @@ def test_what_is_drawn_is_what_is_said(model: NextLocation, visits: pd.DataFrame
     axes = model.plot(named, 1, top=2, reasons=4)
     found = model.explain(named, 1, top=2)
     strongest = found.groupby("about").effect.agg(lambda e: e.abs().max()).nlargest(4)
-    assert {label.get_text() for label in axes.get_yticklabels()} == set(strongest.index)
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == [f"\\{place}" for place in found.location_id.unique()]
     drawn = sorted(bar.get_width() for bar in axes.patches)
     assert np.allclose(drawn, sorted(found[found.about.isin(strongest.index)].effect))
     axes.figure.canvas.draw()  # a "$" begins no formula
-
-
-# --- experts and novelty -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", NETWORKS)
@@ -274,24 +214,22 @@ def test_weights_make_the_past_likeliest(
 
     def score(weights: torch.Tensor) -> float:
         likely = sum(float(pooled(all_, used, weights)[hit].sum()) for all_, used, hit in said)
-        return likely - RIDGE * float((weights - start).square().sum())
+        return likely - contextual.RIDGE * float((weights - start).square().sum())
 
     assert score(found) > score(start)
-    for k in range(len(found)):
-        for step in (-0.05, 0.05):
-            assert score(found) >= score(found + step * torch.eye(len(found))[k]) - 1e-6
+    for step in 0.05 * torch.cat([torch.eye(len(found)), -torch.eye(len(found))]):
+        assert score(found) >= score(found + step) - 1e-6
     one = Experts(list(experts.experts)[:1])
     assert one.weighed(past) is one
 
 
 def test_the_pool_is_of_its_networks_and_kernels(model: NextLocation, visits: pd.DataFrame) -> None:
     """With all weight on one, it is that one; the kernels are those of `pgt.baselines`."""
-    windows, networks = (
-        ask(visits, None, model.novelty).windows,
-        model.experts["next_place"].experts,
-    )
-    batch, n = windows.batch([0, 1]), len(networks)
-    size = len(Experts(list(networks)).weights)
+    networks = model.experts["next_place"].experts
+    batch, n = ask(visits, None, model.novelty).windows.batch([0, 1]), len(networks)
+    start = Experts(list(networks)).weights  # before anything is known networks count alike
+    size = len(start)
+    assert start[:2].tolist() == [0.5, 0.5] and not start[2:].any()
     slots, before = Slots.of(batch.location, batch.padding), batch.length - 2
     for k in range(size):
         pool = Experts(list(networks), torch.eye(size)[k]).eval()
@@ -299,19 +237,14 @@ def test_the_pool_is_of_its_networks_and_kernels(model: NextLocation, visits: pd
         if k < n:
             expected = networks[k].mixture(batch).pointer.exp()
         elif k < size - 2:
-            votes = add_up(slots, KERNELS[k - n].weights(batch)).clamp(min=0)
+            votes = add_up(slots, contextual.KERNELS[k - n].weights(batch)).clamp(min=0)
             expected = votes / votes.sum(1, keepdim=True)
         else:
             at = (batch.length - 1, before)[k - (size - 2)]
             expected = (slots.place == batch.location[[0, 1], at][:, None]).float().exp()
-        floor = 0 if k >= size - 2 else LEAST
+        floor = 0 if k >= size - 2 else contextual.LEAST
         expected = (expected + floor).masked_fill(slots.place < 0, 0)
         torch.testing.assert_close(found, expected / expected.sum(1, keepdim=True))
-
-
-def test_networks_alone_count_alike_before_anything_is_known(model: NextLocation) -> None:
-    start = Experts(list(model.experts["next_place"].experts)).weights
-    assert start[:2].tolist() == [0.5, 0.5] and not start[2:].any()
 
 
 def test_novelty_is_a_share_drawn_towards_a_mean(model: NextLocation) -> None:
@@ -326,21 +259,20 @@ def test_novelty_is_a_share_drawn_towards_a_mean(model: NextLocation) -> None:
 
 def test_a_question_looks_like_the_window_of_the_next_visit(visits: pd.DataFrame) -> None:
     """What a network sees of a question is what it sees of the same window with its target."""
-    asked = ask(visits[visits.user_id == 1].iloc[:-1], None, (0.2, 10))
-    data = with_history(prepare(visits.assign(split="test"), protocol="exact"), MEMORY, OLDER)
-    (last,) = np.flatnonzero(data.test.visits.iloc[data.test.target].index == len(
-        visits[visits.user_id <= 1]) - 1)  # fmt: skip
-    one, other = asked.windows.batch([0]), data.test.batch([last])
+    mine = visits[visits.user_id == 1]
+    asked = ask(mine.iloc[:-1], None, (0.2, 10))
+    data = with_history(
+        prepare(mine.assign(split="test"), protocol="exact"), contextual.MEMORY, contextual.OLDER
+    )
+    one, other = asked.windows.batch([0]), data.test.batch([len(data.test) - 1])
     for name in ("time", "weekday", "start_minute", "days_ago", "age", "stay", "gap_before",
                  "now_minute", "last_stay", "length"):  # fmt: skip
         assert torch.equal(getattr(one, name), getattr(other, name)), name
 
 
-# --- fitting, scoring, files -------------------------------------------------------------------
-
-
-def test_fitting_takes_what_foretells_best() -> None:
-    visits = check(routine_visits(users=5, days=75))
+def test_fitting_takes_what_foretells_best_and_keeps_no_visit(tmp_path: Path) -> None:
+    visits = check(routine_visits(users=5, days=60))
+    visits["location_id"] = "secret place " + visits.location_id.astype(str)
     model = NextLocation.pretrained()
     assert model.fit(visits, seed=1) is model
     selection = pd.DataFrame(model.notes["selection"]).set_index("candidate")
@@ -348,18 +280,19 @@ def test_fitting_takes_what_foretells_best() -> None:
     assert model.notes["taken"] == selection.mrr.idxmax()
     assert (np.diff(model.calibration) >= 0).all() and 0 < model.novelty[0] < 1
     answer = model.predict(visits, top=100)
-    total = answer.groupby("user_id").probability.sum()
-    assert np.allclose(total + answer.groupby("user_id").somewhere_new.first(), 1, atol=1e-5)
+    assert adds_up(answer)
     again = NextLocation.pretrained().fit(visits.sample(frac=1, random_state=0), seed=1)
     pd.testing.assert_frame_equal(again.predict(visits, top=100), answer)
+    model.save(tmp_path / "m.safetensors")
+    assert b"secret place" not in (tmp_path / "m.safetensors").read_bytes()
 
 
-def test_with_too_few_visits_it_stays_as_it_comes(visits: pd.DataFrame) -> None:
-    few = check(routine_visits(users=1, days=12))
-    before = NextLocation.pretrained()
-    fitted = NextLocation.pretrained().fit(few)
-    assert fitted.notes["taken"] == "pretrained" and fitted.novelty == before.novelty
-    pd.testing.assert_frame_equal(fitted.predict(visits), before.predict(visits))
+def test_with_too_few_visits_it_stays_as_it_comes(
+    model: NextLocation, visits: pd.DataFrame
+) -> None:
+    fitted = NextLocation.pretrained().fit(check(routine_visits(users=1, days=12)))
+    assert fitted.notes["taken"] == "pretrained" and fitted.novelty == model.novelty
+    pd.testing.assert_frame_equal(fitted.predict(visits), model.predict(visits))
 
 
 def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataFrame) -> None:
@@ -380,7 +313,7 @@ def test_the_score_has_the_rules_beside_it(model: NextLocation, visits: pd.DataF
 
 
 def test_tuning_is_tried_on_validation_windows(model: NextLocation) -> None:
-    visits = check(routine_visits(users=5, days=75))
+    visits = check(routine_visits(users=5, days=60))
     table = model.tuning(visits)
     every = table[table.group == "all"].set_index("model")
     assert every.index.tolist() == ["fine_tuned", "pretrained"]
@@ -406,97 +339,62 @@ def test_what_is_saved_is_what_is_loaded(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-def _wide(info: dict[str, Any]) -> dict[str, Any]:
-    models = {name: [one | {"n_components": 10**9} for one in some]
-              for name, some in info["models"].items()}  # fmt: skip
-    return info | {"models": models}
-
-
-Change = Callable[[dict[str, Any], dict[str, Any]], Any]
-BROKEN: dict[str, tuple[Change, str]] = {
-    "weights that are no numbers":
-        (lambda t, i: ({n: torch.full_like(v, torch.nan) if "tables" in n else v
-                        for n, v in t.items()}, i), "weights that are no numbers"),
-    "sizes that no memory holds": (lambda t, i: (t, _wide(i)), "in this model"),
-    "an expert too few":
-        (lambda t, i: (t, i | {"models": {n: s[:1] for n, s in i["models"].items()}}),
-         "does not have|in this model"),
-    "no novelty": (lambda t, i: (t, {n: v for n, v in i.items() if n != "novelty"}),
-                   "does not fit this version"),
-    "no networks": (lambda t, i: (t, i | {"models": {}}), "does not fit this version"),
-    "no calibration": (lambda t, i: ({n: v for n, v in t.items() if n != "calibration"}, i),
-                       "does not fit this version"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_cannot_be_a_predictor_is_refused(name: str, tmp_path: Path) -> None:
-    change, says = BROKEN[name]
-    path = tmp_path / "p.safetensors"
-    files.write(path, *change(*files.read(SHIPPED)))
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("nan", "weights that are no numbers"), ("wide", "in this model"),
+     ("networks", "does not fit this version"), ("calibration", "does not fit this version")],
+)  # fmt: skip
+def test_what_cannot_be_a_predictor_is_refused(name: str, says: str, tmp_path: Path) -> None:
+    tensors, info = files.read(SHIPPED)
+    if name == "nan":
+        tensors = {key: torch.full_like(value, torch.nan) for key, value in tensors.items()}
+    elif name == "wide":  # sizes that no memory holds
+        info["models"]["next_place"][0]["n_components"] = 10**9
+    elif name == "networks":
+        info["models"] = {}
+    else:
+        del tensors["calibration"]
+    files.write(tmp_path / "p.safetensors", tensors, info)
     with pytest.raises(DataError, match=says):
-        NextLocation.load(path)
+        NextLocation.load(tmp_path / "p.safetensors")
 
 
 def test_other_files_are_refused_with_what_opens_them(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"city\.safetensors holds .*pgt\.load_model"):
         NextLocation.load(shipped("city"))
-    with pytest.raises(DataError, match="There is no checkpoint"):
-        NextLocation.load(tmp_path / "none.safetensors")
     (tmp_path / "text.safetensors").write_text("nothing")
     with pytest.raises(DataError, match=r"text\.safetensors is cut short or damaged"):
         NextLocation.load(tmp_path / "text.safetensors")
 
 
-def test_a_file_holds_no_visit(visits: pd.DataFrame) -> None:
-    secret = visits.assign(location_id="secret place " + visits.location_id.astype(str))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "m.safetensors"
-        NextLocation.pretrained().fit(secret).save(path)
-        assert b"secret place" not in path.read_bytes()
-
-
-# --- threads and bad input ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_threads_are_left_as_they_were(
-    model: NextLocation, visits: pd.DataFrame, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = []
-    mixture = ContextualPointer.mixture
-
-    def watched(self: ContextualPointer, batch: Any) -> Any:
-        seen.append(torch.get_num_threads())
-        return mixture(self, batch)
-
-    monkeypatch.setattr(ContextualPointer, "mixture", watched)
+def test_threads_are_left_as_they_were(model: NextLocation, visits: pd.DataFrame) -> None:
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
+    torch.set_num_threads(2)
     try:
         model.predict(visits)
-        model.predict_set(visits)
-        model.explain(visits, 1)
-        model.score(visits)
-        model.tuning(visits)
         with pytest.raises(DataError):
             model.predict(visits, top=0)
-        assert torch.get_num_threads() == threads and set(seen) == {1}
+        assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
 
+def clocks(visits: pd.DataFrame) -> pd.DataFrame:
+    """The visits in UTC, every second on another clock."""
+    names = ["started_at", "finished_at"]
+    utc = visits.assign(**{name: visits[name].dt.tz_convert("UTC") for name in names})
+    return utc.assign(utc_offset=60 + 60 * (np.arange(len(visits)) % 2))
+
+
 BAD: dict[str, tuple[Callable[[NextLocation, pd.DataFrame], Any], str]] = {
     "no place": (lambda m, v: m.predict(v, top=0), "top is 0; it must be a whole number"),
-    "half a place": (lambda m, v: m.predict(v, top=1.5), r"top is 1\.5"),
     "no coverage": (lambda m, v: m.predict_set(v, coverage=1.5), r"coverage is 1\.5"),
     "a coverage in words": (lambda m, v: m.predict_set(v, coverage="0.9"), "coverage is '0.9'"),
     "nobody": (lambda m, v: m.predict(v, user="ann"), "no user 'ann'"),
-    "nobody to explain": (lambda m, v: m.explain(v, "ann"), "no user 'ann'"),
     "before everything": (lambda m, v: m.predict(v, at="1999-01-01"), "Nobody .* has a visit"),
     "before somebody": (lambda m, v: m.predict(v, user=1, at="1999-01-01"), "User 1 has no visit"),
     "no moment": (lambda m, v: m.predict(v, at="soon"), "at is 'soon'; write a moment"),
-    "no table": (lambda m, v: m.predict(7), "table"),
+    "several clocks": (lambda m, v: m.predict(clocks(v), at="2024-04-20 12:00"), "several zones"),
     "no column": (lambda m, v: m.predict(v.drop(columns="location_id")), "location_id|lon"),
 }  # fmt: skip
 

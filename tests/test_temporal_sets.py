@@ -12,24 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pgt.temporal_sets import (
-    VARIANTS,
-    GatedFusion,
-    MaskedSelfAttention,
-    Popular,
-    Sequences,
-    SetConfig,
-    SetPredictor,
-    SetTraining,
-    WeightedAggregation,
-    co_occurrence,
-    daily_places,
-    evaluate,
-    fit,
-    future_mask,
-    padded,
-    quality,
-)
+from pgt import temporal_sets as sets
+from pgt.temporal_sets import VARIANTS, Sequences, SetPredictor, padded
 
 N_ELEMENTS = 12
 
@@ -53,11 +37,8 @@ def data() -> Sequences:
     return made()
 
 
-# ---- The mask and attention -------------------------------------------------------------------
-
-
 def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not() -> None:
-    right = future_mask(5).softmax(-1)
+    right = sets.future_mask(5).softmax(-1)
     assert torch.equal(right, right.tril()) and torch.allclose(right.sum(1), torch.ones(5))
     mirrored = torch.full((5, 5), -math.inf).masked_fill(torch.ones(5, 5).triu(1) == 1, 0.0)
     wrong = mirrored.softmax(-1)
@@ -65,54 +46,9 @@ def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not(
     assert (wrong[:-1].tril() == 0).all(), "no set would see itself or its past"
 
 
-def slow_attention(x: Tensor, module: MaskedSelfAttention) -> Tensor:
-    """Row by row, head by head, time by time; no mask."""
-    weight = module.project.weight.view(3, module.n_heads, module.per_head, -1)
-    rows = []
-    for row in x:
-        heads = []
-        for k in range(module.n_heads):
-            q, key, v = (row @ weight[what, k].T for what in range(3))
-            states = []
-            for t in range(len(row)):
-                share = (key[: t + 1] @ q[t] / math.sqrt(module.per_head)).softmax(0)
-                states.append(share @ v[: t + 1])
-            heads.append(torch.stack(states))
-        joined = torch.cat(heads, 1) if module.heads == "concat" else torch.stack(heads).mean(0)
-        rows.append(joined)
-    return torch.stack(rows)
-
-
-@pytest.mark.parametrize("heads", ["concat", "mean"])
-def test_attention_is_that_of_loops(heads: str) -> None:
-    module = MaskedSelfAttention(6, 8, n_heads=4, heads=heads).double()  # type: ignore[arg-type]
-    x = torch.randn(5, 4, 6, dtype=torch.float64)
-    out, weights = module(x)
-    assert out.shape == (5, 4, 8) and weights.shape == (5, 4, 4, 4)
-    torch.testing.assert_close(out, slow_attention(x, module), rtol=0, atol=1e-12)
-
-
-def test_aggregation_is_that_of_a_loop_over_users() -> None:
-    module = WeightedAggregation(6).double()
-    counts, lengths = [2, 1, 3], [5, 2, 4]
-    z = torch.randn(6, 5, 6, dtype=torch.float64)
-    each = torch.tensor(lengths).repeat_interleave(torch.tensor(counts))
-    slow, first = [], 0
-    for rows, length in zip(counts, lengths, strict=True):
-        own = z[first : first + rows, :length]
-        slow += [(module.weigh(row).T @ row)[0] for row in own]
-        first += rows
-    torch.testing.assert_close(module(z, each), torch.stack(slow), rtol=0, atol=1e-12)
-    twice = module(torch.cat([z, z], 1), torch.full((6,), 10))
-    torch.testing.assert_close(twice, 2 * module(z, torch.full((6,), 5)), rtol=0, atol=1e-12)
-
-
-# ---- The graph and the gate -------------------------------------------------------------------
-
-
 def dense(present: Tensor) -> Tensor:
     """(U, N, T) -> one (N, N) graph for every set, (U, T, N, N)."""
-    graphs, (_, n, t) = co_occurrence(present), present.shape
+    graphs, (_, n, t) = sets.co_occurrence(present), present.shape
     person, time, element = present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
     graph = (graphs.itself[:, None, None, None] * torch.eye(n)).repeat(1, t, 1, 1)
     one, other = element[graphs.start], element[graphs.end]
@@ -134,32 +70,27 @@ def test_the_graph_is_that_of_loops(data: Sequences) -> None:
                 assert float(graph[u, t, a, b]) == pytest.approx(expected)
 
 
-def test_the_gate_is_that_of_a_table_for_each_user(data: Sequences) -> None:
-    width = 5
-    fusion = GatedFusion(N_ELEMENTS, width).double()
-    table = torch.randn(N_ELEMENTS, width).double()
-    z = torch.randn(*data.elements.shape, width).double()
-    assert fusion.alpha is not None
-    slow = []
-    for own, vectors in zip(data.elements, z, strict=True):
-        updated = table.clone()
-        for e, vector in zip(own.tolist(), vectors, strict=True):
-            if e >= 0:
-                updated[e] = (1 - fusion.alpha[e]) * table[e] + fusion.alpha[e] * vector
-        slow.append(fusion.out(updated).squeeze(-1))
-    torch.testing.assert_close(
-        fusion(table, data.elements, z), torch.stack(slow), rtol=0, atol=1e-12
-    )
-
-
-# ---- The whole predictor ----------------------------------------------------------------------
-
-
 def model(variant: str = "full") -> SetPredictor:
     """Untrained, in double precision."""
     torch.manual_seed(3)
-    config = SetConfig(N_ELEMENTS, width=8, **VARIANTS[variant])
+    config = sets.SetConfig(N_ELEMENTS, width=8, **VARIANTS[variant])
     return SetPredictor(config).double().eval()
+
+
+def attended(part: sets.MaskedSelfAttention | None, x: Tensor) -> Tensor:
+    """(..., T, F) each time as a mixture of itself and those before it, head by head; no mask."""
+    if part is None:
+        return x
+    weight = part.project.weight.view(3, part.n_heads, part.per_head, -1)
+    heads = []
+    for k in range(part.n_heads):
+        q, key, v = (x @ weight[what, k].T for what in range(3))  # (..., T, per head)
+        states = []
+        for t in range(x.shape[-2]):
+            scores = (key[..., : t + 1, :] * q[..., t : t + 1, :]).sum(-1) / part.per_head**0.5
+            states.append((scores.softmax(-1)[..., None] * v[..., : t + 1, :]).sum(-2))
+        heads.append(torch.stack(states, -2))
+    return torch.cat(heads, -1) if part.heads == "concat" else torch.stack(heads).mean(0)
 
 
 def plain(network: SetPredictor, batch: Sequences) -> Tensor:
@@ -183,15 +114,20 @@ def plain(network: SetPredictor, batch: Sequences) -> Tensor:
         out = F.batch_norm(mixed, norm.running_mean, norm.running_var, norm.weight, norm.bias,
                            network.training, norm.momentum, norm.eps)  # fmt: skip
         x = torch.zeros_like(x).index_put(real.nonzero(as_tuple=True), out.relu())
-    rows, length = x.transpose(1, 2).reshape(u * n, t, -1), batch.length.repeat_interleave(n)
-    if network.attention is not None:
-        rows, _ = network.attention(rows)
+    z = attended(network.attention, x.transpose(1, 2))  # (U, N, T, F)
+    ended = inside[:, None, :, None]
+    weight = ended.to(dtype) / batch.length[:, None, None, None]
     if network.aggregation is not None:
-        z = network.aggregation(rows, length)
-    else:
-        ended = (torch.arange(t) < length[:, None])[..., None]
-        z = (rows * ended).sum(1) / length[:, None]
-    return network.fusion(network.table.weight, batch.elements, z.view(u, n, -1))
+        weight = network.aggregation.weigh(z) * ended
+    z = (weight * z).sum(2)  # (U, N, F)
+    fusion, static = network.fusion, network.table.weight
+    scores = []
+    for own, vectors in zip(batch.elements, z, strict=True):
+        updated, seen = static.clone(), own[own >= 0]
+        share = 1.0 if fusion.alpha is None else fusion.alpha[seen, None]
+        updated[seen] = (1 - share) * static[seen] + share * vectors[own >= 0]
+        scores.append(fusion.out(updated).squeeze(-1))
+    return torch.stack(scores)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -220,40 +156,19 @@ def test_padding_and_company_in_a_batch_change_nothing(variant: str, data: Seque
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
 
 
-def test_the_published_network_cannot_count_what_comes_alone() -> None:
-    loyal = padded([[[3], [5], [5], [5]]], [[5]], N_ELEMENTS)
-    fickle = padded([[[3], [3], [3], [5]]], [[5]], N_ELEMENTS)
-    for variant in VARIANTS:
-        network = model(variant)
-        knows = VARIANTS[variant].get("knows_presence", False)
-        assert torch.equal(network(loyal), network(fickle)) != knows, variant
-
-
 def test_it_learns_that_the_last_set_comes_again() -> None:
-    train, valid, test = made(400), made(60, seed=1), made(60, seed=2)
+    train, valid, test = made(250), made(60, seed=1), made(60, seed=2)
     torch.manual_seed(0)
-    network = SetPredictor(SetConfig(N_ELEMENTS, width=16, **VARIANTS["informed"]))
-    training, heard = SetTraining(epochs=8, patience=2, learning_rate=0.01), []
-    rows = fit(network, train, valid, training, heard.append)
-    best = evaluate(network, valid)["ndcg@10"].mean()  # early stopping returns these weights
+    network = SetPredictor(sets.SetConfig(N_ELEMENTS, width=16, **VARIANTS["informed"]))
+    training, heard = sets.SetTraining(epochs=8, patience=2, learning_rate=0.01), []
+    rows = sets.fit(network, train, valid, training, heard.append)
+    best = sets.evaluate(network, valid)["ndcg@10"].mean()  # early stopping returns these weights
     assert rows == heard and max(row["ndcg@10"] for row in rows) == pytest.approx(best)
     assert rows[-1]["loss"] < rows[0]["loss"] / 2 and not network.training
     truth, scores = test.truth(), network(test).detach()
-    before = Popular().fit(train)(test)
-    ndcg = [float(quality(s, truth, (3,))["ndcg@3"].mean()) for s in (before, scores)]
+    before = sets.Popular().fit(train)(test)
+    ndcg = [float(sets.quality(s, truth, (3,))["ndcg@3"].mean()) for s in (before, scores)]
     assert ndcg[1] > ndcg[0] + 0.3, ndcg
-
-
-# ---- Scores, rules and data -------------------------------------------------------------------
-
-
-def slow_quality(scores: list[float], truth: set[int], k: int) -> tuple[float, float, float]:
-    """Recall, NDCG and hit of one ranking, in loops."""
-    order = sorted((e for e, s in enumerate(scores) if s > -math.inf), key=lambda e: -scores[e])
-    hits = [e in truth for e in order[:k]]
-    gain = sum(hit / math.log2(place + 2) for place, hit in enumerate(hits))
-    ideal = sum(1 / math.log2(place + 2) for place in range(min(k, len(truth))))
-    return sum(hits) / len(truth), gain / ideal, float(any(hits))
 
 
 def test_scores_are_those_of_a_loop() -> None:
@@ -262,11 +177,14 @@ def test_scores_are_those_of_a_loop() -> None:
     scores[rng.uniform(size=scores.shape) < 0.2] = -math.inf
     truth = rng.uniform(size=scores.shape) < 0.2
     truth[:, 0] |= ~truth.any(1)
-    found = quality(torch.tensor(scores), torch.tensor(truth), (1, 3, 10, 40))
+    found = sets.quality(torch.tensor(scores), torch.tensor(truth), (1, 3, 10, 40))
     for u, k in product(range(50), (1, 3, 10, 40)):
-        expected = slow_quality(scores[u].tolist(), set(np.flatnonzero(truth[u])), k)
+        order = [e for e in np.argsort(-scores[u], kind="stable") if scores[u, e] > -math.inf]
+        hits, n = truth[u, order[:k]], truth[u].sum()
+        gain = (hits / np.log2(np.arange(len(hits)) + 2)).sum()
+        ideal = (1 / np.log2(np.arange(min(k, n)) + 2)).sum()
         mine = [float(found[f"{name}@{k}"][u]) for name in ("recall", "ndcg", "phr")]
-        assert mine == pytest.approx(expected, abs=1e-6)
+        assert mine == pytest.approx([hits.sum() / n, gain / ideal, float(hits.any())], abs=1e-6)
 
 
 def test_daily_places_are_the_sets_of_the_days_before() -> None:
@@ -279,7 +197,7 @@ def test_daily_places_are_the_sets_of_the_days_before() -> None:
         "split": ["train"] * 6 + ["valid"],
     })  # fmt: skip
     later = visits.assign(user_id=2, split=["valid"] * 3 + ["test"] * 4)
-    found = daily_places(pd.concat([visits, later], ignore_index=True), days=2)
+    found = sets.daily_places(pd.concat([visits, later], ignore_index=True), days=2)
     train = found["train"]
     assert train.target.tolist() == [[2], [0]] and train.length.tolist() == [2, 2]
     assert train.elements[0].tolist() == [0, 1]

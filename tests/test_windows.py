@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, get_args
+from dataclasses import fields
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from pgt.batch import Batch
 from pgt.config import Anchor, WindowConfig
-from pgt.errors import DataError
 from pgt.predict import latest
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import FEATURES, Dataset, Windows, encode, prepare
+from pgt.windows import Dataset, Windows, prepare
 
-from .helpers import at, minutes, random_visits
-
-# --- windows equal a plain loop over the table, and batches equal the windows
-
+from .helpers import at, minutes, pad_to, random_visits
 
 PER_VISIT = ("location", "time", "weekday", "duration", "days_ago", "start_minute")
 
 
 def days_between(first: pd.Timestamp, second: pd.Timestamp) -> int:
-    """Midnights from one moment to the other, by the local calendar."""
     return (second.date() - first.date()).days
 
 
@@ -49,18 +46,19 @@ def loop(visits: pd.DataFrame, config: WindowConfig) -> list[tuple[list[int], in
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("anchor", get_args(Anchor))
-@pytest.mark.parametrize(("days", "min_visits"), [(7, 3), (1, 1), (3, 5)])
+@given(st.integers(0, 99), st.integers(0, 9), st.integers(0, 6), st.sampled_from(get_args(Anchor)))
+@settings(max_examples=10, derandomize=True, deadline=None)
+@example(0, 7, 3, "target_day")
+@example(1, 1, 1, "last_visit")
 def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int, anchor: Anchor) -> None:
-    visits = random_visits(seed, users=3, visits=40 + 5 * seed)
+    visits = random_visits(seed, users=3, visits=40 + seed % 4)
     # Pauses of days, so that the two anchors differ.
     pause = visits.groupby("user_id").cumcount() // 9 * pd.Timedelta(hours=50)
     visits = visits.assign(
         started_at=visits.started_at + pause, finished_at=visits.finished_at + pause
     )
-    config = WindowConfig(days, min_visits, anchor=anchor)
-    data = prepare(visits, config=config)
+    config = WindowConfig(1 + days, 1 + min_visits, anchor=anchor)
+    data = prepare(visits.sample(frac=1, random_state=0), config=config)  # in any order
     assert data.config == config
     split = split_by_days(check(visits))
     for name in SPLITS:
@@ -71,62 +69,12 @@ def test_windows_equal_a_plain_loop(seed: int, days: int, min_visits: int, ancho
         assert [rows[0] for rows, _ in expected] == windows.first.tolist()
         assert [target for _, target in expected] == windows.target.tolist()
         assert [len(rows) for rows, _ in expected] == windows.lengths.tolist()
+        assert set(windows.users) <= set(part.user_id) and set(part.split) <= {name}
 
 
 @pytest.fixture(scope="module")
 def data() -> Dataset:
     return prepare(random_visits(1, users=4, visits=130))
-
-
-def test_from_the_last_visit_a_window_tells_nothing_of_the_targets_time() -> None:
-    """Later targets, up to weeks: the same windows, and only what is said of the target differs."""
-    config = WindowConfig(days=3, min_visits=2, anchor="last_visit")
-    visits = check(random_visits(4, users=2, visits=60)).assign(split="train")
-    before = prepare(visits, config=config).train
-    said = {"target_time", "target_weekday", "gap_days"}
-    seen = set()
-    for i in range(0, len(before), 5):
-        row = before.target[i]
-        later = pd.Timedelta(hours=7 * (1 + i))
-        moved = visits[: row + 1].copy()
-        moved.loc[row, ["started_at", "finished_at"]] += later
-        after = prepare(moved, config=config, vocabulary=before.vocabulary).train
-        (j,) = np.flatnonzero(after.target == row)
-        assert after.first[j] == before.first[i]
-        one, two = before.batch([i]), after.batch([j])
-        for field in fields(Batch):
-            same = torch.equal(getattr(one, field.name), getattr(two, field.name))
-            assert same or field.name in said | {"index"}, field.name
-            seen |= set() if same else {field.name}
-    assert seen >= said
-    # From the target's day the same change makes other windows.
-    anchored = WindowConfig(days=3, min_visits=1)
-    moved = visits.copy()
-    moved.loc[59, ["started_at", "finished_at"]] += pd.Timedelta(days=3)
-    lengths = [prepare(v[:60], config=anchored).train.lengths.tolist() for v in (visits, moved)]
-    assert lengths[0] != lengths[1]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [({"days": 0}, "days=0"), ({"days": 7.5}, "days=7.5"), ({"min_visits": True}, "True"),
-     ({"protocol": "both"}, "'published' or 'exact'"), ({"anchor": "noon"}, "'last_visit'")],
-)  # fmt: skip
-def test_a_window_configuration_refuses_what_it_cannot_be(wrong: dict[str, Any], says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        WindowConfig(**wrong)
-
-
-def test_no_window_crosses_people_or_splits(data: Dataset) -> None:
-    for name in SPLITS:
-        windows = getattr(data, name)
-        assert len(windows) > 0
-        for i in range(len(windows)):
-            seen = windows.visits_of(i)
-            target = windows.target_of(i)
-            assert set(seen.user_id) == {target.user_id} == {windows.users[i]}
-            assert set(seen.split) == {target.split} == {name}
-            assert (seen.started_at <= target.started_at).all()
 
 
 def test_a_batch_equals_the_visits_of_its_windows(data: Dataset) -> None:
@@ -175,49 +123,40 @@ def test_in_window_equals_a_loop() -> None:
             assert windows.targets.tolist() == batch.target.tolist()
 
 
-def test_erratum_1_position_from_end_counts_down_to_one_and_zero_is_padding() -> None:
-    data = prepare(random_visits(2, users=1, visits=40))
-    batch = data.train.batch([0]).most_recent(5)
-    assert batch.position_from_end.tolist() == [[5, 4, 3, 2, 1]]
+def test_erratum_1_position_from_end_counts_down_to_one_and_zero_is_padding(data: Dataset) -> None:
+    batch = data.train.batch(np.arange(0, len(data.train), 9))
+    width = batch.location.shape[1]
+    for row, n in enumerate(batch.length.tolist()):
+        assert batch.position_from_end[row].tolist() == [*range(n, 0, -1)] + [0] * (width - n)
 
 
-def test_every_window_comes_once_and_shuffling_only_reorders(data: Dataset) -> None:
-    n = len(data.train)
-    plain = [b.index for b in data.train.batches(16)]
-    shuffled = [b.index for b in data.train.batches(16, shuffle=np.random.default_rng(0))]
-    again = [b.index for b in data.train.batches(16, shuffle=np.random.default_rng(0))]
-    assert sorted(torch.cat(plain).tolist()) == sorted(torch.cat(shuffled).tolist())
-    assert sorted(torch.cat(plain).tolist()) == list(range(n))
-    assert torch.cat(plain).tolist() != torch.cat(shuffled).tolist()
-    assert torch.cat(again).tolist() == torch.cat(shuffled).tolist()
+@pytest.mark.parametrize("max_len", [None, 1, 12])
+def test_every_window_comes_once_and_those_of_like_length_together(
+    data: Dataset, max_len: int | None
+) -> None:
+    lengths = np.minimum(data.train.lengths, max_len or 99)
+    plain = list(data.train.batches(16, max_len=max_len))
+    numbers = torch.cat([batch.index for batch in plain]).tolist()
+    assert numbers == sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+    assert all(b.location.shape[1] == int(b.length.max()) <= (max_len or 99) for b in plain)
+    shuffled = data.train.batches(16, shuffle=np.random.default_rng(0), max_len=max_len)
+    other = torch.cat([batch.index for batch in shuffled]).tolist()
+    assert sorted(other) == sorted(numbers) and other != numbers
 
 
-@pytest.mark.parametrize("max_len", [1, 12, 15])
-def test_windows_of_like_length_share_a_batch(data: Dataset, max_len: int) -> None:
-    """As long as they are when they are cut; equals stay in their order."""
-    lengths = np.minimum(data.train.lengths, max_len)
-    found = np.concatenate([b.index.numpy() for b in data.train.batches(16, max_len=max_len)])
-    assert found.tolist() == sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
-    for batch in data.train.batches(16, max_len=max_len):
-        assert batch.location.shape[1] == int(batch.length.max()) <= max_len
-
-
-def test_the_order_of_the_visits_table_changes_nothing(data: Dataset) -> None:
-    shuffled = random_visits(1, users=4, visits=130).sample(frac=1, random_state=0)
-    again = prepare(shuffled)
-    for name in SPLITS:
-        one, two = getattr(data, name), getattr(again, name)
-        assert torch.equal(one.features, two.features)
-        assert one.first.tolist() == two.first.tolist()
-        assert one.target.tolist() == two.target.tolist()
-
-
-def test_a_subset_is_the_same_windows(data: Dataset) -> None:
-    keep = data.train.users == data.train.users[-1]
-    part = data.train.subset(keep)
-    rows = np.flatnonzero(keep)
-    assert part.targets.tolist() == data.train.targets[rows].tolist()
-    assert torch.equal(part.batch([0]).location, data.train.batch([rows[0]]).location)
+@pytest.mark.parametrize("n", [1, 13, 10**6])
+def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(data: Dataset, n: int) -> None:
+    index = np.arange(0, len(data.train), 9)
+    batch, cut = data.train.batch(index), data.train.batch(index, max_len=n)
+    short = pad_to(batch, batch.location.shape[1] + 3).most_recent(n)
+    for row, length in enumerate(batch.length.tolist()):
+        kept = min(n, length)
+        for name in PER_VISIT:
+            last = getattr(batch, name)[row, length - kept : length]
+            assert torch.equal(getattr(cut, name)[row, :kept], last), name
+            assert torch.equal(getattr(short, name)[row, :kept], last), name
+    assert torch.equal(short.length, cut.length) and len(cut) == len(index)
+    assert torch.equal(cut.padding, torch.arange(cut.location.shape[1]) >= cut.length[:, None])
 
 
 def one_visit(start: str, end: str) -> Batch:
@@ -226,25 +165,19 @@ def one_visit(start: str, end: str) -> Batch:
     return latest(visits, Vocabulary((5,), (1,), 1)).batch([0])
 
 
-@pytest.mark.parametrize(
-    ("clock", "quarter"), [("00:00", 1), ("00:14", 1), ("00:15", 2), ("12:00", 49), ("23:59", 96)]
-)
+@pytest.mark.parametrize(("clock", "quarter"), [("00:00", 1), ("00:15", 2), ("23:59", 96)])
 def test_erratum_4_midnight_is_time_1_and_not_padding(clock: str, quarter: int) -> None:
     assert one_visit(f"2024-04-01 {clock}", f"2024-04-02 {clock}").time.item() == quarter
 
 
 @pytest.mark.parametrize(
     ("stay", "bucket"),
-    [("0min", 1), ("29min", 1), ("30min", 2), ("59min", 2), ("49h", 99),
-     ("49h29min", 99), ("49h30min", 100), ("900h", 100)],
-)  # fmt: skip
+    [("0min", 1), ("29min", 1), ("30min", 2), ("49h29min", 99), ("49h30min", 100), ("900h", 100)],
+)
 def test_erratum_4_duration_under_30_minutes_is_1_and_not_padding(stay: str, bucket: int) -> None:
     start = pd.Timestamp("2024-04-02 01:00")
     batch = one_visit(str(start), str(start + pd.Timedelta(stay)))
     assert batch.duration.item() == bucket
-
-
-# --- latest: the question instead of the target
 
 
 @pytest.mark.parametrize("anchor", get_args(Anchor))
@@ -274,21 +207,6 @@ def test_latest_is_the_window_that_the_next_visit_would_have_had(anchor: Anchor)
     assert checked > 5
 
 
-def test_latest_adds_one_row_a_person_and_no_window_shows_it() -> None:
-    visits = check(random_visits(5, users=3, visits=20))
-    windows = latest(visits, prepare(visits, days=1).vocabulary)
-    assert windows.targets.tolist() == [PADDING] * 3
-    kept = windows.visits.drop(index=windows.target).reset_index(drop=True)
-    pd.testing.assert_frame_equal(kept, visits)
-    # Whatever place stands where a target would be, nothing of it shows.
-    features = windows.features.clone()
-    features[0, windows.target + 1] = 77
-    plain, other = windows.batch([0, 1, 2]), replace(windows, features=features).batch([0, 1, 2])
-    for field in fields(Batch):
-        one, two = getattr(plain, field.name), getattr(other, field.name)
-        assert torch.equal(one, two) == (field.name != "target"), field.name
-
-
 def test_latest_never_sees_what_comes_after_the_question() -> None:
     visits = check(random_visits(6, users=4, visits=50))
     moment = visits.started_at.sort_values().iloc[100]
@@ -301,7 +219,7 @@ def test_latest_never_sees_what_comes_after_the_question() -> None:
         assert torch.equal(getattr(one, f.name), getattr(two, f.name)), f.name
 
 
-def test_latest_gives_everybody_a_window_with_a_visit() -> None:
+def test_latest_gives_everybody_a_window_with_the_last_visit() -> None:
     visits = random_visits(7, users=3, visits=30)
     alone = visits[visits.user_id == 0].head(1).assign(user_id=77)
     visits = check(pd.concat([visits, alone]))
@@ -309,36 +227,7 @@ def test_latest_gives_everybody_a_window_with_a_visit() -> None:
     for moment in (None, long_ago):
         windows = latest(visits, Vocabulary((1,), (0,), 1), at=moment)
         assert windows.users.tolist() == [0, 1, 2, 77]
-        assert windows.lengths.min() == 1
-        if moment is not None:
-            assert windows.lengths.tolist() == [1, 1, 1, 1]
+        assert (windows.lengths == 1).tolist() == [moment is not None] * 3 + [True]
         assert not windows.in_window.any()
-        for i, user in enumerate(windows.users):
-            own = visits[visits.user_id == user]
-            assert windows.visits_of(i).started_at.iloc[-1] == own.started_at.iloc[-1]
-            assert (windows.visits_of(i).user_id == user).all()
-
-
-# --- the features of a visit are what its clocks and its calendar say
-
-
-def test_features_are_those_of_each_visit() -> None:
-    visits = check(random_visits(4, users=3, visits=40))
-    vocabulary = prepare(visits, days=1, protocol="exact").vocabulary
-    table = encode(visits, vocabulary)
-    assert table.shape == (len(FEATURES), len(visits) + 1) and table.dtype == torch.int32
-    assert (table[:, 0] == 0).all()
-    for row, visit in enumerate(visits.itertuples(), start=1):
-        start, end = visit.started_at, visit.finished_at
-        assert dict(zip(FEATURES, table[:, row].tolist(), strict=True)) == {
-            "location": 2 + vocabulary.locations.index(visit.location_id),
-            "user": 1 + vocabulary.users.index(visit.user_id),
-            "time": 1 + (start.hour * 60 + start.minute) // 15,
-            "weekday": start.isoweekday(),
-            "duration": min(1 + int((end - start) / pd.Timedelta(minutes=30)), 100),
-            "start_minute": start.hour * 60 + start.minute,
-            "end_minute": end.hour * 60 + end.minute,
-            "start_day": start.date().toordinal() - 719_163,  # 1 January 1970
-            "end_day": end.date().toordinal() - 719_163,
-        }
-    assert (table[FEATURES.index("start_day")] != table[FEATURES.index("end_day")]).any()
+        last = [windows.visits_of(i).started_at.iloc[-1] for i in range(4)]
+        assert last == visits.groupby("user_id").started_at.max().tolist()
