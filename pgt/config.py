@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from pgt.errors import DataError
 
@@ -126,9 +126,10 @@ class ModelConfig:
         return part not in self.without
 
     @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> ModelConfig:
+    def from_dict(cls, raw: dict[str, Any]) -> Self:
         """Read what `dataclasses.asdict` wrote, from JSON or not."""
-        return cls(**{**raw, "without": tuple(raw["without"])})
+        tuples = {name: tuple(raw[name]) for name in ("without", "features") if name in raw}
+        return cls(**raw | tuples)
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,7 @@ def of_rows(
     person, begins = person_rows(table.user_id)
     previous, number = same_place(person, features.numpy()[0, 1 : len(table) + 1])
     context = _context(table, features, person, number)
-    until = latest_until(previous, begins)
-    count = n_forgotten(until, memory)
+    until, count = latest(previous, begins, memory)
     for target in targets:
         floor = begins[target - 1]
         first = np.maximum(floor, target - memory)
@@ -256,27 +255,20 @@ def _context(
     return torch.from_numpy(np.pad(found, ((0, 0), (1, 0))).astype(np.int32))
 
 
-def latest_until(previous: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """(N,) int32, the last row for which, as a target, a visit is the latest to its place.
+def latest(previous: np.ndarray, begins: np.ndarray, memory: int) -> tuple[np.ndarray, np.ndarray]:
+    """Until when a visit is the latest to its place, and how many of those have left the memory.
 
-    That is the row of the person's next visit there, or the one behind the person's last visit.
+    (N,) int32, the last row for which, as a target, it is that: the row of the person's next visit
+    there, or the one behind the person's last visit; (N + 1,) int32, at each row as a target.
     """
     rows = np.arange(len(previous), dtype=np.int32)
     again = previous >= 0
     ends = np.append(1 + np.flatnonzero(np.diff(begins)), len(rows)).astype(np.int32)
     until = np.repeat(ends, np.diff(ends, prepend=0))
     until[previous[again]] = rows[again]
-    return until
-
-
-def n_forgotten(until: np.ndarray, memory: int) -> np.ndarray:
-    """(N + 1,) int32, how many places have left the memory at each row, if it is a target.
-
-    It goes up where a place's latest visit leaves the memory, and down behind the row until which
-    it is the latest.
-    """
+    # It goes up where a place's latest visit leaves the memory, down behind the row of `until`.
     leaves = np.arange(len(until)) + memory + 1
     left = leaves <= until
     up = np.bincount(leaves[left], minlength=len(until) + 2)
     down = np.bincount(until[left] + 1, minlength=len(until) + 2)
-    return np.cumsum(up - down, dtype=np.int32)[:-1]
+    return until, np.cumsum(up - down, dtype=np.int32)[:-1]

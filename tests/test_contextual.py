@@ -21,8 +21,8 @@ from pgt.checkpoint import load_model, save_model
 from pgt.config import TrainConfig
 from pgt.contextual import (
     ALONE,
+    FEATURES,
     HISTORY_FEATURES,
-    IN_WORDS,
     NOW,
     TARGET_FEATURES,
     THEN,
@@ -34,6 +34,8 @@ from pgt.contextual import (
     like_kernel,
     load_contextual,
     new_network,
+    present,
+    relations,
     to_the_hour,
 )
 from pgt.errors import DataError
@@ -46,7 +48,6 @@ from pgt.windows import Dataset, prepare
 from .helpers import random_visits, routine_visits, tiny_config
 
 MEMORY, OLDER = 15, 10
-ALL = HISTORY_FEATURES | TARGET_FEATURES
 WEEK = 7 * 1440
 ABOUT_TARGET = ("target", "target_time", "target_weekday", "gap_days", "target_minute", "wait")
 
@@ -66,6 +67,11 @@ def seen(request: pytest.FixtureRequest) -> Dataset:
 def data() -> Dataset:
     """Windows with a memory of twenty visits, open vocabulary."""
     return with_history(prepare(visits(), protocol="exact"), 20, 10)
+
+
+def related(batch: HistoryBatch) -> dict[str, Tensor]:
+    """The facts of all features."""
+    return relations(batch, present(batch)["weekday"], True)
 
 
 def everything(data: Dataset) -> HistoryBatch:
@@ -149,14 +155,14 @@ def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
 
 def test_every_fact_equals_a_loop(seen: Dataset) -> None:
     test, batch = cast(HistoryWindows, seen.test), everything(seen)
-    found = {name: term.of(batch) for name, term in ALL.items()}
-    kinds: dict[str, set[float]] = {name: set() for name in ALL}
+    found = related(batch)
+    kinds: dict[str, set[float]] = {name: set() for name in FEATURES}
     for i in range(0, len(batch), 3):
         n = int(batch.length[i])
         rows = [int(test.target[i]) - 1 - int(age) for age in batch.age[i, :n]]
         for k, row in enumerate(rows):
             expected = facts(seen, i, row, rows)
-            assert expected.keys() == ALL.keys()
+            assert expected.keys() == FEATURES.keys() == found.keys()
             for name, value in expected.items():
                 assert float(found[name][i, k]) == pytest.approx(value, abs=1e-4), (name, i, k)
                 kinds[name].add(round(float(value), 3))
@@ -170,9 +176,9 @@ def test_every_fact_equals_a_loop(seen: Dataset) -> None:
 
 def test_facts_about_now_and_then_equal_a_loop(seen: Dataset) -> None:
     test, batch = cast(HistoryWindows, seen.test), everything(seen)
-    found = {name: fact.of(batch) for name, fact in (NOW | THEN).items()}
-    for name, fact in (NOW | THEN).items():
-        assert (found[name] >= 0).all() and (found[name] < fact.size).all(), name
+    found = present(batch)
+    for name, size in (NOW | THEN).items():
+        assert (found[name] >= 0).all() and (found[name] < size).all(), name
     for i, target in enumerate(test.target):
         last, then = test.visits.loc[target - 1], test.visits.loc[target]
         stay = (last.finished_at - last.started_at).total_seconds() // 60
@@ -191,10 +197,12 @@ def test_what_is_not_known_is_not_read(seen: Dataset) -> None:
     assert {f.name for f in fields(batch) if "target" in f.name} <= set(ABOUT_TARGET)
     none: dict[str, Any] = {name: torch.full_like(batch.target, 3) for name in ABOUT_TARGET}
     silent = replace(batch, **none)
-    for name, one in (HISTORY_FEATURES | NOW).items():
-        assert torch.equal(one.of(silent), one.of(batch)), name
-    for name, one in (TARGET_FEATURES | THEN).items():
-        assert not torch.equal(one.of(silent), one.of(batch)), name
+    before, after = (related(one) | {f"now {k}": v for k, v in present(one).items()}
+                     for one in (batch, silent))  # fmt: skip
+    told = {*TARGET_FEATURES, *(f"now {name}" for name in THEN)}
+    assert {name for name in before if not torch.equal(before[name], after[name])} == told
+    untold = relations(batch, present(batch)["weekday"], False)
+    assert untold.keys() == HISTORY_FEATURES.keys()
 
 
 def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
@@ -213,26 +221,27 @@ def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
 
 def test_tables_have_a_row_for_every_kind_of_fact_and_words(seen: Dataset) -> None:
     batch = everything(seen)
-    for name, term in ALL.items():
+    found = related(batch)
+    for name, term in FEATURES.items():
         assert list(term.knots) == sorted(set(term.knots)) and len(term.knots) > 1, name
         # Above, tables go on as they end; below, they begin with the least there is.
-        assert float(term.of(batch)[~batch.padding].float().min()) >= term.knots[0], name
-    assert IN_WORDS.keys() == ALL.keys()
+        assert float(found[name][~batch.padding].float().min()) >= term.knots[0], name
+    assert len({term.about for term in FEATURES.values()}) == len(FEATURES)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", FEATURES)
 def test_between_knots_a_table_draws_straight_lines(name: str, data: Dataset) -> None:
-    knots, batch = ALL[name].knots, some(data)
+    knots, batch = FEATURES[name].knots, some(data)
     span = knots[-1] - knots[0]
     size = batch.location.numel()
     value = torch.linspace(knots[0] - 0.2 * span, knots[-1] + 0.2 * span, size)
     value[: len(knots)] = torch.tensor(knots)  # exact at the knots
     _, scorer = built(data)
-    scorer.known = {name: replace(ALL[name], of=lambda _: value.view_as(batch.location))}
-    for key, row in knots_of([ALL[name]]).items():
+    for key, row in knots_of([FEATURES[name]]).items():
         setattr(scorer, key, row)
     table = torch.randn(len(knots), generator=torch.Generator().manual_seed(0))
-    drawn = torch.einsum("bkl,k->bl", scorer.hats(batch), table).flatten()
+    drawn = torch.einsum("bkl,k->bl", scorer.hats(value.view(1, *batch.location.shape)), table)
+    drawn = drawn.flatten()
     assert np.allclose(drawn, np.interp(value, knots, table), atol=1e-4)
     assert torch.allclose(drawn[: len(knots)], table, atol=1e-6)
 
@@ -322,10 +331,10 @@ def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
     batch = some(data)
     scrambled(model)
     assert scorer.scale is not None
-    now = torch.cat([table(NOW[name].of(batch)) for name, table in scorer.now.items()], dim=-1)
+    now = torch.cat([table(present(batch)[name]) for name, table in scorer.now.items()], dim=-1)
     scales = 1 + scorer.scale(now).reshape(len(batch), len(HISTORY_FEATURES), 3).detach().numpy()
     found = model(batch).pointer_attention.detach().numpy()
-    facts = {name: term.of(batch).numpy() for name, term in HISTORY_FEATURES.items()}
+    facts = {name: value.numpy() for name, value in related(batch).items()}
     for i in range(0, len(batch), 8):
         weights = np.zeros(int(batch.length[i]))
         for k in range(len(weights)):
@@ -525,11 +534,11 @@ def test_smoothing_is_spread_over_the_places_in_sight(seen: Dataset) -> None:
     network, batch = new_network(0, "unknown").eval(), seen.train.batch(np.arange(40))
     mixture, smoothing = network.mixture(batch), 0.3
     pointer = mixture.pointer.detach().requires_grad_()
-    replace(mixture, pointer=pointer).cross_entropy(batch.target, smoothing).sum().backward()
+    mixture._replace(pointer=pointer).cross_entropy(batch.target, smoothing).sum().backward()
     assert pointer.grad is not None
-    hit = mixture.place == batch.target[:, None]
-    each = smoothing / mixture.used.sum(1, keepdim=True)
-    expected = (each + (1 - smoothing) * hit).masked_fill(~mixture.used, 0)
+    hit, used = mixture.place == batch.target[:, None], mixture.place >= 0
+    each = smoothing / used.sum(1, keepdim=True)
+    expected = (each + (1 - smoothing) * hit).masked_fill(~used, 0)
     torch.testing.assert_close(-pointer.grad, expected)
     back = hit.any(1)
     assert back.any() and torch.allclose(expected[back].sum(1), torch.ones(int(back.sum())))

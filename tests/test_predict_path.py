@@ -49,8 +49,8 @@ def test_a_table_becomes_an_answer_in_few_steps() -> None:
     files, functions, depth = walked(lambda: model.predict(table))
     names = sorted(f"{Path(file).name}:{name}" for file, name in functions)
     assert len(files) <= 20, sorted(files)
-    assert len(functions) <= 100, "\n".join(names)
-    assert depth <= 9
+    assert len(functions) <= 92, "\n".join(names)
+    assert depth <= 8
     assert {"predictor.py:NextLocation.predict", "predictor.py:ask"} <= set(names)
 
 
@@ -60,5 +60,5 @@ def test_a_file_and_the_networks_add_few(tmp_path: Path) -> None:
     datasets.write(check(routine_visits(users=3, days=20)), path)
     files, functions, depth = walked(lambda: NextLocation.pretrained().predict(path))
     assert len(files) <= 20, sorted(files)
-    assert len(functions) <= 136, sorted(name for _, name in functions)
+    assert len(functions) <= 128, sorted(name for _, name in functions)
     assert depth <= 9

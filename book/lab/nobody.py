@@ -132,7 +132,7 @@ class Part(MixtureModel):
     ) -> None:
         super().__init__()
         self.experts, self.columns, self.weights, self.memory = experts, columns, weights, memory
-        self.config = experts.config
+        self.config, self.generator = experts.config, None
 
     @torch.no_grad()
     def mixture(self, batch: Any) -> Mixture:
@@ -140,9 +140,8 @@ class Part(MixtureModel):
         first = int(batch.index[0])
         if first not in self.memory:
             self.memory[first] = self.experts.said(batch)
-        whole, said = self.memory[first]
-        pointer = pooled(said[..., self.columns], whole.used, self.weights)
-        return replace(whole, pointer=pointer)
+        place, said = self.memory[first]
+        return Mixture(place, pooled(said[..., self.columns], place >= 0, self.weights))
 
 
 def parts_of(experts: Experts, past: Any) -> dict[str, Part]:
