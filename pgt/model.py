@@ -78,9 +78,9 @@ class Embeddings(nn.Module):
         self.project = nn.Linear(sum(width for _, width in sizes.values()), config.d_model)
         self.norm = nn.LayerNorm(config.d_model)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """(B, L, D) one vector per visit."""
-        indices = {
+    def indices(self, batch: Batch) -> dict[str, Tensor]:
+        """(B, L) the row of each visit in each table."""
+        found = {
             "location": batch.location,
             "user": batch.user[:, None].expand_as(batch.location),
             "time": batch.time,
@@ -89,7 +89,11 @@ class Embeddings(nn.Module):
             "duration": batch.duration,
             "position_from_end": batch.position_from_end,
         }
-        parts = [table(indices[name]) for name, table in self.tables.items()]
+        return {name: found[name] for name in self.tables}
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(B, L, D) one vector per visit."""
+        parts = [self.tables[name](index) for name, index in self.indices(batch).items()]
         return self.norm(self.project(torch.cat(parts, dim=-1)))  # (B, L, sum) -> (B, L, D)
 
 
