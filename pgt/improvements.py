@@ -78,8 +78,8 @@ class CausalSelfAttention(SelfAttention):
 
     def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
         """(B, H, L, L): -inf where visit j is after visit i."""
-        n = padding.shape[1]
-        later = torch.full((n, n), -math.inf, device=padding.device).triu(1)
+        n, device = padding.shape[1], padding.device
+        later = nn.Transformer.generate_square_subsequent_mask(n, device=device)
         return super().scores(query, key, padding) + later
 
 

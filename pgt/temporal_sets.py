@@ -12,7 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -115,8 +115,7 @@ def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
     return found
 
 
-@dataclass(frozen=True)
-class States:
+class States(NamedTuple):
     """The states of a batch: M of elements in a set, then R of elements out of a set."""
 
     person: Tensor  # (M + R,) the sequence
@@ -125,39 +124,29 @@ class States:
     times: Tensor  # (M + R,) how many sets it stands for: 1 in a set; out of a set from 0
     at: Tensor  # (R, T) the state of a sequence's element at every set; out of one at padding
 
-    @classmethod
-    def of(cls, batch: Sequences) -> States:
-        """The states of a batch."""
-        person, time, element = batch.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
-        real = batch.elements >= 0  # (U, N)
-        whose, which = real.nonzero(as_tuple=True)
-        m, r = len(person), len(whose)
-        row = torch.zeros_like(batch.elements)
-        row[real] = torch.arange(r)
-        at = (m + torch.arange(r))[:, None].repeat(1, batch.present.shape[2])
-        at[row[person, element], time] = torch.arange(m)
-        out = batch.length[whose] - batch.present.sum(2)[real]
-        times = torch.cat([torch.ones_like(person), out])
-        return cls(torch.cat([person, whose]), torch.cat([element, which]), time, times, at)
+
+def states_of(batch: Sequences) -> States:
+    """The states of a batch."""
+    person, time, element = batch.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
+    real = batch.elements >= 0  # (U, N)
+    whose, which = real.nonzero(as_tuple=True)
+    m, r = len(person), len(whose)
+    row = torch.zeros_like(batch.elements)
+    row[real] = torch.arange(r)
+    at = (m + torch.arange(r))[:, None].repeat(1, batch.present.shape[2])
+    at[row[person, element], time] = torch.arange(m)
+    out = batch.length[whose] - batch.present.sum(2)[real]
+    times = torch.cat([torch.ones_like(person), out])
+    return States(torch.cat([person, whose]), torch.cat([element, which]), time, times, at)
 
 
-@dataclass(frozen=True)
-class SetGraphs:
+class SetGraphs(NamedTuple):
     """The graphs of all sets: E edges within sets, and what an element out of one has to itself."""
 
     start: Tensor  # (E,) an element of a set, one of M; in order
     end: Tensor  # (E,) another or the same
     weight: Tensor  # (E,) above 0 to 1
     itself: Tensor  # (U,) the weight of an element to itself, in a set or out
-
-    def mix(self, x: Tensor, states: States) -> Tensor:
-        """What the neighbours say, weighted and summed: (M + R, F) -> (M + R, F)."""
-        m = len(states.time)
-        first = torch.searchsorted(self.start, torch.arange(m))
-        weight = self.weight.to(x.dtype)
-        inside = F.embedding_bag(self.end, x, first, mode="sum", per_sample_weights=weight)
-        alone = self.itself.to(x.dtype)[states.person[m:], None]
-        return torch.cat([inside, alone * x[m:]])
 
 
 def co_occurrence(present: Tensor) -> SetGraphs:
@@ -184,7 +173,6 @@ class CountedNorm(nn.BatchNorm1d):
     """Batch norm over rows of which each stands for so many equal ones."""
 
     def forward(self, x: Tensor, times: Tensor) -> Tensor:  # type: ignore[override]
-        """(rows, F) and (rows,) -> (rows, F)."""
         if not self.training:
             return super().forward(x)
         total = times.sum()
@@ -212,16 +200,17 @@ class GraphConvolution(nn.Module):
 
     def forward(self, x: Tensor, states: States, graphs: SetGraphs | None) -> Tensor:
         """(M + R, F) -> (M + R, F); without graphs, every element hears itself only."""
-        mixed = x if graphs is None else graphs.mix(x, states)
-        return self.norm(self.linear(mixed), states.times).relu()
+        if graphs is not None:
+            m, weight = len(states.time), graphs.weight.to(x.dtype)
+            first = torch.searchsorted(graphs.start, torch.arange(m))
+            inside = F.embedding_bag(graphs.end, x, first, mode="sum", per_sample_weights=weight)
+            alone = graphs.itself.to(x.dtype)[states.person[m:], None]
+            x = torch.cat([inside, alone * x[m:]])
+        return self.norm(self.linear(x), states.times).relu()
 
 
 Heads = Literal["concat", "mean"]
-
-
-def future_mask(n: int, device: torch.device | None = None) -> Tensor:
-    """(n, n): 0 where set t may look at set t' (not after t), -inf where it may not."""
-    return torch.full((n, n), -math.inf, device=device).triu(1)
+MAX_AGE = 8  # sets
 
 
 class MaskedSelfAttention(nn.Module):
@@ -239,7 +228,8 @@ class MaskedSelfAttention(nn.Module):
         heads = self.project(x).view(rows, t, 3, self.n_heads, self.per_head)
         query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (rows, H, T, per head)
         scores = query @ key.transpose(-2, -1) / math.sqrt(self.per_head)  # (rows, H, T, T)
-        weights = (scores + future_mask(t, x.device)).softmax(-1)
+        later = nn.Transformer.generate_square_subsequent_mask(t, device=x.device)
+        weights = (scores + later).softmax(-1)
         mixed = weights @ value  # (rows, H, T, per head)
         if self.heads == "mean":
             return mixed.mean(1), weights
@@ -254,10 +244,9 @@ class WeightedAggregation(nn.Module):
         self.weigh = nn.Linear(width, 1, bias=False)
 
     def forward(self, z: Tensor, length: Tensor) -> Tensor:
-        """(rows, T, width) and (rows,) -> (rows, width)."""
         real = torch.arange(z.shape[1], device=z.device) < length[:, None]  # (rows, T)
         weight = self.weigh(z).squeeze(-1) * real  # (rows, T)
-        return torch.einsum("rt,rtf->rf", weight, z)
+        return torch.einsum("rt,rtf->rf", weight, z)  # (rows, width)
 
 
 @dataclass(frozen=True)
@@ -266,15 +255,12 @@ class SetConfig:
 
     n_elements: int
     width: int = 32  # F
-    n_heads: int = 4
     heads: Heads = "concat"  # how attention joins them, or "mean"
-    n_convolutions: int = 2
     without: tuple[str, ...] = ()  # of graph, attention, aggregation and gate
     # A learned vector for an element at the times when it was there. The published network has
     # none, and cannot know unless the element had company.
     knows_presence: bool = False
-    knows_age: bool = False  # another vector by how many sets ago that was, up to the oldest age
-    max_age: int = 8
+    knows_age: bool = False  # another vector by how many sets ago that was, up to `MAX_AGE`
 
 
 # What chapter 18 compares: fields of `SetConfig`.
@@ -317,27 +303,19 @@ class SetPredictor(nn.Module):
         self.config = config
         width = config.width
         self.table = nn.Embedding(config.n_elements, width)
-        layers = [GraphConvolution(width) for _ in range(config.n_convolutions)]
-        self.convolutions = nn.ModuleList(layers)
-        self.attention = (
-            MaskedSelfAttention(width, width, config.n_heads, config.heads)
-            if "attention" not in config.without
-            else None
-        )
-        self.aggregation = (
-            WeightedAggregation(width) if "aggregation" not in config.without else None
-        )
+        self.convolutions = nn.ModuleList(GraphConvolution(width) for _ in range(2))
+        self.attention = self.aggregation = None
+        if "attention" not in config.without:
+            self.attention = MaskedSelfAttention(width, width, heads=config.heads)
+        if "aggregation" not in config.without:
+            self.aggregation = WeightedAggregation(width)
         self.fusion = GatedFusion(config.n_elements, width, gated="gate" not in config.without)
         self.presence = nn.Parameter(torch.randn(width)) if config.knows_presence else None
-        self.age = nn.Embedding(config.max_age + 1, width) if config.knows_age else None
+        self.age = nn.Embedding(MAX_AGE + 1, width) if config.knows_age else None
 
     def forward(self, batch: Sequences) -> Tensor:
-        return self.fusion(self.table.weight, batch.elements, self.represent(batch))
-
-    def represent(self, batch: Sequences) -> Tensor:
-        """What a sequence makes of its own elements, (U, N, F); 0 for padding."""
-        states, config = States.of(batch), self.config
-        graphs = None if "graph" in config.without else co_occurrence(batch.present)
+        states = states_of(batch)
+        graphs = None if "graph" in self.config.without else co_occurrence(batch.present)
         m = len(states.time)
         x = self.table(batch.elements[states.person, states.element])  # (M + R, F)
         there = x[:m]
@@ -345,15 +323,16 @@ class SetPredictor(nn.Module):
             there = there + self.presence
         if self.age is not None:
             ago = batch.length[states.person[:m]] - 1 - states.time
-            there = there + self.age(ago.clamp(max=config.max_age))
+            there = there + self.age(ago.clamp(max=MAX_AGE))
         x = torch.cat([there, x[m:]])
         for convolution in self.convolutions:
             x = convolution(x, states, graphs)
         real = batch.elements >= 0
         length = batch.length[:, None].expand_as(real)[real]  # (R,) of an element's sequence
-        z = x.new_zeros(*real.shape, config.width)
+        # What a sequence makes of its own elements, (U, N, F); 0 for padding.
+        z = x.new_zeros(*real.shape, self.config.width)
         z[real] = self._over_time(x, states.at, length)
-        return z
+        return self.fusion(self.table.weight, batch.elements, z)
 
     def _over_time(self, x: Tensor, at: Tensor, length: Tensor) -> Tensor:
         """(M + R, F) states, a row's in order of time (R, T), how many count (R,): (R, F)."""
@@ -462,10 +441,10 @@ class Personal:
         return _placed(everyone, batch.elements, own)
 
 
-def chosen(train: Sequences, valid: Sequences, metric: str = "ndcg@10") -> Personal:
+def chosen(train: Sequences, valid: Sequences) -> Personal:
     """`Personal` with the half-life that does best on the validation sequences."""
     rivals = (Personal(half).fit(train) for half in HALF_LIVES)
-    return max(rivals, key=lambda one: mean_of(one, valid, metric))
+    return max(rivals, key=lambda one: mean_of(one, valid, SetTraining.metric))
 
 
 POOL = 16  # batches
@@ -484,11 +463,9 @@ class SetTraining:
 
 
 def fit(
-    model: nn.Module, train: Sequences, valid: Sequences, training: SetTraining | None = None,
-    after_epoch: Callable[[dict[str, float]], None] | None = None,
-) -> list[dict[str, float]]:  # fmt: skip
+    model: nn.Module, train: Sequences, valid: Sequences, training: SetTraining
+) -> list[dict[str, float]]:
     """Train, and leave the model with its best weights in evaluation mode."""
-    training = training or SetTraining()
     shuffle = torch.Generator().manual_seed(training.seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=training.learning_rate)
     history: list[dict[str, float]] = []
@@ -506,8 +483,6 @@ def fit(
         model.eval()
         score = mean_of(model, valid, training.metric)
         history.append({"epoch": epoch, "loss": total / len(train), training.metric: score})
-        if after_epoch is not None:
-            after_epoch(history[-1])
         if score > best:
             best, best_epoch, weights = score, epoch, copy.deepcopy(model.state_dict())
         elif epoch - best_epoch >= training.patience:
