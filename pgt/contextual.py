@@ -14,7 +14,7 @@ import math
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +24,7 @@ from pgt.baselines import ContextKernel
 from pgt.batch import Batch, add_up, slot_of
 from pgt.calibration import pool_weights, pooled
 from pgt.checkpoint import load
-from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
+from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_range
 from pgt.errors import DataError
 from pgt.history import NOT_SEEN, HistoryBatch, sample
 from pgt.model import (
@@ -186,8 +186,15 @@ class ContextualConfig(ModelConfig):
     recent: int = 50  # the latest visits are embedded and encoded; of others only features speak
     max_len: int = 1000
 
+    TARGET_TIMES: ClassVar = get_args(TargetTime)
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.knows_time and not self.features:
+            raise DataError(
+                f"target_time={self.target_time!r} needs features, which alone look at the next "
+                "visit's hour; name some, or let target_time be 'unknown' or 'day'."
+            )
         check_range(self, n_components=(1, MOST), interaction=(0, MOST), recent=(1, MOST))
         if strange := set(self.features) - set(HISTORY_FEATURES):
             raise DataError(
@@ -200,14 +207,6 @@ class ContextualConfig(ModelConfig):
             raise DataError(
                 f"n_trained_ids={self.n_trained_ids} must lie between {least} (padding and unknown "
                 f"count, too) and n_locations={self.n_locations}; 0 is a closed vocabulary."
-            )
-
-    def _check_target_time(self) -> None:
-        check_choice(self, target_time=get_args(TargetTime))
-        if self.knows_time and not self.features:
-            raise DataError(
-                f"target_time={self.target_time!r} needs features, which alone look at the next "
-                "visit's hour; name some, or let target_time be 'unknown' or 'day'."
             )
 
     @property

@@ -12,8 +12,8 @@ from wherenext import city
 from wherenext.results import read_results
 
 from pgt import checkpoint
-from pgt.checkpoint import load_model, load_windows_config, read, save_model, write
-from pgt.config import TrainConfig, WindowConfig
+from pgt.checkpoint import load_model, read, save_model, write
+from pgt.config import TrainConfig
 from pgt.errors import DataError, DataNote
 from pgt.files import built, load_weights
 from pgt.metrics import evaluate, gains
@@ -47,25 +47,12 @@ def test_a_model_comes_back_as_it_was(data: Dataset, tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
 
 
-def test_the_windows_configuration_comes_back(data: Dataset, tmp_path: Path) -> None:
-    path, model = tmp_path / "m.safetensors", model_of(tiny_config(data))
-    config = WindowConfig(days=14, min_visits=2, protocol="exact", anchor="last_visit")
-    save_model(path, model, data.vocabulary, windows=config)
-    assert load_windows_config(path) == config
-    assert load_windows_config(checkpoint.shipped("city")) == WindowConfig(protocol="exact")
-    save_model(path, model, data.vocabulary, {"seed": 1})
-    with pytest.raises(DataError, match=r"m\.safetensors does not say .*windows=data\.config"):
-        load_windows_config(path)
-
-
-def test_a_training_that_may_go_on_does_not_pass_for_a_model_with_windows(
+def test_a_training_that_may_go_on_does_not_pass_for_a_predictor(
     data: Dataset, tmp_path: Path
 ) -> None:
     path, model = tmp_path / "run.safetensors", model_of(tiny_config(data)).float()
     fit(model, data.train, data.valid, TrainConfig(max_epochs=1), checkpoint=path, progress=False)
     load_model(path)
-    with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
-        load_windows_config(path)
     with pytest.raises(DataError, match=r"run\.safetensors holds .*pgt\.load_model"):
         NextLocation.load(path)
 
