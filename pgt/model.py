@@ -196,9 +196,9 @@ class Pointer(nn.Module):
         super().__init__()
         self.query = nn.Linear(config.d_model, config.d_model)
         self.key = nn.Linear(config.d_model, config.d_model)
-        self.position_bias = (
-            nn.Parameter(torch.zeros(config.max_len + 1)) if config.has("position_bias") else None
-        )
+        self.position_bias: nn.Parameter | None = None
+        if config.has("position_bias"):
+            self.position_bias = nn.Parameter(torch.zeros(config.max_len + 1))
 
     def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
         """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
@@ -288,10 +288,9 @@ class PointerGeneratorTransformer(PlaceModel):
         if log_weights is not None:
             weights = log_weights.exp()
             copied = scatter_log_probs(log_weights, batch.location, shape[1])  # (B, V)
-        if self.generator is not None:
-            generated = self.generator(context).log_softmax(-1)  # (B, V)
         log_probs = copied
         if self.generator is not None:
+            generated = self.generator(context).log_softmax(-1)  # (B, V)
             log_probs = log_mixture(logit, copied, generated)  # (B, V)
         return Output(log_probs, logit.sigmoid(), weights, copied, generated, seen)
 
@@ -314,11 +313,10 @@ class PointerGeneratorTransformer(PlaceModel):
 def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
     """(B, L) log-weights of visits -> (B, V) log Σ of each location's, -inf for those not seen."""
     shape = (len(location), n_locations)
-    # The largest log-weight of each location is taken out before exponentiating, as in
-    # log-sum-exp, so that even a weight of e^-200 keeps its logarithm and its gradient.
-    peak = log_weights.new_full(shape, -math.inf).scatter_reduce(
-        1, location, log_weights.detach(), "amax"
-    )  # (B, V)
+    # As in log-sum-exp, the largest of each location is taken out first: a weight of e^-200 keeps
+    # its logarithm and its gradient.
+    peak = log_weights.new_full(shape, -math.inf)
+    peak = peak.scatter_reduce(1, location, log_weights.detach(), "amax")  # (B, V)
     seen = peak > -math.inf
     peak = peak.masked_fill(~seen, 0.0)
     relative = (log_weights - peak.gather(1, location)).exp()  # (B, L) in 0..1, 0 at padding

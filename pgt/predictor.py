@@ -6,7 +6,7 @@ target is not there yet: `ask` puts one empty row behind each person's visits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
@@ -123,8 +123,8 @@ class NextLocation:
         """
         data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
         n_valid = len(data.valid)
-        names = ["pretrained", "fine_tuned", "trained"]
-        names = names if min(len(data.train), n_valid) >= ENOUGH else names[:1]
+        enough = min(len(data.train), n_valid) >= ENOUGH
+        names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
         found = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
         scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
@@ -137,9 +137,7 @@ class NextLocation:
                       "windows": data.counts()}  # fmt: skip
         return self
 
-    def _candidate(
-        self, name: str, data: Dataset, parts: Iterable[str], seed: int, progress: bool
-    ) -> Any:
+    def _candidate(self, name: str, data: Dataset, parts: Any, seed: int, progress: bool) -> Any:
         """The experts, weighed for these people; the best of them tuned, or new ones trained."""
         found: Any = {part: self.experts[part].weighed(data.train) for part in parts}
         for part in found if name != "pretrained" else ():

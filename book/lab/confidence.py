@@ -112,7 +112,7 @@ def stages(
         out["as is"][split] = with_unseen(part.log_probs, part.named)
         out["temperature"][split] = with_unseen(part.at(t), part.named)
         out["somewhere new"][split] = with_unseen(only[split], part.named, new)
-    before, after = (calibration.losses(test.at(one), test.target) for one in (1.0, t))
+    before, after = (-calibration.of_target(test.at(one), test.target) for one in (1.0, t))
     possible = np.isfinite(before)
     row = {
         "temperature": t, "among_named": among, "n": len(before),
@@ -136,7 +136,7 @@ def calibrated(predictions: Predictions, answers: np.ndarray) -> Iterator[Row]:
         "error": calibration.expected_calibration_error(p, y), "floor": floor,
         "floor_high": high_floor, "brier": parts.score, "skill": parts.skill,
         "auc": forecasts.auc(p, y),
-        "loss": float(calibration.losses(answers, predictions.answer).mean()),
+        "loss": -float(calibration.of_target(answers, predictions.answer).mean()),
     }  # fmt: skip
     for bins in BINS:
         at = calibration.bins_of(p, bins)
@@ -179,7 +179,7 @@ def strangeness(method: str, log_probs: np.ndarray) -> np.ndarray:
     """(N, A) scores by one of `METHODS`; draws are the same at every call."""
     probs = np.exp(log_probs)
     if method == "simple":
-        return calibration.simple_scores(probs)
+        return np.where(probs > 0, 1 - probs, np.inf)  # least ambiguous sets (Sadinle et al. 2019)
     u = np.random.default_rng(0).uniform(size=len(probs))
     return coverage.adaptive_scores(probs, u if method == "adaptive, drawn" else None)
 
