@@ -200,12 +200,10 @@ class AdaptiveEmbedding(nn.Module):
         if rare_wide:
             widths.reverse()
         group = 2 - (occurrences >= MEDIUM).long() - (occurrences > FREQUENT).long()  # 0 = frequent
-        within = torch.zeros_like(group)
+        member = F.one_hot(group, 3)  # (V, 3)
+        within = (member.cumsum(0) - 1).gather(1, group[:, None])[:, 0]
         self.tables, self.projections = nn.ModuleList(), nn.ModuleList()
-        for number, width in enumerate(widths):
-            members = group == number
-            size = int(members.sum())
-            within[members] = torch.arange(size)
+        for size, width in zip(member.sum(0).tolist(), widths, strict=True):
             self.tables.append(nn.Embedding(max(size, 1), width))
             self.projections.append(nn.Linear(width, d_model, bias=False))
         self.register_buffer("group", group, persistent=False)

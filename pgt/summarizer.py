@@ -469,32 +469,25 @@ class SummarizerTraining:
     seed: int = 0  # of the first weights and of the order of the texts
 
 
-def batches(
-    pairs: Sequence[Pair], words: Words, config: SummarizerConfig, size: int, seed: int
-) -> list[TextBatch]:
-    """One epoch at random, in batches of one length each; what is left over comes in mixed ones."""
-    rng = np.random.default_rng(seed)
-    by_length: dict[int, list[int]] = {}
-    for k in rng.permutation(len(pairs)).tolist():
-        by_length.setdefault(len(pairs[k][0]), []).append(k)
-    cut, rest = [], list[int]()
-    for _, same in sorted(by_length.items()):
-        whole = len(same) - len(same) % size
-        cut += [same[at : at + size] for at in range(0, whole, size)]
-        rest += same[whole:]
-    cut += [rest[at : at + size] for at in range(0, len(rest), size)]
-    return [
-        text_batch([pairs[k] for k in cut[at]], words, config.max_source, config.max_summary)
-        for at in rng.permutation(len(cut))
-    ]
-
-
 def stream(
     pairs: Sequence[Pair], words: Words, config: SummarizerConfig, training: SummarizerTraining
 ) -> Iterator[TextBatch]:
-    """Batches without end, epoch after epoch."""
+    """Batches without end, of one length each; what an epoch has left over comes in mixed ones."""
+    size = training.batch
     for epoch in count():
-        yield from batches(pairs, words, config, training.batch, training.seed * 1000 + epoch)
+        rng = np.random.default_rng(training.seed * 1000 + epoch)
+        by_length: dict[int, list[int]] = {}
+        for k in rng.permutation(len(pairs)).tolist():
+            by_length.setdefault(len(pairs[k][0]), []).append(k)
+        cut, rest = [], list[int]()
+        for _, same in sorted(by_length.items()):
+            whole = len(same) - len(same) % size
+            cut += [same[at : at + size] for at in range(0, whole, size)]
+            rest += same[whole:]
+        cut += [rest[at : at + size] for at in range(0, len(rest), size)]
+        for at in rng.permutation(len(cut)):
+            some = [pairs[k] for k in cut[at]]
+            yield text_batch(some, words, config.max_source, config.max_summary)
 
 
 def new_summarizer(

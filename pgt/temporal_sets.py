@@ -43,35 +43,25 @@ class Sequences:
         """Some sequences, with no more padding than they need."""
         rows = torch.as_tensor(rows)
         elements, length, target = self.elements[rows], self.length[rows], self.target[rows]
-        n, t = int((elements >= 0).sum(1).max()), int(length.max())
-        s = max(int((target >= 0).sum(1).max()), 1)
-        present = self.present[rows, :n, :t]
+        n, s = (int((one >= 0).sum(1).max()) for one in (elements, target))
         return Sequences(
-            elements[:, :n], present, length, target[:, :s], self.user[rows], self.n_elements
-        )
+            elements[:, :n], self.present[rows, :n, : int(length.max())], length,
+            target[:, : max(s, 1)], self.user[rows], self.n_elements,
+        )  # fmt: skip
 
     def truth(self) -> Tensor:
         """(U, V) bool: the next set."""
-        return _hot(self.target, self.n_elements)
+        return _placed(torch.zeros(self.n_elements), self.target, 1.0) > 0
 
     def seen(self) -> Tensor:
         """(U, V) bool: the elements of the sequence."""
-        return _hot(self.elements, self.n_elements)
+        return _placed(torch.zeros(self.n_elements), self.elements, 1.0) > 0
 
 
-def _hot(ids: Tensor, width: int) -> Tensor:
-    """(U, K) ids, -1 for none -> (U, width) bool."""
-    hot = torch.zeros(len(ids), width + 1, dtype=torch.bool)
-    hot.scatter_(1, torch.where(ids >= 0, ids, width), True)
-    return hot[:, :width]
-
-
-def _placed(everyone: Tensor, elements: Tensor, own: Tensor) -> Tensor:
+def _placed(everyone: Tensor, elements: Tensor, own: Tensor | float) -> Tensor:
     """(U, V): everyone's scores (V,), with a sequence's own (U, N) in the place of its elements."""
-    v = len(everyone)
-    wide = everyone.expand(len(own), v)
-    wide = torch.cat([wide, wide.new_zeros(len(own), 1)], 1)  # a column for padding
-    return wide.scatter(1, torch.where(elements >= 0, elements, v), own)[:, :v]
+    wide = F.pad(everyone, (1, 0)).expand(len(elements), -1)  # with a column for padding, -1
+    return wide.scatter(1, 1 + elements, own)[:, 1:]
 
 
 def padded(
@@ -382,7 +372,7 @@ def evaluate(score: Scorer, data: Sequences) -> pd.DataFrame:
             for kind, part in (("repeated", truth & seen), ("new", truth & ~seen)):
                 found = quality(scores, part)
                 table |= {f"{kind}@{k}": found[f"recall@{k}"] for k in KS}
-            parts.append(pd.DataFrame({name: value.numpy() for name, value in table.items()}))
+            parts.append(pd.DataFrame(table))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -405,7 +395,6 @@ class Popular:
     """The same ranking for everybody: how often an element is in a set."""
 
     def fit(self, train: Sequences) -> Popular:
-        """Count in the histories and the next sets."""
         real = train.elements >= 0
         past = train.elements[real].repeat_interleave(train.present.sum(2)[real])
         every = torch.cat([past, train.target[train.target >= 0]])
@@ -423,7 +412,6 @@ class Personal:
         self.half_life, self.backoff = half_life, backoff
 
     def fit(self, train: Sequences) -> Personal:
-        """Learn what is popular, for ties and for the rest."""
         self.popular = Popular().fit(train)
         return self
 
