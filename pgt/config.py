@@ -180,14 +180,14 @@ class TrainConfig:
 class Preset(NamedTuple):
     """A model's shape and its training under one name; vocabulary sizes are the data's."""
 
-    model: dict[str, Any] = {}  # noqa: RUF012
-    training: TrainConfig = TrainConfig()
+    model: dict[str, Any]
+    training: TrainConfig
 
 
 PRESETS: dict[str, Preset] = {
-    "default": Preset(),
+    "default": Preset({}, TrainConfig()),
     # It stops on the accuracy, chosen on validation: the loss stops too early (chapter 10).
-    "city": Preset(training=TrainConfig(monitor="acc@1")),
+    "city": Preset({}, TrainConfig(monitor="acc@1")),
     # The two configurations of the design documents; the second one is theirs for GeoLife.
     "diy": Preset(
         {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 256, "dropout": 0.2,

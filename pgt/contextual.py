@@ -341,11 +341,6 @@ class Mixture(NamedTuple):
     place: Tensor  # (B, S) -1 where there is none
     pointer: Tensor  # (B, S) log-probabilities, -inf where there is none
 
-    def cross_entropy(self, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-        """(B,) in nats; smoothing is over the places that are listed."""
-        listed = F.pad(self.pointer, (0, 1), value=-math.inf)  # (B, S + 1), the last: elsewhere
-        return cross_entropy(listed, slot_of(self.place, target), label_smoothing)
-
 
 class MixtureModel(PlaceModel):
     """A `PlaceModel` that names the places of a window; without a generator, no others."""
@@ -355,10 +350,12 @@ class MixtureModel(PlaceModel):
         raise NotImplementedError
 
     def losses(self, batch: Any, label_smoothing: float = 0.0) -> Tensor:
-        """(B,) what training makes small."""
+        """(B,) in nats; without a generator, smoothing is over the places that are listed."""
         if self.generator is not None:
             return super().losses(batch, label_smoothing)
-        return self.mixture(batch).cross_entropy(batch.target, label_smoothing)
+        place, pointer = self.mixture(batch)
+        listed = F.pad(pointer, (0, 1), value=-math.inf)  # (B, S + 1), the last: elsewhere
+        return cross_entropy(listed, slot_of(place, batch.target), label_smoothing)
 
     @torch.no_grad()
     def own_scores(self, batch: Any) -> Mixture | None:
@@ -537,14 +534,14 @@ class Experts(MixtureModel):
 
     weights: Tensor  # (F,)
 
-    def __init__(self, experts: list[ContextualPointer], weights: Tensor | None = None) -> None:
+    def __init__(self, experts: list[ContextualPointer]) -> None:
         super().__init__()
         self.experts: Any = nn.ModuleList(experts)
         self.generator = None
         self.kernels = KERNELS if len(experts) > 1 else ()
         start = torch.zeros(len(experts) + (len(self.kernels) + 2 if self.kernels else 0))
         start[: len(experts)] = 1 / len(experts)
-        self.register_buffer("weights", start if weights is None else weights)
+        self.register_buffer("weights", start)
         self.config = experts[0].config
 
     def mixture(self, batch: Any) -> Mixture:

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pgt.batch import Batch
@@ -209,18 +210,15 @@ def sample(n: int, most: int) -> np.ndarray:
 
 def _one_table(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:
     """All splits' visits and features by person and time, and where each split's rows are there."""
-    visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
-    table = pd.concat(visits, ignore_index=True)
+    parts: dict[str, Windows] = {name: getattr(data, name) for name in SPLITS}
+    table = pd.concat([part.visits.assign(split=name) for name, part in parts.items()])
     order = by_person_and_time(table)
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    places = dict(zip(SPLITS, np.split(place, np.cumsum([len(part) for part in visits])[:-1]),
-                      strict=True))  # fmt: skip
-    features = torch.zeros(len(FEATURES), len(table) + 1, dtype=torch.int32)
-    for name in SPLITS:
-        at = 1 + torch.from_numpy(places[name])
-        features[:, at] = getattr(data, name).features[:, 1:].cpu().int()
     table = table.take(order).reset_index(drop=True)
+    features = torch.cat([part.features[:, 1:].cpu() for part in parts.values()], 1)
+    features = F.pad(features[:, order], (1, 0))  # column 0 is padding
+    place = np.argsort(order).astype(np.int32)
+    ends = np.cumsum([len(part.visits) for part in parts.values()])
+    places = dict(zip(parts, np.split(place, ends[:-1]), strict=True))
     number = table.split.map(SPLITS.index).to_numpy()
     user = table.user_id.array
     back = np.flatnonzero((number[1:] < number[:-1]) & (user[1:] == user[:-1]))

@@ -350,16 +350,10 @@ class CoveragePointer(Pointer):
         return scores.masked_fill(batch.padding, -math.inf).log_softmax(-1)  # (B, L)
 
 
-def focal(gamma: float = 2.0) -> Loss:
-    """Proposal 9: (1 - p)^γ · cross-entropy; what is sure counts little (Lin et al. 2017)."""
-
-    def focal_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
-        own = cross_entropy(log_probs, target)  # (B,)
-        chance = (-own).exp()
-        return (1 - chance) ** gamma * cross_entropy(log_probs, target, label_smoothing)
-
-    focal_loss.__name__ = f"focal_{gamma:g}"
-    return focal_loss
+def focal(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
+    """Proposal 9: (1 - p)² · cross-entropy; what is sure counts little (Lin et al. 2017)."""
+    chance = (-cross_entropy(log_probs, target)).exp()  # (B,)
+    return (1 - chance) ** 2.0 * cross_entropy(log_probs, target, label_smoothing)
 
 
 def balanced(train: Windows) -> Loss:
@@ -450,7 +444,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "cross_attention": Improvement(plug=_cross_modal),
     "experts": Improvement(layer={"feedforward": Experts}),
     "recent_and_first": Improvement(layer={"attention": RecentFirstSelfAttention}),
-    "focal": Improvement(loss=lambda train: focal(2.0)),
+    "focal": Improvement(loss=lambda train: focal),
     "balanced": Improvement(loss=balanced),
     "no_smoothing": Improvement(training={"label_smoothing": 0.0}),
     "more_smoothing": Improvement(training={"label_smoothing": 0.1}),
@@ -463,7 +457,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "augmented": Improvement(windows=cropped),
     "all_five": Improvement(
         _NO_SINUSOID, {"attention": RelativeSelfAttention, "feedforward": GeGLU}, plug=_cyclic,
-        loss=lambda train: focal(2.0),
+        loss=lambda train: focal,
     ),
     "bilstm": Improvement(part={"encoder": RecurrentEncoder}),
     "additive": Improvement(part={"pointer": AdditivePointer}),

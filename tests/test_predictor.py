@@ -235,7 +235,7 @@ def test_effects_are_what_the_answer_loses(
         # Everybody is weighed with the feature: only the answer goes without it.
         experts, asked = model._asked(visits, at, 1)
         blind = experts.weighed(asked.past)
-        blind = Experts([deepcopy(one) for one in blind.experts], blind.weights).eval()
+        blind = deepcopy(blind)
         blind.kernels = tuple(replace(one, **change) for one in blind.kernels)
         for network in blind.experts:
             torch.nn.init.zeros_(network.scorer.tables[feature])
@@ -281,7 +281,8 @@ def test_the_pool_is_of_its_networks_and_kernels(model: NextLocation, visits: pd
     size = len(Experts(list(networks)).weights)
     slots, before = Slots.of(batch.location, batch.padding), batch.length - 2
     for k in range(size):
-        pool = Experts(list(networks), torch.eye(size)[k]).eval()
+        pool = Experts(list(networks)).eval()
+        pool.weights = torch.eye(size)[k]
         found = pool.mixture(batch).pointer.exp()
         if k < n:
             expected = networks[k].mixture(batch).pointer.exp()
