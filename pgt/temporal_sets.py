@@ -60,8 +60,9 @@ class Sequences:
 
 def _placed(everyone: Tensor, elements: Tensor, own: Tensor | float) -> Tensor:
     """(U, V): everyone's scores (V,), with a sequence's own (U, N) in the place of its elements."""
-    wide = F.pad(everyone, (1, 0)).expand(len(elements), -1)  # with a column for padding, -1
-    return wide.scatter(1, 1 + elements, own)[:, 1:]
+    v = len(everyone)
+    wide = F.pad(everyone, (0, 1)).expand(len(elements), -1)  # with a column for padding
+    return wide.scatter(1, elements % (v + 1), own)[:, :v]
 
 
 def padded(
