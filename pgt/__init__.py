@@ -55,10 +55,7 @@ _HOMES = {
     "checkpoint": ["save_model", "load_model"],
 }
 __all__ = [name for names in _HOMES.values() for name in names]
-
-
-def _modules() -> list[str]:
-    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+_MODULES = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
 
 
 def __getattr__(name: str) -> Any:
@@ -66,10 +63,10 @@ def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"pgt.{home}"), name)
-    if name in _modules():
+    if name in _MODULES:
         return import_module(f"pgt.{name}")
     raise AttributeError(f"module 'pgt' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_modules()})
+    return sorted({*globals(), *__all__, *_MODULES})

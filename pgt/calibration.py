@@ -14,14 +14,11 @@ import torch
 from numpy.typing import ArrayLike
 from scipy import special
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp
 from torch import Tensor
 
 from pgt.errors import DataError
 from pgt.metrics import ends
 from pgt.visits import spread
-
-TEMPERATURES = (0.02, 50.0)
 
 
 def checked(p: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +73,7 @@ def logit(p: ArrayLike) -> np.ndarray:
 
 
 def resampled(
-    users: ArrayLike, *columns: ArrayLike, n_resamples: int, seed: int = 0
+    users: ArrayLike, *columns: ArrayLike, n_resamples: int
 ) -> Iterator[list[np.ndarray]]:
     """Draw whole people with replacement, and give the columns of all their rows.
 
@@ -87,7 +84,7 @@ def resampled(
     rows = np.argsort(code, kind="stable")  # person after person
     first = np.cumsum(size) - size
     arrays = [None if column is users else np.asarray(column) for column in columns]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     for _ in range(n_resamples):
         drawn = rng.integers(len(size), size=len(size))
         who, number = spread(size[drawn])
@@ -96,12 +93,11 @@ def resampled(
 
 
 def interval(
-    statistic: Callable[..., float], users: ArrayLike, *columns: ArrayLike, level: float = 0.95,
-    n_resamples: int = 300, seed: int = 0,
-) -> tuple[float, float]:  # fmt: skip
-    """Percentile interval of a statistic of the columns, by drawing whole people (`resampled`)."""
-    draws = resampled(users, *columns, n_resamples=n_resamples, seed=seed)
-    low, high = ends([statistic(*drawn) for drawn in draws], level)
+    statistic: Callable[..., float], users: ArrayLike, *columns: ArrayLike, n_resamples: int = 300
+) -> tuple[float, float]:
+    """95 % interval of a statistic of the columns, by drawing whole people (`resampled`)."""
+    draws = resampled(users, *columns, n_resamples=n_resamples)
+    low, high = ends([statistic(*drawn) for drawn in draws])
     return float(low), float(high)
 
 
@@ -120,12 +116,7 @@ def scale(log_probs: ArrayLike, t: float) -> np.ndarray:
     """(N, A) log-probabilities at another temperature, made to sum to one; -inf stays -inf."""
     if not t > 0:
         raise DataError(f"A temperature of {t} is no temperature; give one above 0.")
-    return np.asarray(log_softmax(as_log_probs(log_probs) / t, axis=1))
-
-
-def losses(log_probs: ArrayLike, target: ArrayLike) -> np.ndarray:
-    """(N,) minus the log-probability of each target, in nats; inf for one that is no answer."""
-    return -of_target(log_probs, target)
+    return np.asarray(special.log_softmax(as_log_probs(log_probs) / t, axis=1))
 
 
 def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
@@ -134,7 +125,7 @@ def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
     Targets that are no answer do not count: they cost infinitely much at every temperature.
     """
     table = as_log_probs(log_probs)
-    own = -losses(table, target)
+    own = of_target(table, target)
     answered = own > -np.inf
     if not answered.any():
         raise DataError("No target is among the answers; there is nothing to choose T by.")
@@ -143,20 +134,11 @@ def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
 
     def loss(log_t: float) -> float:
         t = np.exp(log_t)
-        return float(np.mean(logsumexp(table / t, axis=1) - own / t))
+        return float(np.mean(special.logsumexp(table / t, axis=1) - own / t))
 
     # The loss is convex in 1 / T, hence has one valley in log T too.
-    bounds = tuple(np.log(TEMPERATURES))
+    bounds = tuple(np.log([0.02, 50.0]))
     return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
-
-
-def simple_scores(probs: ArrayLike) -> np.ndarray:
-    """(N, A) 1 - probability, inf where that is 0: sets hold what is likely enough.
-
-    They are the smallest on average (Sadinle, Lei and Wasserman 2019, least ambiguous sets, LAC).
-    """
-    p = np.asarray(probs, dtype=float)
-    return np.where(p > 0, 1 - p, np.inf)
 
 
 def of_target(scores: ArrayLike, target: ArrayLike) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
-from pgt.config import ModelConfig, WindowConfig
+from pgt.config import ModelConfig
 from pgt.errors import DataError
 from pgt.files import built, check_shapes, fitting, folder, load_weights
 from pgt.files import read as read
@@ -29,7 +29,6 @@ def save_model(
     model: PlaceModel,
     vocabulary: Vocabulary,
     notes: dict[str, Any] | None = None,
-    windows: WindowConfig | None = None,
 ) -> None:
     """Save a trained model, for `load_model` or `load_contextual`.
 
@@ -39,8 +38,6 @@ def save_model(
         A ``.safetensors`` file is replaced as a whole.
     notes : dict, optional
         Goes into the file's header as JSON.
-    windows : WindowConfig, optional
-        ``data.config`` of the training data, for `load_windows_config`.
 
     Examples
     --------
@@ -55,7 +52,6 @@ def save_model(
         "model": asdict(model.config),
         "vocabulary": json.loads(vocabulary.to_json(people=True)),
         "notes": notes or {},
-        "windows": asdict(windows) if windows else {},
     }
     write(path, model.state_dict(), info)
 
@@ -83,19 +79,6 @@ def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabular
     return load(path, ModelConfig, PointerGeneratorTransformer)
 
 
-def load_windows_config(path: str | Path) -> WindowConfig:
-    """On which windows a checkpoint's model was trained; a file that does not say it is refused."""
-    (_, info), name = read(path), Path(path).name
-    with fitting(name):
-        held = info.get("windows", {})
-        if "days" not in held:  # an unfinished training holds counts under "windows"
-            raise DataError(
-                f"{name} does not say on which windows its model was trained; save the model with "
-                "pgt.save_model(..., windows=data.config)."
-            )
-        return WindowConfig(**held)
-
-
 def load(
     path: str | Path, kind: type[ModelConfig], make: Callable[[Any], Model]
 ) -> tuple[Model, Vocabulary]:
@@ -106,9 +89,9 @@ def load(
         if "predictor" in info:
             raise DataError(f"{name} holds a predictor; open it with pgt.NextLocation.load.")
         # Only a contextual pointer has features: the header needs no word for what it is.
-        contextual = "features" in kind.__dataclass_fields__
-        if ("features" in info["model"]) != contextual:
-            other = "load_model" if contextual else "load_contextual"
+        contextual = "features" in info["model"]
+        if contextual != hasattr(kind, "features"):
+            other = "load_contextual" if contextual else "load_model"
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
         config = kind.from_dict(info["model"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
@@ -117,9 +100,8 @@ def load(
     best = {key[5:]: value for key, value in tensors.items() if key.startswith("best.")}
     tensors = best or tensors
     # What a header claims is compared with what the file holds, before anything is built.
-    most = sum(tensor.numel() for tensor in tensors.values())
-    shape = config.d_model, config.d_feedforward, config.max_len, 1000 * config.n_layers
-    if max(shape) > max(most, 1_000_000):
+    most = max(1_000_000, sum(tensor.numel() for tensor in tensors.values()))
+    if max(config.d_model, config.d_feedforward, config.max_len, 1000 * config.n_layers) > most:
         raise DataError(
             f"{name} is damaged: its header claims more than its weights have room for; copy it "
             "again or train anew."

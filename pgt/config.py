@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pgt.errors import DataError
 
@@ -24,15 +24,13 @@ BELOW_ONE = 0.999999
 
 def check_range(config: Any, **bounds: tuple[float, float]) -> None:
     """Refuse settings that are no numbers, or lie outside of their bounds, which are included."""
-    for one in fields(config):
-        if one.name not in bounds:
-            continue
-        value, (low, high) = getattr(config, one.name), bounds[one.name]
-        whole = one.type == "int"
+    types = {one.name: one.type for one in fields(config)}
+    for name, (low, high) in bounds.items():
+        value, whole = getattr(config, name), types[name] == "int"
         is_number = type(value) is int or (isinstance(value, float) and not whole)
         if not (is_number and low <= value <= high):
             noun = "whole number (an int of Python)" if whole else "number"
-            raise DataError(f"{one.name}={value!r} must be a {noun} from {low} to {high}.")
+            raise DataError(f"{name}={value!r} must be a {noun} from {low} to {high}.")
 
 
 def check_choice(config: Any, **choices: tuple[Any, ...]) -> None:
@@ -100,6 +98,8 @@ class ModelConfig:
     target_time: TargetTime = "unknown"
     without: tuple[str, ...] = ()
 
+    TARGET_TIMES: ClassVar = ("unknown", "day")  # hour and time are the contextual pointer's
+
     def __post_init__(self) -> None:
         sizes = ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "d_feedforward",
                  "max_len")  # fmt: skip
@@ -112,23 +112,17 @@ class ModelConfig:
             raise DataError(
                 f"d_model={self.d_model} must be divisible by n_heads={self.n_heads} and by 4."
             )
-        self._check_target_time()
-
-    def _check_target_time(self) -> None:
-        if self.target_time not in ("unknown", "day"):
-            raise DataError(
-                f"target_time is {self.target_time!r}; it must be 'unknown' or 'day', since only "
-                "the contextual pointer can look at the target's 'hour' or 'time'."
-            )
+        check_choice(self, target_time=self.TARGET_TIMES)
 
     def has(self, part: str) -> bool:
         """Whether a part is there."""
         return part not in self.without
 
     @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> ModelConfig:
+    def from_dict(cls, raw: dict[str, Any]) -> Self:
         """Read what `dataclasses.asdict` wrote, from JSON or not."""
-        return cls(**{**raw, "without": tuple(raw["without"])})
+        tuples: Any = {name: tuple(raw[name]) for name in ("without", "features") if name in raw}
+        return cls(**raw | tuples)
 
 
 @dataclass(frozen=True)
@@ -183,20 +177,17 @@ class TrainConfig:
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * (step - warmup) / total))
 
 
-@dataclass(frozen=True)
-class Preset:
+class Preset(NamedTuple):
     """A model's shape and its training under one name; vocabulary sizes are the data's."""
 
-    model: dict[str, Any] = field(default_factory=dict)
-    training: TrainConfig = field(default_factory=TrainConfig)
+    model: dict[str, Any]
+    training: TrainConfig
 
-
-# Its training stops on the accuracy, chosen on validation: the loss stops too early (chapter 10).
-CITY = TrainConfig(monitor="acc@1")
 
 PRESETS: dict[str, Preset] = {
-    "default": Preset(),
-    "city": Preset(training=CITY),
+    "default": Preset({}, TrainConfig()),
+    # It stops on the accuracy, chosen on validation: the loss stops too early (chapter 10).
+    "city": Preset({}, TrainConfig(monitor="acc@1")),
     # The two configurations of the design documents; the second one is theirs for GeoLife.
     "diy": Preset(
         {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_feedforward": 256, "dropout": 0.2,

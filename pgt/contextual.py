@@ -11,11 +11,10 @@ Shapes: B windows, L visits, D = d_model, R reasons, V locations.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +24,7 @@ from pgt.baselines import ContextKernel
 from pgt.batch import Batch, add_up, slot_of
 from pgt.calibration import pool_weights, pooled
 from pgt.checkpoint import load
-from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_choice, check_range
+from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_range
 from pgt.errors import DataError
 from pgt.history import NOT_SEEN, HistoryBatch, sample
 from pgt.model import (
@@ -46,35 +45,49 @@ from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.vocabulary import UNKNOWN, Vocabulary
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(NamedTuple):
     """A fact about a past visit; between knots its table is interpolated, beyond them clamped."""
 
-    about: str  # in a few words, with its unit
+    about: str  # what it asks of a place
     knots: tuple[float, ...]  # where the table has a row; increasing
-    of: Callable[[HistoryBatch], Tensor]  # (B, L)
 
 
-def _if_seen(seen: Tensor, value: Tensor) -> Tensor:
-    """The value, or `NOT_SEEN` where what it is about is out of sight."""
-    return torch.where(seen != NOT_SEEN, value.float(), float(NOT_SEEN))
+_CLOCK = (0.0, 15.0, 30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 360.0, 480.0, 720.0)  # minutes
+_RATIO = (-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # octaves; -1 where nothing is seen before
+WEEK = 7 * MINUTES_OF_DAY
 
+# Times of day are compared in minutes; how long something took, in octaves of minutes.
+HISTORY_FEATURES: dict[str, Feature] = {
+    "age": Feature("how many visits ago it was visited",
+                   (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 400, 800)),
+    "days": Feature("how many days ago it was visited",
+                    (0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 21, 28, 60, 120)),
+    "clock": Feature("how near to now the time of day of its visits is", _CLOCK),
+    "ahead": Feature("how long it is until the time of day of its visits",
+                     tuple(range(0, 1441, 60))),
+    "weekday": Feature("on which days of the week it was visited", (0, 1, 2)),
+    "stay": Feature("how long its visits lasted", (4, 5, 6, 7, 8, 9, 10, 11)),
+    "before": Feature("whether it was visited from where the person is now", (0, 1, 2, 3)),
+    "left": Feature("at what time of day the person set out for it", (-1.0, *_CLOCK)),
+    "stayed": Feature("how long the stays before its visits were", _RATIO),
+    "gap": Feature("how long the way to it took", (-1.0, 2, 3, 4, 5, 6, 8, 10, 12)),
+    "here": Feature("whether the person is there now, or was just before", (0, 1, 2)),
+    "count": Feature("how often it was visited", (0, 1, 2, 3, 4, 5, 6)),
+    "unknown": Feature("whether it, or the present place, is unknown", (0, 1, 2, 3)),
+    "older": Feature("how many of its visits are long ago", (0, 1, 2, 3, 4, 6)),
+}  # fmt: skip
+# Only for a model that knows when the next visit begins.
+TARGET_FEATURES: dict[str, Feature] = {
+    "then_clock": Feature("how near to the time asked about its visits are", _CLOCK),
+    "then_weekday": Feature("whether it was visited on such days as the one asked about",
+                            (0, 1, 2)),
+    "then_gap": Feature("whether the way to it fits the time until then", _RATIO),
+}  # fmt: skip
+FEATURES = HISTORY_FEATURES | TARGET_FEATURES
 
-def _same_before(batch: HistoryBatch) -> Tensor:
-    """0 = another place before, 1 = the same as now, 2 = and the one earlier too, 3 = only that."""
-    at = batch.length[:, None] - 1
-    here, there = batch.location.gather(1, at), batch.before.gather(1, at)  # (B, 1)
-    one = (batch.before == here) & (batch.before != NOT_SEEN)
-    two = (batch.two_before == there) & (batch.two_before != NOT_SEEN)
-    return one * 1 + (one & two) * 1 + (~one & two) * 3
-
-
-def _here(batch: HistoryBatch) -> Tensor:
-    """0 = elsewhere, 1 = where the person is now, 2 = where they were before."""
-    at = batch.length[:, None] - 1
-    here, there = batch.location.gather(1, at), batch.before.gather(1, at)  # (B, 1)
-    now = batch.location == here
-    return now * 1 + (~now & (batch.location == there)) * 2
+# What is known of now, and of the target: indices below a size; they scale the features.
+NOW = {"hour": 24, "weekday": 8, "stay": 24, "visits": 16}
+THEN = {"then_hour": 24, "then_weekday": 8, "wait": 28}
 
 
 def _weekdays(one: Tensor, other: Tensor) -> Tensor:
@@ -82,133 +95,63 @@ def _weekdays(one: Tensor, other: Tensor) -> Tensor:
     return ((one >= 6) == (other >= 6)) * 1 + (one == other) * 1
 
 
-def _now_weekday(batch: HistoryBatch) -> Tensor:
-    """(B,) 1 = Monday …: the day on which the last visit ended."""
-    at = batch.length[:, None] - 1
-    began, weekday = batch.start_minute.gather(1, at)[:, 0], batch.weekday.gather(1, at)[:, 0]
-    return (weekday - 1 + (began + batch.last_stay) // MINUTES_OF_DAY) % 7 + 1
-
-
-def _count(batch: HistoryBatch) -> Tensor:
-    """log2 of how many of the listed visits are to the visit's place."""
-    inside = (~batch.padding).float()
-    slot = batch.slots.of_visit  # (B, L)
-    visits = torch.zeros_like(inside).scatter_add(1, slot, inside)
-    return visits.gather(1, slot).clamp(min=1).log2()
-
-
-def _alike(one: Tensor, other: Tensor) -> Tensor:
-    """How many times longer one of two durations is, as a logarithm to base 2."""
+def _apart(one: Tensor, other: Tensor) -> Tensor:
+    """How many octaves two durations are apart."""
     return ((one.clamp(min=0) + 15.0).log2() - (other.clamp(min=0) + 15.0).log2()).abs()
 
 
-_CLOCK = (0.0, 15.0, 30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 360.0, 480.0, 720.0)
-_RATIO = (-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
-
-HISTORY_FEATURES: dict[str, Feature] = {
-    "age": Feature(
-        "visits back", (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 400, 800),
-        lambda b: b.age),
-    "days": Feature(
-        "days back", (0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 21, 28, 60, 120),
-        lambda b: b.days_ago),
-    "clock": Feature(
-        "minutes between its time of day and now", _CLOCK,
-        lambda b: around_the_clock(b.start_minute, b.now_minute[:, None])),
-    "ahead": Feature(
-        "minutes from now to its time of day, around the clock", tuple(range(0, 1441, 60)),
-        lambda b: (b.start_minute - b.now_minute[:, None]) % MINUTES_OF_DAY),
-    "weekday": Feature(
-        "its weekday and today's: other kind, same kind, same", (0, 1, 2),
-        lambda b: _weekdays(b.weekday, _now_weekday(b)[:, None])),
-    "stay": Feature(
-        "how long it lasted, log2(minutes + 15)", (4, 5, 6, 7, 8, 9, 10, 11),
-        lambda b: (b.stay + 15.0).log2()),
-    "before": Feature(
-        "the place before it: other, as now, the last two as now, only the one earlier",
-        (0, 1, 2, 3), _same_before),
-    "left": Feature(
-        "minutes between the time of day at which the visit before it ended and now",
-        (-1.0, *_CLOCK),
-        lambda b: _if_seen(b.end_before, around_the_clock(b.end_before, b.now_minute[:, None]))),
-    "stayed": Feature(
-        "how alike the stay before it and the last one are, |log2 of their ratio|", _RATIO,
-        lambda b: _if_seen(b.stay_before, _alike(b.stay_before, b.last_stay[:, None]))),
-    "gap": Feature(
-        "how long the way to it took, log2(minutes + 5)", (-1.0, 2, 3, 4, 5, 6, 8, 10, 12),
-        lambda b: _if_seen(b.gap_before, (b.gap_before.clamp(min=0) + 5.0).log2())),
-    "here": Feature(
-        "its place: elsewhere, where one is now, where one was before", (0, 1, 2), _here),
-    "count": Feature("listed visits to its place, log2", (0, 1, 2, 3, 4, 5, 6), _count),
-    "unknown": Feature(
-        "an unknown place: neither, it, the last one, both", (0, 1, 2, 3),
-         lambda b: (b.location == UNKNOWN) * 1
-         + (b.location.gather(1, b.length[:, None] - 1) == UNKNOWN) * 2),
-    "older": Feature(
-        "visits that a summary stands for, log2(1 + visits)", (0, 1, 2, 3, 4, 6),
-        lambda b: (b.stands_for + 1.0).log2()),
-}  # fmt: skip
-
-# Only for a model that knows when the next visit begins.
-WEEK = 7 * MINUTES_OF_DAY
-TARGET_FEATURES: dict[str, Feature] = {
-    "then_clock": Feature(
-        "minutes between its time of day and the target's", _CLOCK,
-        lambda b: around_the_clock(b.start_minute, b.target_minute[:, None])),
-    "then_weekday": Feature(
-        "its weekday and the target's: other kind, same kind, same", (0, 1, 2),
-        lambda b: _weekdays(b.weekday, b.target_weekday[:, None])),
-    "then_gap": Feature(
-        "how alike the way to it and the time until the target are, |log2 of their ratio|", _RATIO,
-        lambda b: _if_seen(b.gap_before, _alike(b.gap_before.clamp(max=WEEK), b.wait[:, None]))),
-}  # fmt: skip
-
-# What each feature asks of a place, for whoever reads an explanation.
-IN_WORDS = {
-    "age": "how many visits ago it was visited",
-    "days": "how many days ago it was visited",
-    "clock": "how near to now the time of day of its visits is",
-    "ahead": "how long it is until the time of day of its visits",
-    "weekday": "on which days of the week it was visited",
-    "stay": "how long its visits lasted",
-    "before": "whether it was visited from where the person is now",
-    "left": "at what time of day the person set out for it",
-    "stayed": "how long the stays before its visits were",
-    "gap": "how long the way to it took",
-    "here": "whether the person is there now, or was just before",
-    "count": "how often it was visited",
-    "unknown": "whether it, or the present place, is unknown",
-    "older": "how many of its visits are long ago",
-    "then_clock": "how near to the time asked about its visits are",
-    "then_weekday": "whether it was visited on such days as the one asked about",
-    "then_gap": "whether the way to it fits the time until then",
-}
+def present(batch: HistoryBatch) -> dict[str, Tensor]:
+    """(B,) the facts of `NOW` and `THEN`; durations and counts in half octaves."""
+    at = batch.length[:, None] - 1
+    began, weekday = batch.start_minute.gather(1, at)[:, 0], batch.weekday.gather(1, at)[:, 0]
+    found = {
+        "hour": batch.now_minute // 60,
+        "weekday": (weekday - 1 + (began + batch.last_stay) // MINUTES_OF_DAY) % 7 + 1,
+        "then_hour": batch.target_minute // 60,
+        "then_weekday": batch.target_weekday,
+    }
+    long = {"stay": batch.last_stay, "visits": batch.length, "wait": batch.wait}
+    for name, value in long.items():
+        bucket = (2 * (value.clamp(min=0) + 1.0).log2()).long()
+        found[name] = bucket.clamp(max=(NOW | THEN)[name] - 1)
+    return found
 
 
-@dataclass(frozen=True)
-class Fact:
-    """Something about now, as an index below ``size``; it scales the features."""
-
-    size: int
-    of: Callable[[HistoryBatch], Tensor]  # (B,)
-
-
-def _log_bucket(value: Tensor, size: int) -> Tensor:
-    """Half octaves, below ``size``."""
-    return (2 * (value.clamp(min=0) + 1.0).log2()).long().clamp(max=size - 1)
-
-
-NOW: dict[str, Fact] = {
-    "hour": Fact(24, lambda batch: batch.now_minute // 60),
-    "weekday": Fact(8, _now_weekday),
-    "stay": Fact(24, lambda batch: _log_bucket(batch.last_stay, 24)),
-    "visits": Fact(16, lambda batch: _log_bucket(batch.length, 16)),
-}
-THEN: dict[str, Fact] = {
-    "then_hour": Fact(24, lambda batch: batch.target_minute // 60),
-    "then_weekday": Fact(8, lambda batch: batch.target_weekday),
-    "wait": Fact(28, lambda batch: _log_bucket(batch.wait, 28)),
-}
+def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Tensor]:
+    """(B, L) each feature's fact, on the (B,) day of `present`; the target's only with ``then``."""
+    start, now, at = batch.start_minute, batch.now_minute[:, None], batch.length[:, None] - 1
+    here, there = batch.location.gather(1, at), batch.before.gather(1, at)  # (B, 1) now, before
+    stays = batch.location == here
+    seen = batch.before != NOT_SEEN
+    one = (batch.before == here) & seen  # the visit before it was where the person is now
+    two = (batch.two_before == there) & (batch.two_before != NOT_SEEN)  # and so on
+    slot, inside = batch.slots.of_visit, (~batch.padding).float()
+    visits = torch.zeros_like(inside).scatter_add(1, slot, inside)
+    found = {
+        "age": batch.age,
+        "days": batch.days_ago,
+        "clock": around_the_clock(start, now),
+        "ahead": (start - now) % MINUTES_OF_DAY,
+        "weekday": _weekdays(batch.weekday, weekday[:, None]),
+        "stay": (batch.stay + 15.0).log2(),
+        "before": one * 1 + (one & two) * 1 + (~one & two) * 3,
+        "left": around_the_clock(batch.end_before, now),
+        "stayed": _apart(batch.stay_before, batch.last_stay[:, None]),
+        "gap": (batch.gap_before.clamp(min=0) + 5.0).log2(),
+        "here": stays * 1 + (~stays & (batch.location == there)) * 2,
+        "count": visits.gather(1, slot).clamp(min=1).log2(),
+        "unknown": (batch.location == UNKNOWN) * 1 + (here == UNKNOWN) * 2,
+        "older": (batch.stands_for + 1.0).log2(),
+    }
+    if then:
+        found |= {
+            "then_clock": around_the_clock(start, batch.target_minute[:, None]),
+            "then_weekday": _weekdays(batch.weekday, batch.target_weekday[:, None]),
+            "then_gap": _apart(batch.gap_before.clamp(max=WEEK), batch.wait[:, None]),
+        }
+    for name in found.keys() & {"left", "stayed", "gap", "then_gap"}:
+        found[name] = torch.where(seen, found[name].float(), float(NOT_SEEN))
+    return found
 
 
 def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
@@ -243,8 +186,15 @@ class ContextualConfig(ModelConfig):
     recent: int = 50  # the latest visits are embedded and encoded; of others only features speak
     max_len: int = 1000
 
+    TARGET_TIMES: ClassVar = get_args(TargetTime)
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.knows_time and not self.features:
+            raise DataError(
+                f"target_time={self.target_time!r} needs features, which alone look at the next "
+                "visit's hour; name some, or let target_time be 'unknown' or 'day'."
+            )
         check_range(self, n_components=(1, MOST), interaction=(0, MOST), recent=(1, MOST))
         if strange := set(self.features) - set(HISTORY_FEATURES):
             raise DataError(
@@ -257,14 +207,6 @@ class ContextualConfig(ModelConfig):
             raise DataError(
                 f"n_trained_ids={self.n_trained_ids} must lie between {least} (padding and unknown "
                 f"count, too) and n_locations={self.n_locations}; 0 is a closed vocabulary."
-            )
-
-    def _check_target_time(self) -> None:
-        check_choice(self, target_time=get_args(TargetTime))
-        if self.knows_time and not self.features:
-            raise DataError(
-                f"target_time={self.target_time!r} needs features, which alone look at the next "
-                "visit's hour; name some, or let target_time be 'unknown' or 'day'."
             )
 
     @property
@@ -283,11 +225,6 @@ class ContextualConfig(ModelConfig):
         own = {one.name: getattr(self, one.name) for one in fields(ModelConfig)}
         own |= {"n_locations": self.n_trained_ids or self.n_locations, "max_len": self.recent}
         return ModelConfig(**own | ({"target_time": "unknown"} if self.knows_time else {}))
-
-    @classmethod
-    def from_dict(cls, raw: dict[str, Any]) -> ContextualConfig:
-        """Read what `dataclasses.asdict` wrote, from JSON or not."""
-        return cls(**raw | {name: tuple(raw[name]) for name in ("without", "features")})
 
 
 # Reasons alone: neither PGT's embeddings nor its encoder, generator and gate.
@@ -334,58 +271,56 @@ class AdditiveScorer(nn.Module):
     def __init__(self, config: ContextualConfig) -> None:
         super().__init__()
         self.config = config
-        n, dropout = config.n_components, config.dropout
-        every = HISTORY_FEATURES | TARGET_FEATURES
-        self.known = {name: every[name] for name in config.used_features}
+        n, width, dropout = config.n_components, config.interaction, config.dropout
+        self.known = {name: FEATURES[name] for name in config.used_features}
         self.facts = NOW | (THEN if config.knows_time else {})
         self.tables = nn.ParameterDict()
         for name, feature in self.known.items():
-            table = torch.zeros(len(feature.knots), n + config.interaction)
+            table = torch.zeros(len(feature.knots), n + width)
             nn.init.normal_(table[:, :n], std=0.1)
             nn.init.normal_(table[:, n:], std=0.5)
             self.tables[name] = nn.Parameter(table)
         for name, row in knots_of([*self.known.values()]).items():
             self.register_buffer(name, row, persistent=False)
-        wide, width = FACT_WIDTH * len(self.facts), config.interaction
-        used = self.facts if config.scaled or width else {}
-        self.now = nn.ModuleDict(
-            {k: nn.Embedding(fact.size, FACT_WIDTH) for k, fact in used.items()}
-        )
+        wide, used = FACT_WIDTH * len(self.facts), self.facts if config.scaled or width else {}
+        self.now = nn.ModuleDict({k: nn.Embedding(size, FACT_WIDTH) for k, size in used.items()})
         self.scale = _zero_ended(wide, len(self.known) * n, dropout) if config.scaled else None
         self.interaction = nn.Linear(wide, width) if width else None
         self.out = _zero_ended(width, 1, dropout) if width else None
 
-    def parts(self, batch: HistoryBatch) -> tuple[Tensor, Tensor]:
-        """(B, L, R) log-weight of each reason, and (B, L) what the interaction adds to all."""
+    def forward(
+        self, facts: dict[str, Tensor], related: dict[str, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """What `present` and `relations` find -> (B, L, R) log-weight of each reason, and (B, L)
+        what the interaction adds to all.
+        """
         n, width = self.config.n_components, self.config.interaction
-        if self.config.target_time == "hour":
-            batch = to_the_hour(batch)
-        facts = [table(self.facts[name].of(batch)) for name, table in self.now.items()]
-        now = torch.cat(facts, dim=-1) if facts else None  # (B, N)
+        value = torch.stack([related[name].to(self.knots.dtype) for name in self.known])
         rows = torch.cat([*self.tables.values()])  # (K, R + I), those of all features
+        if self.now:
+            now = torch.cat([table(facts[name]) for name, table in self.now.items()], -1)  # (B, N)
         if self.scale is not None:
             scales = (1 + self.scale(now)).view(-1, len(self.known), n)  # (B, T, R)
             scales = scales.index_select(1, self.of)  # (B, K, R)
             rows = F.pad(scales, (0, width), value=1.0) * rows  # (B, K, R + I)
         # One product in place of two rows of a table for every visit and feature: the gradient of
         # an index is slow.
-        total = (rows.mT @ self.hats(batch)).mT  # (B, L, R + I)
+        total = (rows.mT @ self.hats(value)).mT  # (B, L, R + I)
         each, hidden = total.split([n, width], dim=-1)
         if self.interaction is None or self.out is None:
             return each, torch.zeros_like(each[..., 0])
         return each, self.out(F.gelu(hidden + self.interaction(now)[:, None])).squeeze(-1)
 
-    def hats(self, batch: HistoryBatch) -> Tensor:
-        """(B, K, L) how much of each knot's row a visit takes: linear between two knots."""
-        found = [feature.of(batch).to(self.knots.dtype) for feature in self.known.values()]
-        value = torch.stack(found).flatten(1)  # (T, B * L)
+    def hats(self, facts: Tensor) -> Tensor:
+        """(T, B, L) facts -> (B, K, L) a visit's share of each knot: linear between two knots."""
+        value = facts.flatten(1)  # (T, B * L)
         low = torch.searchsorted(self.knots, value, right=True) - 1
         low = torch.minimum(low, self.last).clamp_(min=0)
         left, right = self.knots.gather(1, low), self.knots.gather(1, low + 1)
         share, row = ((value - left) / (right - left)).clamp_(0, 1), low + self.first
         hats = value.new_zeros(len(self.of), value.shape[1])  # (K, B * L)
         hats.scatter_(0, row, 1 - share).scatter_(0, row + 1, share)
-        return hats.view(-1, *batch.location.shape).transpose(0, 1)
+        return hats.view(-1, *facts.shape[1:]).transpose(0, 1)
 
 
 def knots_of(features: list[Feature]) -> dict[str, Tensor]:
@@ -400,22 +335,11 @@ def knots_of(features: list[Feature]) -> dict[str, Tensor]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Mixture:
+class Mixture(NamedTuple):
     """The different places of windows, each once, and what a pointer gives them."""
 
     place: Tensor  # (B, S) -1 where there is none
     pointer: Tensor  # (B, S) log-probabilities, -inf where there is none
-
-    @property
-    def used(self) -> Tensor:
-        """(B, S) whether the slot holds a place."""
-        return self.place >= 0
-
-    def cross_entropy(self, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-        """(B,) in nats; smoothing is over the places that are listed."""
-        listed = F.pad(self.pointer, (0, 1), value=-math.inf)  # (B, S + 1), the last: elsewhere
-        return cross_entropy(listed, slot_of(self.place, target), label_smoothing)
 
 
 class MixtureModel(PlaceModel):
@@ -426,19 +350,20 @@ class MixtureModel(PlaceModel):
         raise NotImplementedError
 
     def losses(self, batch: Any, label_smoothing: float = 0.0) -> Tensor:
-        """(B,) what training makes small."""
-        if getattr(self, "generator", None) is not None:
+        """(B,) in nats; without a generator, smoothing is over the places that are listed."""
+        if self.generator is not None:
             return super().losses(batch, label_smoothing)
-        return self.mixture(batch).cross_entropy(batch.target, label_smoothing)
+        place, pointer = self.mixture(batch)
+        listed = F.pad(pointer, (0, 1), value=-math.inf)  # (B, S + 1), the last: elsewhere
+        return cross_entropy(listed, slot_of(place, batch.target), label_smoothing)
 
     @torch.no_grad()
-    def own_scores(self, batch: Any) -> tuple[Tensor, Tensor] | None:
-        """(B, S) places and their log-probabilities, for `pgt.metrics.evaluate`."""
-        if getattr(self, "generator", None) is not None:
+    def own_scores(self, batch: Any) -> Mixture | None:
+        """What `pgt.metrics.evaluate` ranks."""
+        if self.generator is not None:
             return None
         with evaluating(self):
-            found = self.mixture(batch)
-        return found.place, found.pointer
+            return self.mixture(batch)
 
 
 class ContextualPointer(MixtureModel):
@@ -515,17 +440,18 @@ class ContextualPointer(MixtureModel):
             rows = torch.arange(len(batch), device=batch.length.device)
             context = encoded[rows, recent.length - 1]  # (B, D)
         if self.scorer is not None:
-            reasons, together = self.scorer.parts(batch)
+            told = to_the_hour(batch) if self.config.target_time == "hour" else batch
+            facts = present(told)
+            related = relations(told, facts["weekday"], self.config.knows_time)
+            reasons, together = self.scorer(facts, related)
             scores = scores + reasons.logsumexp(-1) + together  # (B, L)
         if self.pointer is not None:
             own = self.pointer(context, encoded, recent)  # (B, L') sums to one
             scores = scores + _spread_out(own, recent, batch)
         log_weights = scores.masked_fill(batch.padding, -math.inf).log_softmax(-1)
+        logit = scores.new_full((len(batch),), math.inf if self.generator is None else 0.0)
         if self.gate is not None:
             logit = self.gate(context).squeeze(-1)  # (B, 1) -> (B,)
-        else:
-            fixed = math.inf if self.generator is None else 0.0
-            logit = scores.new_full((len(batch),), fixed)
         return context, logit, log_weights, seen
 
 
@@ -608,27 +534,27 @@ class Experts(MixtureModel):
 
     weights: Tensor  # (F,)
 
-    def __init__(self, experts: list[ContextualPointer], weights: Tensor | None = None) -> None:
+    def __init__(self, experts: list[ContextualPointer]) -> None:
         super().__init__()
         self.experts: Any = nn.ModuleList(experts)
+        self.generator = None
         self.kernels = KERNELS if len(experts) > 1 else ()
         start = torch.zeros(len(experts) + (len(self.kernels) + 2 if self.kernels else 0))
         start[: len(experts)] = 1 / len(experts)
-        self.register_buffer("weights", start if weights is None else weights)
+        self.register_buffer("weights", start)
         self.config = experts[0].config
 
     def mixture(self, batch: Any) -> Mixture:
         """Predict every window of a batch."""
         if not self.kernels:
             return self.experts[0].mixture(batch)
-        first, said = self.said(batch)
-        return replace(first, pointer=pooled(said, first.used, self.weights))
+        place, said = self.said(batch)
+        return Mixture(place, pooled(said, place >= 0, self.weights))
 
-    def said(self, batch: Any) -> tuple[Mixture, Tensor]:
-        """The window's places, and (B, S, F) the logarithm of what each says of them."""
-        each: list[Mixture] = [network.mixture(batch) for network in self.experts]
-        place, used = each[0].place, each[0].used
-        shares = [one.pointer.exp() for one in each]
+    def said(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """(B, S) the window's places, and (B, S, F) the logarithm of what each says of them."""
+        place = batch.slots.place
+        shares = [network.mixture(batch).pointer.exp() for network in self.experts]
         rows, last = torch.arange(len(batch)), batch.length - 1
         is_at = [place == now[rows, last][:, None] for now in (batch.location, batch.before)]
         if self.config.knows_time:
@@ -636,8 +562,8 @@ class Experts(MixtureModel):
         for kernel in self.kernels:
             votes = add_up(batch.slots, kernel.weights(batch)).clamp(min=0)
             shares.append(votes / votes.sum(1, keepdim=True))
-        log_shares = [(share.masked_fill(~used, 0) + LEAST).log() for share in shares]
-        return each[0], torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
+        log_shares = [(share.masked_fill(place < 0, 0) + LEAST).log() for share in shares]
+        return place, torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
 
     def without(self, feature: str) -> Experts:
         """The same, but for them a feature says of all visits the same."""
@@ -660,10 +586,10 @@ class Experts(MixtureModel):
         found = []
         with evaluating(self):
             for batch in windows.batches(256):
-                mixture, said = self.said(batch)
-                hit = mixture.place == batch.target[:, None]
+                place, said = self.said(batch)
+                hit = place == batch.target[:, None]
                 back = hit.any(1)  # a new place is nobody's to name
-                found.append((said[back].double(), mixture.used[back], hit[back]))
+                found.append((said[back].double(), place[back] >= 0, hit[back]))
         return found
 
     def weighed(self, past: Any) -> Experts:

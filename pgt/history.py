@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pgt.batch import Batch
@@ -186,8 +187,7 @@ def of_rows(
     person, begins = person_rows(table.user_id)
     previous, number = same_place(person, features.numpy()[0, 1 : len(table) + 1])
     context = _context(table, features, person, number)
-    until = latest_until(previous, begins)
-    count = n_forgotten(until, memory)
+    until, count = latest(previous, begins, memory)
     for target in targets:
         floor = begins[target - 1]
         first = np.maximum(floor, target - memory)
@@ -210,18 +210,15 @@ def sample(n: int, most: int) -> np.ndarray:
 
 def _one_table(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarray]]:
     """All splits' visits and features by person and time, and where each split's rows are there."""
-    visits = [getattr(data, name).visits.assign(split=name) for name in SPLITS]
-    table = pd.concat(visits, ignore_index=True)
+    parts: dict[str, Windows] = {name: getattr(data, name) for name in SPLITS}
+    table = pd.concat([part.visits.assign(split=name) for name, part in parts.items()])
     order = by_person_and_time(table)
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    places = dict(zip(SPLITS, np.split(place, np.cumsum([len(part) for part in visits])[:-1]),
-                      strict=True))  # fmt: skip
-    features = torch.zeros(len(FEATURES), len(table) + 1, dtype=torch.int32)
-    for name in SPLITS:
-        at = 1 + torch.from_numpy(places[name])
-        features[:, at] = getattr(data, name).features[:, 1:].cpu().int()
     table = table.take(order).reset_index(drop=True)
+    features = torch.cat([part.features[:, 1:].cpu() for part in parts.values()], 1)
+    features = F.pad(features[:, order], (1, 0))  # column 0 is padding
+    place = np.argsort(order).astype(np.int32)
+    ends = np.cumsum([len(part.visits) for part in parts.values()])
+    places = dict(zip(parts, np.split(place, ends[:-1]), strict=True))
     number = table.split.map(SPLITS.index).to_numpy()
     user = table.user_id.array
     back = np.flatnonzero((number[1:] < number[:-1]) & (user[1:] == user[:-1]))
@@ -256,27 +253,20 @@ def _context(
     return torch.from_numpy(np.pad(found, ((0, 0), (1, 0))).astype(np.int32))
 
 
-def latest_until(previous: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """(N,) int32, the last row for which, as a target, a visit is the latest to its place.
+def latest(previous: np.ndarray, begins: np.ndarray, memory: int) -> tuple[np.ndarray, np.ndarray]:
+    """Until when a visit is the latest to its place, and how many of those have left the memory.
 
-    That is the row of the person's next visit there, or the one behind the person's last visit.
+    (N,) int32, the last row for which, as a target, it is that: the row of the person's next visit
+    there, or the one behind the person's last visit; (N + 1,) int32, at each row as a target.
     """
     rows = np.arange(len(previous), dtype=np.int32)
     again = previous >= 0
     ends = np.append(1 + np.flatnonzero(np.diff(begins)), len(rows)).astype(np.int32)
     until = np.repeat(ends, np.diff(ends, prepend=0))
     until[previous[again]] = rows[again]
-    return until
-
-
-def n_forgotten(until: np.ndarray, memory: int) -> np.ndarray:
-    """(N + 1,) int32, how many places have left the memory at each row, if it is a target.
-
-    It goes up where a place's latest visit leaves the memory, and down behind the row until which
-    it is the latest.
-    """
+    # It goes up where a place's latest visit leaves the memory, down behind the row of `until`.
     leaves = np.arange(len(until)) + memory + 1
     left = leaves <= until
     up = np.bincount(leaves[left], minlength=len(until) + 2)
     down = np.bincount(until[left] + 1, minlength=len(until) + 2)
-    return np.cumsum(up - down, dtype=np.int32)[:-1]
+    return until, np.cumsum(up - down, dtype=np.int32)[:-1]

@@ -31,7 +31,6 @@ from pgt.model import (
     PointerGeneratorTransformer,
     SelfAttention,
     cross_entropy,
-    recency,
 )
 from pgt.windows import Windows
 
@@ -39,66 +38,55 @@ DISTANCES = 32  # visits; further away counts as this far
 RECENT = 5  # visits that have a bias of their own, counted from the last
 FREQUENT, MEDIUM = 1000, 100  # occurrences in the training windows, the document's limits
 SHORTEST = 3  # visits
+FOUR = 4  # experts, heads, softmaxes: as many as the document has
 
 
-class BiasedSelfAttention(SelfAttention):
-    """Self-attention whose scores get a bias."""
-
-    def bias(self, padding: Tensor) -> Tensor:
-        """What is added to the scores, of a shape that broadcasts to (B, H, L, L)."""
-        raise NotImplementedError
-
-    def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
-        """(B, H, L, D / H), twice -> (B, H, L, L)."""
-        return super().scores(query, key, padding) + self.bias(padding)
-
-
-class RelativeSelfAttention(BiasedSelfAttention):
+class RelativeSelfAttention(SelfAttention):
     """Proposal 1: a learned bias per head and signed distance (T5, Raffel et al. 2020, §2.1)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         self.table = nn.Parameter(torch.zeros(2 * DISTANCES + 1, config.n_heads))
 
-    def bias(self, padding: Tensor) -> Tensor:
-        """(1, H, L, L), entry (i, j) for visit i looking at visit j."""
+    def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+        """(B, H, L, L), entry (i, j) for visit i looking at visit j."""
         steps = torch.arange(padding.shape[1], device=padding.device)
         apart = (steps - steps[:, None]).clamp(-DISTANCES, DISTANCES) + DISTANCES  # (L, L)
-        return self.table[apart].permute(2, 0, 1)[None]  # (L, L, H) -> (1, H, L, L)
+        bias = self.table[apart].permute(2, 0, 1)  # (H, L, L)
+        return super().scores(query, key, padding) + bias
 
 
-class RecentFirstSelfAttention(BiasedSelfAttention):
+class RecentFirstSelfAttention(SelfAttention):
     """Proposal 8: a learned bias per head for the last five visits and the first, at first +1."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         self.table = nn.Parameter(torch.ones(RECENT + 1, config.n_heads))  # 0 = the first visit
 
-    def bias(self, padding: Tensor) -> Tensor:
-        """(B, H, 1, L): it depends on the visit that is looked at."""
+    def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+        """(B, H, L, L): the bias depends on the visit that is looked at."""
         steps = torch.arange(padding.shape[1], device=padding.device)
         from_end = (~padding).sum(1, keepdim=True) - steps  # (B, L) 1 = the last visit
         recent = (from_end >= 1) & (from_end <= RECENT)
         bias = self.table[from_end.clamp(1, RECENT)] * recent[..., None]  # (B, L, H)
-        first = (steps == 0)[None, :, None]
-        bias = bias + self.table[0] * first
-        return bias.permute(0, 2, 1)[:, :, None]  # (B, H, 1, L)
+        bias = bias + self.table[0] * (steps == 0)[:, None]
+        return super().scores(query, key, padding) + bias.mT[:, :, None]  # (B, H, 1, L)
 
 
-class CausalSelfAttention(BiasedSelfAttention):
+class CausalSelfAttention(SelfAttention):
     """Every visit sees only itself and those before it, as in the temporal-sets notebook."""
 
-    def bias(self, padding: Tensor) -> Tensor:
-        """(L, L): 0 where visit j is not after visit i, -inf where it is."""
-        n = padding.shape[1]
-        return torch.full((n, n), -math.inf, device=padding.device).triu(1)
+    def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+        """(B, H, L, L): -inf where visit j is after visit i."""
+        n, device = padding.shape[1], padding.device
+        later = nn.Transformer.generate_square_subsequent_mask(n, device=device)
+        return super().scores(query, key, padding) + later
 
 
 class RotarySelfAttention(SelfAttention):
     """Queries and keys are turned by an angle that grows with the position (Su et al. 2021)."""
 
     def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
-        """(B, H, L, D / H), twice -> (B, H, L, L)."""
         return super().scores(self.turn(query), self.turn(key), padding)
 
     def turn(self, heads: Tensor) -> Tensor:
@@ -125,7 +113,6 @@ class GeGLU(nn.Module):
         self.dropout_out = Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, L, D) -> (B, L, D)."""
         value, gate = self.wide(x).chunk(2, dim=-1)  # each (B, L, hidden)
         return self.dropout_out(self.narrow(self.dropout(value * F.gelu(gate))))
 
@@ -134,7 +121,6 @@ class PostNormLayer(EncoderLayer):
     """Proposal 3, which takes PGT for one of these: norm(x + f(x)), Vaswani et al. (2017)."""
 
     def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, L, D) -> (B, L, D), and the attention (B, H, L, L)."""
         attended, weights = self.attention(x, padding)
         x = self.norm_attention(x + self.dropout(attended))
         return self.norm_feedforward(x + self.feedforward(x)), weights
@@ -143,20 +129,19 @@ class PostNormLayer(EncoderLayer):
 class Experts(nn.Module):
     """Proposal 7: four feed-forward networks, all computed, mixed by a softmax at every visit."""
 
-    def __init__(self, config: ModelConfig, n_experts: int = 4) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         d, hidden = config.d_model, config.d_feedforward
-        self.router = nn.Linear(d, n_experts)
+        self.router = nn.Linear(d, FOUR)
         self.experts = nn.ModuleList(
             nn.Sequential(
                 nn.Linear(d, hidden), nn.GELU(), Dropout(config.dropout), nn.Linear(hidden, d),
                 Dropout(config.dropout),
             )
-            for _ in range(n_experts)
+            for _ in range(FOUR)
         )  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, L, D) -> (B, L, D)."""
         answers = torch.stack([expert(x) for expert in self.experts], dim=-1)  # (B, L, D, experts)
         shares = self.router(x).softmax(-1)  # (B, L, experts)
         return (answers @ shares[..., None]).squeeze(-1)
@@ -172,12 +157,11 @@ class RecurrentEncoder(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """(B, L, D) -> (B, L, D), and no attention."""
         lengths = (~padding).sum(1).cpu()
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         read, _ = self.lstm(packed)
         out, _ = pad_packed_sequence(read, batch_first=True, total_length=x.shape[1])
-        return self.dropout(out), ()
+        return self.dropout(out), ()  # no attention
 
 
 class Cyclic(nn.Module):
@@ -199,7 +183,7 @@ class Cyclic(nn.Module):
         self.register_buffer("waves", table, persistent=False)
 
     def forward(self, entry: Tensor) -> Tensor:
-        """(B, L) entries from 1 on, 0 at padding -> (B, L, width), 0 at padding."""
+        """(B, L) entries from 1 on -> (B, L, width); 0 at padding."""
         own = self.own((entry + self.per - 1) // self.per)
         return self.mix(torch.cat([own, self.waves[entry]], dim=-1))
 
@@ -216,21 +200,18 @@ class AdaptiveEmbedding(nn.Module):
         if rare_wide:
             widths.reverse()
         group = 2 - (occurrences >= MEDIUM).long() - (occurrences > FREQUENT).long()  # 0 = frequent
-        within = torch.zeros_like(group)
+        member = F.one_hot(group, 3)  # (V, 3)
+        within = (member.cumsum(0) - 1).gather(1, group[:, None])[:, 0]
         self.tables, self.projections = nn.ModuleList(), nn.ModuleList()
-        for number, width in enumerate(widths):
-            members = group == number
-            size = int(members.sum())
-            within[members] = torch.arange(size)
+        for size, width in zip(member.sum(0).tolist(), widths, strict=True):
             self.tables.append(nn.Embedding(max(size, 1), width))
             self.projections.append(nn.Linear(width, d_model, bias=False))
         self.register_buffer("group", group, persistent=False)
         self.register_buffer("within", within, persistent=False)
 
     def forward(self, location: Tensor) -> Tensor:
-        """(B, L) -> (B, L, D), 0 at padding."""
         group, within = self.group[location], self.within[location]
-        out = torch.zeros((), device=location.device)
+        out = torch.zeros((), device=location.device)  # 0 at padding
         for number, (table, project) in enumerate(zip(self.tables, self.projections, strict=True)):
             here = (group == number) & (location > 0)
             vectors = project(table(within * here))  # (B, L, D)
@@ -259,18 +240,9 @@ class CrossModalEmbeddings(Embeddings):
         self.to_times = nn.MultiheadAttention(d, config.n_heads, batch_first=True)
 
     def forward(self, batch: Batch) -> Tensor:
-        """(B, L, D) one vector per visit."""
-        indices = {
-            "time": batch.time,
-            "weekday": batch.weekday,
-            "recency": recency(batch, self.target_time),
-            "duration": batch.duration,
-            "position_from_end": batch.position_from_end,
-        }
-        location = self.tables["location"](batch.location)  # (B, L, D)
-        person = self.tables["user"](batch.user)[:, None]  # (B, 1, D)
-        parts = [self.tables[name](index) for name, index in indices.items() if name in self.tables]
-        times = self.project(torch.cat(parts, dim=-1))  # (B, L, D)
+        found = {name: self.tables[name](index) for name, index in self.indices(batch).items()}
+        location, person = found.pop("location"), found.pop("user")[:, :1]  # (B, L, D), (B, 1, D)
+        times = self.project(torch.cat([*found.values()], dim=-1))  # (B, L, D)
         about_person, _ = self.to_person(location, person, person, need_weights=False)
         about_times, _ = self.to_times(
             location, times, times, key_padding_mask=batch.padding, need_weights=False
@@ -281,12 +253,12 @@ class CrossModalEmbeddings(Embeddings):
 class ManyHeads(nn.Module):
     """Proposal 10: heads of a low rank, added with weights of the context's choosing."""
 
-    def __init__(self, config: ModelConfig, n_heads: int = 4) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        rank = config.d_model // n_heads
-        self.down = nn.ModuleList(nn.Linear(config.d_model, rank) for _ in range(n_heads))
-        self.up = nn.ModuleList(nn.Linear(rank, config.n_locations) for _ in range(n_heads))
-        self.weigh = nn.Linear(config.d_model, n_heads)
+        rank = config.d_model // FOUR
+        self.down = nn.ModuleList(nn.Linear(config.d_model, rank) for _ in range(FOUR))
+        self.up = nn.ModuleList(nn.Linear(rank, config.n_locations) for _ in range(FOUR))
+        self.weigh = nn.Linear(config.d_model, FOUR)
 
     def forward(self, context: Tensor) -> Tensor:
         """(B, D) -> (B, V) scores."""
@@ -298,15 +270,14 @@ class ManyHeads(nn.Module):
 class MixtureOfSoftmaxes(Generator):
     """Proposal 10: log Σ_k π_k · softmax(W h_k), one table of locations (Yang et al. 2018)."""
 
-    def __init__(self, config: ModelConfig, n_softmaxes: int = 4) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.n_softmaxes = n_softmaxes
-        self.contexts = nn.Linear(config.d_model, n_softmaxes * config.d_model)
-        self.prior = nn.Linear(config.d_model, n_softmaxes)
+        self.contexts = nn.Linear(config.d_model, FOUR * config.d_model)
+        self.prior = nn.Linear(config.d_model, FOUR)
 
     def forward(self, context: Tensor) -> Tensor:
         """(B, D) -> (B, V) log-probabilities."""
-        hidden = torch.tanh(self.contexts(context)).view(len(context), self.n_softmaxes, -1)
+        hidden = torch.tanh(self.contexts(context)).view(len(context), FOUR, -1)
         each = F.log_softmax(super().forward(hidden), dim=-1)  # (B, K, V)
         return torch.logsumexp(F.log_softmax(self.prior(context), -1)[..., None] + each, dim=1)
 
@@ -338,7 +309,6 @@ class Tempered(Generator):
         self.log_temperature = nn.Parameter(torch.zeros(()))
 
     def forward(self, context: Tensor) -> Tensor:
-        """(B, D) -> (B, V) scores."""
         return super().forward(context) * torch.exp(-self.log_temperature)
 
 
@@ -350,7 +320,6 @@ class AdditivePointer(Pointer):
         self.score = nn.Linear(config.d_model, 1, bias=False)
 
     def scores(self, context: Tensor, encoded: Tensor) -> Tensor:
-        """(B, D), (B, L, D) -> (B, L)."""
         both = torch.tanh(self.key(encoded) + self.query(context)[:, None])  # (B, L, D)
         return self.score(both).squeeze(-1)
 
@@ -376,22 +345,15 @@ class CoveragePointer(Pointer):
         return (attention * asked[..., None]).sum(1)
 
     def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
-        """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
         plain = super().forward(context, encoded, batch)
         scores = plain + self.weight * self.coverage(encoded, batch)
-        return F.log_softmax(scores.masked_fill(batch.padding, -math.inf), dim=-1)
+        return scores.masked_fill(batch.padding, -math.inf).log_softmax(-1)  # (B, L)
 
 
-def focal(gamma: float = 2.0) -> Loss:
-    """Proposal 9: (1 - p)^γ · cross-entropy; what is sure counts little (Lin et al. 2017)."""
-
-    def focal_loss(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
-        own = cross_entropy(log_probs, target)  # (B,)
-        chance = (-own).exp()
-        return (1 - chance) ** gamma * cross_entropy(log_probs, target, label_smoothing)
-
-    focal_loss.__name__ = f"focal_{gamma:g}"
-    return focal_loss
+def focal(log_probs: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
+    """Proposal 9: (1 - p)² · cross-entropy; what is sure counts little (Lin et al. 2017)."""
+    chance = (-cross_entropy(log_probs, target)).exp()  # (B,)
+    return (1 - chance) ** 2.0 * cross_entropy(log_probs, target, label_smoothing)
 
 
 def balanced(train: Windows) -> Loss:
@@ -407,10 +369,10 @@ def balanced(train: Windows) -> Loss:
     return balanced_loss
 
 
-def cropped(train: Windows, seed: int = 0) -> Windows:
+def cropped(train: Windows) -> Windows:
     """Every window twice: as it is, and without a random share of its oldest visits."""
     room = np.maximum(train.lengths - SHORTEST, 0)
-    cut = np.random.default_rng(seed).integers(0, room + 1)
+    cut = np.random.default_rng(0).integers(0, room + 1)
     return replace(
         train,
         first=np.concatenate([train.first, train.first + cut]),
@@ -443,11 +405,8 @@ def _exchange(owner: nn.Module, name: str, new: nn.Module) -> None:
 
 
 def _post_norm(model: PointerGeneratorTransformer, train: Windows) -> None:
-    layers = model.encoder.layers
-    for number, old in enumerate(list(layers)):
-        _exchange(layers, str(number), PostNormLayer(model.config))
-        # What was plugged into the layer before stays in it.
-        layers[number].attention, layers[number].feedforward = old.attention, old.feedforward
+    for number in range(model.config.n_layers):
+        _exchange(model.encoder.layers, str(number), PostNormLayer(model.config))
 
 
 def _cyclic(model: PointerGeneratorTransformer, train: Windows) -> None:
@@ -485,7 +444,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "cross_attention": Improvement(plug=_cross_modal),
     "experts": Improvement(layer={"feedforward": Experts}),
     "recent_and_first": Improvement(layer={"attention": RecentFirstSelfAttention}),
-    "focal": Improvement(loss=lambda train: focal(2.0)),
+    "focal": Improvement(loss=lambda train: focal),
     "balanced": Improvement(loss=balanced),
     "no_smoothing": Improvement(training={"label_smoothing": 0.0}),
     "more_smoothing": Improvement(training={"label_smoothing": 0.1}),
@@ -498,7 +457,7 @@ IMPROVEMENTS: dict[str, Improvement] = {
     "augmented": Improvement(windows=cropped),
     "all_five": Improvement(
         _NO_SINUSOID, {"attention": RelativeSelfAttention, "feedforward": GeGLU}, plug=_cyclic,
-        loss=lambda train: focal(2.0),
+        loss=lambda train: focal,
     ),
     "bilstm": Improvement(part={"encoder": RecurrentEncoder}),
     "additive": Improvement(part={"pointer": AdditivePointer}),
@@ -507,20 +466,19 @@ IMPROVEMENTS: dict[str, Improvement] = {
 }  # fmt: skip
 
 
-def improved(config: ModelConfig, train: Windows, *names: str) -> PointerGeneratorTransformer:
-    """The model with some `IMPROVEMENTS` plugged in, in this order."""
-    for name in names:
-        change = dict(IMPROVEMENTS[name].change)
-        if "without" in change:
-            change["without"] = tuple(dict.fromkeys((*config.without, *change["without"])))
-        config = replace(config, **change)
+def improved(
+    config: ModelConfig, train: Windows, name: str = "plain"
+) -> PointerGeneratorTransformer:
+    """The model with one of `IMPROVEMENTS` plugged in."""
+    one = IMPROVEMENTS[name]
+    without = (*config.without, *one.change.get("without", ()))
+    config = replace(config, **one.change | {"without": tuple(dict.fromkeys(without))})
     model = PointerGeneratorTransformer(config)
-    for one in (IMPROVEMENTS[name] for name in names):
-        for part, kind in one.layer.items():
-            for layer in model.encoder.layers:
-                _exchange(layer, part, kind(config))
-        for part, kind in one.part.items():
-            _exchange(model, part, kind(config))
-        if one.plug is not None:
-            one.plug(model, train)
+    for part, kind in one.layer.items():
+        for layer in model.encoder.layers:
+            _exchange(layer, part, kind(config))
+    for part, kind in one.part.items():
+        _exchange(model, part, kind(config))
+    if one.plug is not None:
+        one.plug(model, train)
     return model

@@ -78,9 +78,9 @@ class Embeddings(nn.Module):
         self.project = nn.Linear(sum(width for _, width in sizes.values()), config.d_model)
         self.norm = nn.LayerNorm(config.d_model)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """(B, L, D) one vector per visit."""
-        indices = {
+    def indices(self, batch: Batch) -> dict[str, Tensor]:
+        """(B, L) the row of each visit in each table."""
+        found = {
             "location": batch.location,
             "user": batch.user[:, None].expand_as(batch.location),
             "time": batch.time,
@@ -89,7 +89,11 @@ class Embeddings(nn.Module):
             "duration": batch.duration,
             "position_from_end": batch.position_from_end,
         }
-        parts = [table(indices[name]) for name, table in self.tables.items()]
+        return {name: found[name] for name in self.tables}
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(B, L, D) one vector per visit."""
+        parts = [self.tables[name](index) for name, index in self.indices(batch).items()]
         return self.norm(self.project(torch.cat(parts, dim=-1)))  # (B, L, sum) -> (B, L, D)
 
 
@@ -192,9 +196,9 @@ class Pointer(nn.Module):
         super().__init__()
         self.query = nn.Linear(config.d_model, config.d_model)
         self.key = nn.Linear(config.d_model, config.d_model)
-        self.position_bias = (
-            nn.Parameter(torch.zeros(config.max_len + 1)) if config.has("position_bias") else None
-        )
+        self.position_bias: nn.Parameter | None = None
+        if config.has("position_bias"):
+            self.position_bias = nn.Parameter(torch.zeros(config.max_len + 1))
 
     def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
         """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
@@ -284,10 +288,9 @@ class PointerGeneratorTransformer(PlaceModel):
         if log_weights is not None:
             weights = log_weights.exp()
             copied = scatter_log_probs(log_weights, batch.location, shape[1])  # (B, V)
-        if self.generator is not None:
-            generated = self.generator(context).log_softmax(-1)  # (B, V)
         log_probs = copied
         if self.generator is not None:
+            generated = self.generator(context).log_softmax(-1)  # (B, V)
             log_probs = log_mixture(logit, copied, generated)  # (B, V)
         return Output(log_probs, logit.sigmoid(), weights, copied, generated, seen)
 
@@ -310,11 +313,10 @@ class PointerGeneratorTransformer(PlaceModel):
 def scatter_log_probs(log_weights: Tensor, location: Tensor, n_locations: int) -> Tensor:
     """(B, L) log-weights of visits -> (B, V) log Σ of each location's, -inf for those not seen."""
     shape = (len(location), n_locations)
-    # The largest log-weight of each location is taken out before exponentiating, as in
-    # log-sum-exp, so that even a weight of e^-200 keeps its logarithm and its gradient.
-    peak = log_weights.new_full(shape, -math.inf).scatter_reduce(
-        1, location, log_weights.detach(), "amax"
-    )  # (B, V)
+    # As in log-sum-exp, the largest of each location is taken out first: a weight of e^-200 keeps
+    # its logarithm and its gradient.
+    peak = log_weights.new_full(shape, -math.inf)
+    peak = peak.scatter_reduce(1, location, log_weights.detach(), "amax")  # (B, V)
     seen = peak > -math.inf
     peak = peak.masked_fill(~seen, 0.0)
     relative = (log_weights - peak.gather(1, location)).exp()  # (B, L) in 0..1, 0 at padding

@@ -6,7 +6,7 @@ target is not there yet: `ask` puts one empty row behind each person's visits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
@@ -22,7 +22,7 @@ from pgt import contextual, datasets, files
 from pgt.baselines import fit_baseline
 from pgt.calibration import threshold
 from pgt.config import TargetTime
-from pgt.contextual import IN_WORDS, MEMORY, OLDER, PAST, ContextualConfig, Experts
+from pgt.contextual import FEATURES, MEMORY, OLDER, PAST, ContextualConfig, Experts
 from pgt.errors import DataError
 from pgt.history import HistoryWindows, is_new, of_rows, sample, with_history
 from pgt.metrics import compare, evaluate, gains
@@ -123,8 +123,8 @@ class NextLocation:
         """
         data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
         n_valid = len(data.valid)
-        names = ["pretrained", "fine_tuned", "trained"]
-        names = names if min(len(data.train), n_valid) >= ENOUGH else names[:1]
+        enough = min(len(data.train), n_valid) >= ENOUGH
+        names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
         found = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
         scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
@@ -137,9 +137,7 @@ class NextLocation:
                       "windows": data.counts()}  # fmt: skip
         return self
 
-    def _candidate(
-        self, name: str, data: Dataset, parts: Iterable[str], seed: int, progress: bool
-    ) -> Any:
+    def _candidate(self, name: str, data: Dataset, parts: Any, seed: int, progress: bool) -> Any:
         """The experts, weighed for these people; the best of them tuned, or new ones trained."""
         found: Any = {part: self.experts[part].weighed(data.train) for part in parts}
         for part in found if name != "pretrained" else ():
@@ -232,20 +230,11 @@ class NextLocation:
         for feature in experts.config.used_features:
             less = likeliest(experts.without(feature), asked).set_index("place").probability
             effect = 100 * (best.probability - less.reindex(best.place, fill_value=0).to_numpy())
-            parts.append(table.assign(feature=feature, about=IN_WORDS[feature], effect=effect))
+            parts.append(
+                table.assign(feature=feature, about=FEATURES[feature].about, effect=effect)
+            )
         found = pd.concat(parts).sort_values(["rank", "effect"], ascending=[True, False])
         return found.drop(columns="rank").reset_index(drop=True)
-
-    def plot(
-        self, visits: Any, user: Any, *, at: Any = None, top: int = 3, reasons: int = 5
-    ) -> Any:
-        """Draw what `explain` says, its strongest ``reasons`` as bars: matplotlib's Axes."""
-        found = self.explain(visits, user, at=at, top=top)
-        table = found.pivot(index="about", columns="location_id", values="effect")
-        strongest = table.abs().max(axis=1).nlargest(reasons).index
-        table = table.loc[strongest[::-1], found.location_id.unique()]
-        names = [str(one).replace("$", r"\$") for one in table.columns]  # which begins a formula
-        return table.set_axis(names, axis=1).plot.barh(xlabel="effect (points)", ylabel="")
 
     @one_thread()
     def map(
@@ -298,9 +287,8 @@ class NextLocation:
     def _asked(self, table: pd.DataFrame, at: Any, user: Any) -> tuple[Experts, Questions]:
         """The networks, still to be weighed by everybody's past, and the questions."""
         when = None if at is None else moment(at, table)
-        asked = ask(until(table, when), when, self.novelty)
-        if user is not None:
-            asked = asked.of(find_user(table, user))
+        who = None if user is None else find_user(table, user)
+        asked = ask(until(table, when), when, self.novelty, who)
         if len(asked.new) == 0:
             raise nobody_before(when, user)
         return self.experts["next_place" if at is None else "at_a_time"], asked
@@ -348,12 +336,6 @@ class Questions:
     visits: pd.DataFrame  # everybody's, by person and time
     place: np.ndarray  # (N,) the number of each visit's place; nobody shares one
 
-    def of(self, user: Any) -> Questions:
-        """Only one person's."""
-        keep = self.visits.user_id.to_numpy()[self.last] == user
-        return replace(self, windows=self.windows.subset(keep), new=self.new[keep],
-                       last=self.last[keep], first=self.first[keep])  # fmt: skip
-
     def named(self, found: pd.DataFrame) -> pd.DataFrame:
         """Windows and places by their ids; a place below 0 is "somewhere new"."""
         row = pd.Series(np.arange(len(self.place)), index=self.place)
@@ -371,8 +353,10 @@ class Questions:
         return out.join(where[known])
 
 
-def ask(visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float]) -> Questions:
-    """Ask of everybody where they go next; and of some visits of their later halves."""
+def ask(
+    visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float], user: Any = None
+) -> Questions:
+    """Ask where everybody, or one person, goes next; and of some visits of all later halves."""
     person, begins = person_rows(visits.user_id)
     codes, names = pd.factorize(visits.location_id)
     place, _ = pd.factorize(person * len(names) + codes)
@@ -392,6 +376,9 @@ def ask(visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, flo
     late = 2 * (ends[of] - some) <= sizes[of]
     vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
     features = encode(table, vocabulary)
+    if user is not None:
+        mine = visits.user_id.to_numpy()[last] == user
+        last, target = last[mine], target[mine]
     windows, past = of_rows(table, features, vocabulary, [target, earlier], MEMORY, OLDER)
     new = share_of_new(windows, *novelty)
     return Questions(windows, past, late, new, last, place[begins[last]], visits, place)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count, islice, takewhile
 from typing import Literal, NamedTuple
 
@@ -106,22 +105,19 @@ def text_batch(
     pairs: Sequence[Pair], words: Words, max_source: int = 400, max_summary: int = 100
 ) -> TextBatch:
     """Number and pad pairs of source and summary; longer ones are cut."""
-    sources, extended, given, targets, lent = [], [], [], [], []
+    rows, lent = [], []
     for source, summary in pairs:
-        source = source[:max_source]
-        numbers, new = words.extend(source)
-        sources.append(words.encode(source))
-        extended.append(numbers)
-        given.append([START, *words.encode(summary)][:max_summary])
-        targets.append([*words.encode_summary(summary, new), STOP][:max_summary])
+        extended, new = words.extend(source[:max_source])
+        given = [START, *words.encode(summary)][:max_summary]
+        target = [*words.encode_summary(summary, new), STOP][:max_summary]
+        rows.append((words.encode(source[:max_source]), extended, given, target))
         lent.append(new)
-    length = torch.tensor([len(source) for source in sources])
-    padded = (
-        pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
-        for rows in (sources, extended, given, targets)
+    length = torch.tensor([len(row[0]) for row in rows])
+    one, two, three, four = (
+        pad_sequence([*map(torch.tensor, part)], batch_first=True, padding_value=PAD)
+        for part in zip(*rows, strict=True)
     )
-    source_, extended_, given_, target = padded
-    return TextBatch(source_, extended_, length, given_, target, tuple(lent))
+    return TextBatch(one, two, length, three, four, tuple(lent))
 
 
 def one_bias(lstm: nn.LSTM | nn.LSTMCell) -> None:
@@ -188,15 +184,11 @@ class AdditiveAttention(nn.Module):
         self.of_coverage = nn.Parameter(torch.zeros(memory)) if coverage else None
         self.v = nn.Parameter(torch.empty(memory).uniform_(-(memory**-0.5), memory**-0.5))
 
-    def features(self, memory: Tensor) -> Tensor:
-        """(B, L, M) -> (B, L, M); the part of the score that is the same at every step."""
-        return self.of_memory(memory)
-
     def forward(
         self, state: Tensor, memory: Tensor, features: Tensor, padding: Tensor,
         coverage: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """(B, S) state, (B, L, M) memory and features -> (B, M) context and (B, L) attention."""
+        """(B, S) state, (B, L, M) memory, `of_memory` of it -> (B, M) context, (B, L) attention."""
         inside = features + self.of_state(state)[:, None]  # (B, L, M)
         if self.of_coverage is not None and coverage is not None:
             inside = inside + coverage[..., None] * self.of_coverage
@@ -220,10 +212,6 @@ class Carried(NamedTuple):
     context: Tensor  # (B, 2H)
     coverage: Tensor  # (B, L) the sum of all attention so far
 
-    def pick(self, rows: Tensor) -> Carried:
-        """Some rows, in this order."""
-        return Carried(*(part[rows] for part in self))
-
 
 class Decoder(nn.Module):
     """An LSTM that fuses each word with the previous context, and attends."""
@@ -241,7 +229,7 @@ class Decoder(nn.Module):
     ) -> tuple[Memory, Carried]:
         """(B, L, 2H) states: at first there is no context, and nothing is covered."""
         context = states.new_zeros(len(h), states.shape[-1])
-        memory = Memory(states, self.attention.features(states), padding)
+        memory = Memory(states, self.attention.of_memory(states), padding)
         return memory, Carried(h, c, context, states.new_zeros(padding.shape))
 
     def forward(
@@ -415,12 +403,13 @@ class Draft:
 
 
 @torch.no_grad()
-def beam_search(model: PointerGenerator, batch: TextBatch, beam: int | None = None) -> list[Draft]:
-    """The best summary found for each source, with a beam as in the configuration unless given."""
-    n, k = len(batch), model.config.beam if beam is None else beam
+def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Draft]:
+    """The best summary found for each source, of so many drafts at each word."""
+    n, k = len(batch), beam
     memory, carried = model.read(batch)
     rows = torch.arange(n, device=batch.source.device).repeat_interleave(k)  # k rows a text
-    memory, carried = Memory(*(part[rows] for part in memory)), carried.pick(rows)
+    memory = Memory(*(part[rows] for part in memory))
+    carried = Carried(*(part[rows] for part in carried))
     word = torch.full_like(rows, START)
     # At first all k drafts of a text would be the same, so there is one.
     drafts = [Draft() if row % k == 0 else None for row in range(n * k)]
@@ -455,7 +444,7 @@ def beam_search(model: PointerGenerator, batch: TextBatch, beam: int | None = No
         drafts = longer
         if not any(drafts):
             break
-        carried = carried.pick(torch.tensor(parent, device=rows.device))
+        carried = Carried(*(part[parent] for part in carried))
         word = torch.tensor(following, device=rows.device)
     found = [done[text] or drafts[text * k : (text + 1) * k] for text in range(n)]
     best_of = [max(filter(None, some), key=lambda draft: draft.score) for some in found]
@@ -480,32 +469,25 @@ class SummarizerTraining:
     seed: int = 0  # of the first weights and of the order of the texts
 
 
-def batches(
-    pairs: Sequence[Pair], words: Words, config: SummarizerConfig, size: int, seed: int
-) -> list[TextBatch]:
-    """One epoch at random, in batches of one length each; what is left over comes in mixed ones."""
-    rng = np.random.default_rng(seed)
-    by_length: dict[int, list[int]] = {}
-    for k in rng.permutation(len(pairs)).tolist():
-        by_length.setdefault(len(pairs[k][0]), []).append(k)
-    cut, rest = [], list[int]()
-    for _, same in sorted(by_length.items()):
-        whole = len(same) - len(same) % size
-        cut += [same[at : at + size] for at in range(0, whole, size)]
-        rest += same[whole:]
-    cut += [rest[at : at + size] for at in range(0, len(rest), size)]
-    return [
-        text_batch([pairs[k] for k in cut[at]], words, config.max_source, config.max_summary)
-        for at in rng.permutation(len(cut))
-    ]
-
-
 def stream(
     pairs: Sequence[Pair], words: Words, config: SummarizerConfig, training: SummarizerTraining
 ) -> Iterator[TextBatch]:
-    """Batches without end, epoch after epoch."""
+    """Batches without end, of one length each; what an epoch has left over comes in mixed ones."""
+    size = training.batch
     for epoch in count():
-        yield from batches(pairs, words, config, training.batch, training.seed * 1000 + epoch)
+        rng = np.random.default_rng(training.seed * 1000 + epoch)
+        by_length: dict[int, list[int]] = {}
+        for k in rng.permutation(len(pairs)).tolist():
+            by_length.setdefault(len(pairs[k][0]), []).append(k)
+        cut, rest = [], list[int]()
+        for _, same in sorted(by_length.items()):
+            whole = len(same) - len(same) % size
+            cut += [same[at : at + size] for at in range(0, whole, size)]
+            rest += same[whole:]
+        cut += [rest[at : at + size] for at in range(0, len(rest), size)]
+        for at in rng.permutation(len(cut)):
+            some = [pairs[k] for k in cut[at]]
+            yield text_batch(some, words, config.max_source, config.max_summary)
 
 
 def new_summarizer(
@@ -521,9 +503,11 @@ def train(
 ) -> pd.DataFrame:
     """Learn from some batches, with a fresh optimizer: a row a step, all means over its words."""
     learned = [p for p in model.parameters() if p.requires_grad]
-    adagrad = partial(torch.optim.Adagrad, initial_accumulator_value=0.1)
-    kind = torch.optim.Adam if training.optimizer == "adam" else adagrad
-    optimizer: torch.optim.Optimizer = kind(learned, lr=training.learning_rate)
+    optimizer: torch.optim.Optimizer = torch.optim.Adam(learned, lr=training.learning_rate)
+    if training.optimizer == "adagrad":
+        optimizer = torch.optim.Adagrad(
+            learned, training.learning_rate, initial_accumulator_value=0.1
+        )
     model.train()
     rows = []
     for batch in islice(source, steps):

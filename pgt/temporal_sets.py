@@ -12,7 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,35 +43,26 @@ class Sequences:
         """Some sequences, with no more padding than they need."""
         rows = torch.as_tensor(rows)
         elements, length, target = self.elements[rows], self.length[rows], self.target[rows]
-        n, t = int((elements >= 0).sum(1).max()), int(length.max())
-        s = max(int((target >= 0).sum(1).max()), 1)
-        present = self.present[rows, :n, :t]
+        n, s = (int((one >= 0).sum(1).max()) for one in (elements, target))
         return Sequences(
-            elements[:, :n], present, length, target[:, :s], self.user[rows], self.n_elements
-        )
+            elements[:, :n], self.present[rows, :n, : int(length.max())], length,
+            target[:, : max(s, 1)], self.user[rows], self.n_elements,
+        )  # fmt: skip
 
     def truth(self) -> Tensor:
         """(U, V) bool: the next set."""
-        return _hot(self.target, self.n_elements)
+        return _placed(torch.zeros(self.n_elements), self.target, 1.0) > 0
 
     def seen(self) -> Tensor:
         """(U, V) bool: the elements of the sequence."""
-        return _hot(self.elements, self.n_elements)
+        return _placed(torch.zeros(self.n_elements), self.elements, 1.0) > 0
 
 
-def _hot(ids: Tensor, width: int) -> Tensor:
-    """(U, K) ids, -1 for none -> (U, width) bool."""
-    hot = torch.zeros(len(ids), width + 1, dtype=torch.bool)
-    hot.scatter_(1, torch.where(ids >= 0, ids, width), True)
-    return hot[:, :width]
-
-
-def _placed(everyone: Tensor, elements: Tensor, own: Tensor) -> Tensor:
+def _placed(everyone: Tensor, elements: Tensor, own: Tensor | float) -> Tensor:
     """(U, V): everyone's scores (V,), with a sequence's own (U, N) in the place of its elements."""
     v = len(everyone)
-    wide = everyone.expand(len(own), v)
-    wide = torch.cat([wide, wide.new_zeros(len(own), 1)], 1)  # a column for padding
-    return wide.scatter(1, torch.where(elements >= 0, elements, v), own)[:, :v]
+    wide = F.pad(everyone, (0, 1)).expand(len(elements), -1)  # with a column for padding
+    return wide.scatter(1, elements % (v + 1), own)[:, :v]
 
 
 def padded(
@@ -115,8 +106,7 @@ def daily_places(visits: pd.DataFrame, days: int = 7) -> dict[str, Sequences]:
     return found
 
 
-@dataclass(frozen=True)
-class States:
+class States(NamedTuple):
     """The states of a batch: M of elements in a set, then R of elements out of a set."""
 
     person: Tensor  # (M + R,) the sequence
@@ -125,39 +115,29 @@ class States:
     times: Tensor  # (M + R,) how many sets it stands for: 1 in a set; out of a set from 0
     at: Tensor  # (R, T) the state of a sequence's element at every set; out of one at padding
 
-    @classmethod
-    def of(cls, batch: Sequences) -> States:
-        """The states of a batch."""
-        person, time, element = batch.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
-        real = batch.elements >= 0  # (U, N)
-        whose, which = real.nonzero(as_tuple=True)
-        m, r = len(person), len(whose)
-        row = torch.zeros_like(batch.elements)
-        row[real] = torch.arange(r)
-        at = (m + torch.arange(r))[:, None].repeat(1, batch.present.shape[2])
-        at[row[person, element], time] = torch.arange(m)
-        out = batch.length[whose] - batch.present.sum(2)[real]
-        times = torch.cat([torch.ones_like(person), out])
-        return cls(torch.cat([person, whose]), torch.cat([element, which]), time, times, at)
+
+def states_of(batch: Sequences) -> States:
+    """The states of a batch."""
+    person, time, element = batch.present.transpose(1, 2).nonzero(as_tuple=True)  # (M,)
+    real = batch.elements >= 0  # (U, N)
+    whose, which = real.nonzero(as_tuple=True)
+    m, r = len(person), len(whose)
+    row = torch.zeros_like(batch.elements)
+    row[real] = torch.arange(r)
+    at = (m + torch.arange(r))[:, None].repeat(1, batch.present.shape[2])
+    at[row[person, element], time] = torch.arange(m)
+    out = batch.length[whose] - batch.present.sum(2)[real]
+    times = torch.cat([torch.ones_like(person), out])
+    return States(torch.cat([person, whose]), torch.cat([element, which]), time, times, at)
 
 
-@dataclass(frozen=True)
-class SetGraphs:
+class SetGraphs(NamedTuple):
     """The graphs of all sets: E edges within sets, and what an element out of one has to itself."""
 
     start: Tensor  # (E,) an element of a set, one of M; in order
     end: Tensor  # (E,) another or the same
     weight: Tensor  # (E,) above 0 to 1
     itself: Tensor  # (U,) the weight of an element to itself, in a set or out
-
-    def mix(self, x: Tensor, states: States) -> Tensor:
-        """What the neighbours say, weighted and summed: (M + R, F) -> (M + R, F)."""
-        m = len(states.time)
-        first = torch.searchsorted(self.start, torch.arange(m))
-        weight = self.weight.to(x.dtype)
-        inside = F.embedding_bag(self.end, x, first, mode="sum", per_sample_weights=weight)
-        alone = self.itself.to(x.dtype)[states.person[m:], None]
-        return torch.cat([inside, alone * x[m:]])
 
 
 def co_occurrence(present: Tensor) -> SetGraphs:
@@ -184,7 +164,6 @@ class CountedNorm(nn.BatchNorm1d):
     """Batch norm over rows of which each stands for so many equal ones."""
 
     def forward(self, x: Tensor, times: Tensor) -> Tensor:  # type: ignore[override]
-        """(rows, F) and (rows,) -> (rows, F)."""
         if not self.training:
             return super().forward(x)
         total = times.sum()
@@ -212,16 +191,17 @@ class GraphConvolution(nn.Module):
 
     def forward(self, x: Tensor, states: States, graphs: SetGraphs | None) -> Tensor:
         """(M + R, F) -> (M + R, F); without graphs, every element hears itself only."""
-        mixed = x if graphs is None else graphs.mix(x, states)
-        return self.norm(self.linear(mixed), states.times).relu()
+        if graphs is not None:
+            m, weight = len(states.time), graphs.weight.to(x.dtype)
+            first = torch.searchsorted(graphs.start, torch.arange(m))
+            inside = F.embedding_bag(graphs.end, x, first, mode="sum", per_sample_weights=weight)
+            alone = graphs.itself.to(x.dtype)[states.person[m:], None]
+            x = torch.cat([inside, alone * x[m:]])
+        return self.norm(self.linear(x), states.times).relu()
 
 
 Heads = Literal["concat", "mean"]
-
-
-def future_mask(n: int, device: torch.device | None = None) -> Tensor:
-    """(n, n): 0 where set t may look at set t' (not after t), -inf where it may not."""
-    return torch.full((n, n), -math.inf, device=device).triu(1)
+MAX_AGE = 8  # sets
 
 
 class MaskedSelfAttention(nn.Module):
@@ -239,7 +219,8 @@ class MaskedSelfAttention(nn.Module):
         heads = self.project(x).view(rows, t, 3, self.n_heads, self.per_head)
         query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (rows, H, T, per head)
         scores = query @ key.transpose(-2, -1) / math.sqrt(self.per_head)  # (rows, H, T, T)
-        weights = (scores + future_mask(t, x.device)).softmax(-1)
+        later = nn.Transformer.generate_square_subsequent_mask(t, device=x.device)
+        weights = (scores + later).softmax(-1)
         mixed = weights @ value  # (rows, H, T, per head)
         if self.heads == "mean":
             return mixed.mean(1), weights
@@ -254,10 +235,9 @@ class WeightedAggregation(nn.Module):
         self.weigh = nn.Linear(width, 1, bias=False)
 
     def forward(self, z: Tensor, length: Tensor) -> Tensor:
-        """(rows, T, width) and (rows,) -> (rows, width)."""
         real = torch.arange(z.shape[1], device=z.device) < length[:, None]  # (rows, T)
         weight = self.weigh(z).squeeze(-1) * real  # (rows, T)
-        return torch.einsum("rt,rtf->rf", weight, z)
+        return torch.einsum("rt,rtf->rf", weight, z)  # (rows, width)
 
 
 @dataclass(frozen=True)
@@ -266,15 +246,12 @@ class SetConfig:
 
     n_elements: int
     width: int = 32  # F
-    n_heads: int = 4
     heads: Heads = "concat"  # how attention joins them, or "mean"
-    n_convolutions: int = 2
     without: tuple[str, ...] = ()  # of graph, attention, aggregation and gate
     # A learned vector for an element at the times when it was there. The published network has
     # none, and cannot know unless the element had company.
     knows_presence: bool = False
-    knows_age: bool = False  # another vector by how many sets ago that was, up to the oldest age
-    max_age: int = 8
+    knows_age: bool = False  # another vector by how many sets ago that was, up to `MAX_AGE`
 
 
 # What chapter 18 compares: fields of `SetConfig`.
@@ -317,27 +294,19 @@ class SetPredictor(nn.Module):
         self.config = config
         width = config.width
         self.table = nn.Embedding(config.n_elements, width)
-        layers = [GraphConvolution(width) for _ in range(config.n_convolutions)]
-        self.convolutions = nn.ModuleList(layers)
-        self.attention = (
-            MaskedSelfAttention(width, width, config.n_heads, config.heads)
-            if "attention" not in config.without
-            else None
-        )
-        self.aggregation = (
-            WeightedAggregation(width) if "aggregation" not in config.without else None
-        )
+        self.convolutions = nn.ModuleList(GraphConvolution(width) for _ in range(2))
+        self.attention = self.aggregation = None
+        if "attention" not in config.without:
+            self.attention = MaskedSelfAttention(width, width, heads=config.heads)
+        if "aggregation" not in config.without:
+            self.aggregation = WeightedAggregation(width)
         self.fusion = GatedFusion(config.n_elements, width, gated="gate" not in config.without)
         self.presence = nn.Parameter(torch.randn(width)) if config.knows_presence else None
-        self.age = nn.Embedding(config.max_age + 1, width) if config.knows_age else None
+        self.age = nn.Embedding(MAX_AGE + 1, width) if config.knows_age else None
 
     def forward(self, batch: Sequences) -> Tensor:
-        return self.fusion(self.table.weight, batch.elements, self.represent(batch))
-
-    def represent(self, batch: Sequences) -> Tensor:
-        """What a sequence makes of its own elements, (U, N, F); 0 for padding."""
-        states, config = States.of(batch), self.config
-        graphs = None if "graph" in config.without else co_occurrence(batch.present)
+        states = states_of(batch)
+        graphs = None if "graph" in self.config.without else co_occurrence(batch.present)
         m = len(states.time)
         x = self.table(batch.elements[states.person, states.element])  # (M + R, F)
         there = x[:m]
@@ -345,15 +314,16 @@ class SetPredictor(nn.Module):
             there = there + self.presence
         if self.age is not None:
             ago = batch.length[states.person[:m]] - 1 - states.time
-            there = there + self.age(ago.clamp(max=config.max_age))
+            there = there + self.age(ago.clamp(max=MAX_AGE))
         x = torch.cat([there, x[m:]])
         for convolution in self.convolutions:
             x = convolution(x, states, graphs)
         real = batch.elements >= 0
         length = batch.length[:, None].expand_as(real)[real]  # (R,) of an element's sequence
-        z = x.new_zeros(*real.shape, config.width)
+        # What a sequence makes of its own elements, (U, N, F); 0 for padding.
+        z = x.new_zeros(*real.shape, self.config.width)
         z[real] = self._over_time(x, states.at, length)
-        return z
+        return self.fusion(self.table.weight, batch.elements, z)
 
     def _over_time(self, x: Tensor, at: Tensor, length: Tensor) -> Tensor:
         """(M + R, F) states, a row's in order of time (R, T), how many count (R,): (R, F)."""
@@ -403,7 +373,7 @@ def evaluate(score: Scorer, data: Sequences) -> pd.DataFrame:
             for kind, part in (("repeated", truth & seen), ("new", truth & ~seen)):
                 found = quality(scores, part)
                 table |= {f"{kind}@{k}": found[f"recall@{k}"] for k in KS}
-            parts.append(pd.DataFrame({name: value.numpy() for name, value in table.items()}))
+            parts.append(pd.DataFrame(table))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -426,7 +396,6 @@ class Popular:
     """The same ranking for everybody: how often an element is in a set."""
 
     def fit(self, train: Sequences) -> Popular:
-        """Count in the histories and the next sets."""
         real = train.elements >= 0
         past = train.elements[real].repeat_interleave(train.present.sum(2)[real])
         every = torch.cat([past, train.target[train.target >= 0]])
@@ -444,7 +413,6 @@ class Personal:
         self.half_life, self.backoff = half_life, backoff
 
     def fit(self, train: Sequences) -> Personal:
-        """Learn what is popular, for ties and for the rest."""
         self.popular = Popular().fit(train)
         return self
 
@@ -462,10 +430,10 @@ class Personal:
         return _placed(everyone, batch.elements, own)
 
 
-def chosen(train: Sequences, valid: Sequences, metric: str = "ndcg@10") -> Personal:
+def chosen(train: Sequences, valid: Sequences) -> Personal:
     """`Personal` with the half-life that does best on the validation sequences."""
     rivals = (Personal(half).fit(train) for half in HALF_LIVES)
-    return max(rivals, key=lambda one: mean_of(one, valid, metric))
+    return max(rivals, key=lambda one: mean_of(one, valid, SetTraining.metric))
 
 
 POOL = 16  # batches
@@ -484,11 +452,9 @@ class SetTraining:
 
 
 def fit(
-    model: nn.Module, train: Sequences, valid: Sequences, training: SetTraining | None = None,
-    after_epoch: Callable[[dict[str, float]], None] | None = None,
-) -> list[dict[str, float]]:  # fmt: skip
+    model: nn.Module, train: Sequences, valid: Sequences, training: SetTraining
+) -> list[dict[str, float]]:
     """Train, and leave the model with its best weights in evaluation mode."""
-    training = training or SetTraining()
     shuffle = torch.Generator().manual_seed(training.seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=training.learning_rate)
     history: list[dict[str, float]] = []
@@ -506,8 +472,6 @@ def fit(
         model.eval()
         score = mean_of(model, valid, training.metric)
         history.append({"epoch": epoch, "loss": total / len(train), training.metric: score})
-        if after_epoch is not None:
-            after_epoch(history[-1])
         if score > best:
             best, best_epoch, weights = score, epoch, copy.deepcopy(model.state_dict())
         elif epoch - best_epoch >= training.patience:

@@ -28,6 +28,11 @@ def bent(p: np.ndarray, shift: float, slope: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("bins", [1, 10, 5000])
+def simple_scores(probs: np.ndarray) -> np.ndarray:
+    """Least ambiguous sets: 1 - probability; what is impossible is in none."""
+    return np.where(probs > 0, 1 - probs, np.inf)
+
+
 def test_the_parts_of_the_brier_score_add_up(bins: int) -> None:
     p, y, _ = made()
     parts = forecasts.brier(bent(p, 0.4, 2.0), y, bins=bins)
@@ -135,7 +140,7 @@ def test_the_temperature_undoes_what_was_done_to_the_scores(factor: float) -> No
     found = calibration.temperature(said, target)
     assert found == pytest.approx(factor, rel=0.06)
     assert calibration.scale(said, factor) == pytest.approx(log_probs)
-    loss = [calibration.losses(calibration.scale(said, t), target).mean()
+    loss = [-calibration.of_target(calibration.scale(said, t), target).mean()
             for t in (0.9 * found, found, 1.1 * found)]  # fmt: skip
     assert loss[1] < min(loss[0], loss[2])
 
@@ -155,7 +160,7 @@ def test_impossible_targets_do_not_move_the_temperature() -> None:
     some = np.arange(N) < N // 4
     found = calibration.temperature(nowhere, np.where(some, PLACES, target))
     assert found == pytest.approx(calibration.temperature(log_probs[~some], target[~some]))
-    assert np.isinf(calibration.losses(nowhere, np.full(N, PLACES))).all()
+    assert np.isinf(calibration.of_target(nowhere, np.full(N, PLACES))).all()
     with pytest.raises(DataError, match="No target"):
         calibration.temperature(nowhere, np.full(N, PLACES))
 
@@ -165,7 +170,7 @@ def test_impossible_targets_do_not_move_the_temperature() -> None:
 def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float) -> None:
     """Sets of the second half by a threshold of the first hold the target as often as promised."""
     log_probs, target = answers(seed=11, n=8000)
-    scores = calibration.simple_scores(np.exp(calibration.scale(log_probs, 1 / spoilt)))
+    scores = simple_scores(np.exp(calibration.scale(log_probs, 1 / spoilt)))
     half = len(scores) // 2
     limit = calibration.threshold(calibration.of_target(scores[:half], target[:half]), alpha)
     held = (scores[half:] <= limit) & np.isfinite(scores[half:])
@@ -183,7 +188,7 @@ def test_the_finite_sample_correction_is_there() -> None:
 
 
 def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:
-    scores = calibration.simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
+    scores = simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
     assert scores[0] == pytest.approx([0.1, 0.9, np.inf])
     own = calibration.of_target(scores, np.where(np.arange(100) < 30, 2, 0))
     assert calibration.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had

@@ -93,7 +93,9 @@ def sets(
 ) -> Iterator[Row]:
     """Rows of the tables ``sets`` and ``people`` of one stage."""
     valid, test = predictions["valid"], predictions["test"]
-    scores = {split: calibration.simple_scores(np.exp(answers[split])) for split in predictions}
+    # Least ambiguous sets; what is impossible is in none.
+    scores = {split: np.where(np.isfinite(answer), 1 - np.exp(answer), np.inf)
+              for split, answer in answers.items()}  # fmt: skip
     own = calibration.of_target(scores["valid"], valid.answer)
     limits = {"all": np.full(len(test.target), calibration.threshold(own, ALPHA))}
     if stage == STAGES[-1]:

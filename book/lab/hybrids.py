@@ -65,7 +65,7 @@ class Original(PlaceModel):
             evidence = torch.cat([context, c, h, fused], dim=-1)
         else:
             assert self.attention is not None
-            state, features = torch.cat([c, h], dim=-1), self.attention.features(states)
+            state, features = torch.cat([c, h], dim=-1), self.attention.of_memory(states)
             context, attention = self.attention(state, states, features, batch.padding)
             evidence = torch.cat([context, c, h], dim=-1)
         p_gen = self.gate(evidence).sigmoid()[..., 0]  # (B,)

@@ -100,8 +100,9 @@ def without_networks(experts: Experts, past: Any) -> Experts:
     n = len(experts.experts)
     own = [(said[..., n:], used, hit) for said, used, hit in experts.returns(past)]
     start = torch.zeros(len(experts.weights) - n, dtype=torch.double)
-    weights = torch.cat([torch.zeros(n), pool_weights(own, start, RIDGE).float()])
-    return Experts([*experts.experts], weights).eval()
+    bare = Experts([*experts.experts]).eval()
+    bare.weights = torch.cat([torch.zeros(n), pool_weights(own, start, RIDGE).float()])
+    return bare
 
 
 def before_test(data: Dataset) -> tuple[Any, np.ndarray]:

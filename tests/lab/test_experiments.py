@@ -75,7 +75,7 @@ def test_a_difference_is_that_of_the_seeds_that_both_have() -> None:
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An experiment of three small runs; returns the folder for its results."""
     monkeypatch.setattr(runs.tempfile, "gettempdir", lambda: str(tmp_path / "work"))
-    monkeypatch.setitem(PRESETS, "tiny", Preset(training=TrainConfig(max_epochs=1)))
+    monkeypatch.setitem(PRESETS, "tiny", Preset({}, TrainConfig(max_epochs=1)))
     data = Data("tiny", lambda: random_visits(3, visits=400), "exact", preset="tiny")
     some = (Run("last"), Run("kernel"), Run("pgt", "full", "unknown", 1))
     monkeypatch.setitem(DATA, "tiny", data)

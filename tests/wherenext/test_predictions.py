@@ -22,7 +22,7 @@ def test_somewhere_new_gets_exactly_what_cannot_be_named() -> None:
     assert p[:, -1] == pytest.approx(np.where(named, 0, np.exp(log_probs)).sum(1), abs=1e-8)
     assert (own[:, :-1][~named] == -np.inf).all()
     column = np.where(named[np.arange(800), target], target, PLACES)
-    assert np.isfinite(calibration.losses(own, column)).all()
+    assert np.isfinite(calibration.of_target(own, column)).all()
 
 
 def test_a_forecast_of_somewhere_new_shrinks_the_places_alike() -> None:
