@@ -147,19 +147,23 @@ def of_target(scores: ArrayLike, target: ArrayLike) -> np.ndarray:
     return np.asarray(scores, dtype=float)[np.arange(len(column)), column]
 
 
-def threshold(scores: ArrayLike, alpha: float) -> float:
+def threshold(scores: ArrayLike, alpha: float, weights: ArrayLike = 1.0) -> float:
     """The score that all but a share alpha of further ones stay at or below.
 
-    Of the (N,) scores of targets it is the k-th smallest, k = ⌈(N + 1)(1 - alpha)⌉: one more than
-    there are, since the new one could stand anywhere among them (Vovk, Gammerman and Shafer 2005).
-    inf where N is too small.
+    Of the (N,) scores of targets, which count as their ``weights`` say, it is the first at which
+    1 - alpha of them are reached: of one more than there are, since the new one, which counts as
+    much as the weightiest, could stand anywhere among them (Vovk, Gammerman and Shafer 2005). inf
+    where N is too small.
     """
     if not 0 < alpha < 1:
         raise DataError(f"alpha={alpha} must lie between 0 and 1, say 0.1 to miss one in ten.")
-    ordered = np.sort(np.asarray(scores, dtype=float))
-    # Rounded: (99 + 1)(1 - 0.1) is 90, and not a hair more.
-    k = int(np.ceil(round((len(ordered) + 1) * (1 - alpha), 9)))
-    return float(ordered[k - 1]) if k <= len(ordered) else float("inf")
+    values = np.asarray(scores, dtype=float)
+    order = np.argsort(values)
+    weight = np.broadcast_to(np.asarray(weights, dtype=float), values.shape)[order]
+    reached = weight.cumsum() / (weight.sum() + weight.max(initial=0.0))
+    # Rounded: 90 of 100 are 0.9, and not a hair less.
+    k = int(np.searchsorted(reached.round(9), round(1 - alpha, 9)))
+    return float(values[order[k]]) if k < len(values) else float("inf")
 
 
 def pooled(said: Tensor, used: Tensor, weights: Tensor) -> Tensor:

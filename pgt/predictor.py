@@ -41,6 +41,9 @@ ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
 CALIBRATION = 2000  # numbers in a file
 KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
 TRIAL = 3000  # training windows with which fine-tuning is tried, at most
+# Sets are calibrated on so many late windows of a table, at most. Each person's own count fully,
+# all others' together like so many of them (chosen on validation windows).
+CALIBRATED, OTHERS = 6000, 40
 
 
 @contextmanager
@@ -189,8 +192,9 @@ class NextLocation:
         """For each person the answers that are to hold the truth as often as ``coverage`` says.
 
         The promise is kept on average over windows like those of the calibration, which are, as
-        ``attrs["calibrated_on"]`` of the table says: "this table", the last quarters of everybody's
-        visits, if there are enough; or "simulated worlds"; or the validation windows of "fit".
+        ``attrs["calibrated_on"]`` of the table says: "this table", the last quarter of everybody's
+        visits, one's own most of all; or, if they are few, "simulated worlds"; or the validation
+        windows of "fit".
         The likeliest answer is always there. A row without a ``location_id`` is "somewhere new".
         Source: Sadinle, Lei and Wasserman 2019, https://doi.org/10.1080/01621459.2017.1395341.
         """
@@ -198,15 +202,17 @@ class NextLocation:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
         experts, asked = self._asked(self._read(visits), at, user)
         experts = experts.weighed(asked.past)
-        scores, whose = self.calibration, "fit" if "selection" in self.notes else "simulated worlds"
-        late = asked.past.subset(asked.late)
-        if experts.kernels and len(late) >= ENOUGH:  # else a network may know them by heart
-            scores, whose = nonconformity(experts, late, self.novelty), "this table"
+        limit: Any = threshold(self.calibration, 1 - coverage)
+        whose = "fit" if "selection" in self.notes else "simulated worlds"
+        if experts.kernels and len(asked.late) >= ENOUGH:  # else a network may know them by heart
+            scores, whose = nonconformity(experts, asked.late, self.novelty), "this table"
+            limit = thresholds(scores, asked.late.users, asked.windows.users, 1 - coverage)
         new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
         found = pd.concat([new, likeliest(experts, asked)])
         found = found.iloc[np.lexsort((-found.probability, found.window))].reset_index(drop=True)
         found["rank"] = found.groupby("window").cumcount() + 1
-        kept = (1 - found.probability <= threshold(scores, 1 - coverage)) | (found["rank"] == 1)
+        limit = np.broadcast_to(limit, len(asked.new))[found.window]
+        kept = (1 - found.probability <= limit) | (found["rank"] == 1)
         answer = asked.named(found[kept].reset_index(drop=True))
         answer.attrs["calibrated_on"] = whose
         return answer
@@ -323,13 +329,22 @@ def nonconformity(experts: Experts, windows: Any, novelty: tuple[float, float]) 
     return np.where(said >= np.maximum(most * (1 - new), new), 0.0, 1 - said)
 
 
+def thresholds(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.ndarray:
+    """(W,) the `threshold` of each person asked; all others count as `OTHERS` windows of theirs."""
+    found, users = {}, np.asarray(users)
+    for user in pd.unique(np.asarray(asked)):
+        own = users == user
+        found[user] = threshold(scores, alpha, np.where(own, 1, OTHERS / max(1, (~own).sum())))
+    return np.array([found[user] for user in np.asarray(asked)])
+
+
 @dataclass(frozen=True)
 class Questions:
     """For each person a window whose target is not there yet."""
 
     windows: HistoryWindows
     past: HistoryWindows  # windows of everybody whose target has happened, in their later halves
-    late: np.ndarray  # (P,) which of these are of the last quarter
+    late: HistoryWindows  # and in their last quarters
     new: np.ndarray  # (W,) how likely the next place is a new one
     last: np.ndarray  # (W,) the row of the person's last visit
     first: np.ndarray  # (W,) the number of the person's first place
@@ -369,19 +384,24 @@ def ask(
     table = table.iloc[order].reset_index(drop=True)
     target = last + 1 + np.arange(len(last))
     n = last + 1 - begins[last]
-    sizes = np.maximum(0, n - np.maximum(3, n // 2))
-    ends, some = np.cumsum(sizes), sample(int(sizes.sum()), PAST)
-    of = np.searchsorted(ends, some, side="right")
-    earlier = target[of] - ends[of] + some
-    late = 2 * (ends[of] - some) <= sizes[of]
+    half = np.maximum(0, n - np.maximum(3, n // 2))
+    earlier, late = _before(target, half, PAST), _before(target, half // 2, CALIBRATED)
     vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
     features = encode(table, vocabulary)
     if user is not None:
         mine = visits.user_id.to_numpy()[last] == user
         last, target = last[mine], target[mine]
-    windows, past = of_rows(table, features, vocabulary, [target, earlier], MEMORY, OLDER)
+    rows = [target, earlier, late]
+    windows, past, ended = of_rows(table, features, vocabulary, rows, MEMORY, OLDER)
     new = share_of_new(windows, *novelty)
-    return Questions(windows, past, late, new, last, place[begins[last]], visits, place)
+    return Questions(windows, past, ended, new, last, place[begins[last]], visits, place)
+
+
+def _before(target: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
+    """So many rows before each of some, or of all these ``most``."""
+    ends, some = np.cumsum(sizes), sample(int(sizes.sum()), most)
+    of = np.searchsorted(ends, some, side="right")
+    return np.asarray(target[of] - ends[of] + some)
 
 
 @torch.no_grad()

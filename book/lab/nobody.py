@@ -15,6 +15,8 @@ writes ``book/results/nobody.json``. The networks have seen simulated worlds alo
     Of the sets that are to hold the truth in ``asked`` percent of the cases, how many hold it,
     ``coverage``; calibrated on visits before those of the test part, as `NextLocation.predict_set`
     does it.
+``certainty``
+    The expected calibration error of the likeliest place, in ten bins.
 
 In percent and points, with 95 % intervals of Acc@1 from people, and seeds where there are several,
 resampled. No person, place or moment can be recognized in the rows.
@@ -45,12 +47,20 @@ from lab.provenance import code_hash
 from lab.reports import Report, Row
 from lab.runs import SEEDS
 from pgt import NextLocation, checkpoint
-from pgt.calibration import pool_weights, threshold
+from pgt.calibration import expected_calibration_error, pool_weights
 from pgt.contextual import MEMORY, OLDER, PAST, RIDGE, ContextualPointer, Experts, new_network
 from pgt.files import built
 from pgt.history import HistoryWindows, sample, with_history
-from pgt.metrics import evaluate, gains, interval, interval_of_mean, summarize
-from pgt.predictor import nonconformity
+from pgt.metrics import (
+    ends,
+    evaluate,
+    gains,
+    interval,
+    interval_of_mean,
+    resampled_means,
+    summarize,
+)
+from pgt.predictor import CALIBRATED, nonconformity, share_of_new, thresholds
 from pgt.windows import Dataset
 
 # None tells when the next visit is.
@@ -105,11 +115,8 @@ def without_networks(experts: Experts, past: Any) -> Experts:
     return bare
 
 
-def before_test(data: Dataset) -> tuple[Any, np.ndarray]:
-    """Of windows before the test part some of everybody's later half, and which are late.
-
-    As `pgt.predictor.ask` has them: late are those of the last quarter.
-    """
+def before_test(data: Dataset) -> tuple[Any, Any]:
+    """Windows before the test part, of later halves and of last quarters, as `ask` has them."""
     train, valid = data.train, data.valid
     assert isinstance(train, HistoryWindows) and isinstance(valid, HistoryWindows)
     columns: dict[str, Any] = {
@@ -119,10 +126,11 @@ def before_test(data: Dataset) -> tuple[Any, np.ndarray]:
     both = replace(train, **columns)
     before = pd.Series(both.target - both.floor)
     most = before.groupby(both.users).transform("max")
-    late = before >= np.maximum(3, most // 2)
-    kept = np.flatnonzero(late)
-    kept = kept[sample(len(kept), PAST)]
-    return both.subset(kept), (before >= 0.75 * most).to_numpy()[kept]
+    parts = []
+    for begin, n in ((most // 2, PAST), (0.75 * most, CALIBRATED)):
+        kept = np.flatnonzero(before >= np.maximum(3, begin))
+        parts.append(both.subset(kept[sample(len(kept), n)]))
+    return parts[0], parts[1]
 
 
 def zero_shot(key: str) -> Iterator[Row]:
@@ -167,15 +175,24 @@ def lead(ones: list[pd.DataFrame], others: list[pd.DataFrame]) -> Row:
     return {"acc@1": 100 * float(mean[0] - mean[1]), "low": low, "high": high}
 
 
-def promised(shipped: NextLocation, past: Any, late: np.ndarray, test: Any) -> Iterator[Row]:
-    """What sets of the shipped predictor hold."""
+def promised(shipped: NextLocation, past: Any, late: Any, test: Any) -> Iterator[Row]:
+    """What sets of the shipped predictor hold, and how well its likeliest place is calibrated."""
     experts = shipped.experts["next_place"].weighed(past)
-    own, scores = (nonconformity(experts, windows, shipped.novelty)
-                   for windows in (past.subset(late), test))  # fmt: skip
+    own, scores = (nonconformity(experts, part, shipped.novelty) for part in (late, test))
     for asked in COVERAGES:
-        held = scores <= threshold(own, 1 - asked)
-        yield {"table": "sets", "calibration": "this table", "asked": 100 * asked,
-               "n": len(held), "coverage": 100 * float(held.mean())}  # fmt: skip
+        held = scores <= thresholds(own, late.users, test.users, 1 - asked)
+        low, high = ends(100 * resampled_means([held], test.users))
+        yield {"table": "sets", "asked": 100 * asked, "n": len(held), "low": float(low),
+               "coverage": 100 * float(held.mean()), "high": float(high)}  # fmt: skip
+    surest, right = np.zeros((2, len(test)))
+    for batch in test.batches(512):
+        out = experts.mixture(batch)
+        share, at = out.pointer.exp().max(1)
+        surest[batch.index] = share.detach()
+        right[batch.index] = out.place.gather(1, at[:, None])[:, 0] == batch.target
+    surest *= 1 - share_of_new(test, *shipped.novelty)
+    error = 100 * expected_calibration_error(surest, right)
+    yield {"table": "certainty", "n": len(scores), "error": error}
 
 
 def _rows() -> Iterator[Row]:

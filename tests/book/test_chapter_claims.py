@@ -747,3 +747,7 @@ def test_claims_of_the_evidence_on_newcomers() -> None:
     dense = read_results("dense_days").rows.query("variant == 'with - without'")
     assert ((dense.low <= 0) & (dense.high >= 0)).all(), "no interval leaves zero out"
     assert dense.set_index("data")["acc@1"]["dense worlds"] < 0, "not ahead on dense worlds"
+    sets = read_results("nobody").rows.query("table == 'sets'")
+    off = (sets.coverage - sets.asked).groupby([sets.data, sets.asked]).first().unstack()
+    assert (off[[90, 95]].abs() < 3).all(axis=None), "right to three points from nine tenths on"
+    assert (off.loc["new york"] > 0).all() and (off.loc["hanover"] < 0).all(), "more, less"
