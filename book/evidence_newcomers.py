@@ -300,7 +300,7 @@ minus.rename_axis("minus, Acc@1 points [95 %]")
 # Asked for nine tenths or more, they are at most {{ off_ninety:.1f }} points off; asked for four fifths or half, up to
 # {{ worst_off:.1f }}: they hold more than they say in New York, and less in Hanover.
 #
-# With one threshold for everybody they held up to nine points less in Phoenix. A few people with many visits are asked there most
+# With one threshold for everybody they held far less than they said in Phoenix. A few people with many visits are asked there most
 # often, and they are harder to foretell than the others on whose visits the threshold stood. How much the others count was
 # chosen on validation windows.
 
