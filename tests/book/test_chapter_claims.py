@@ -729,11 +729,12 @@ def test_claims_of_04() -> None:
 
 
 def test_claims_of_the_evidence_on_sets() -> None:
-    rows = read_results("nobody").rows.query("table == 'sets' and calibration == 'this table'")
-    off = (rows.coverage - rows.asked).abs()
-    assert off[rows.asked >= 80].max() < 5.1 < off[rows.asked == 50].max()  # "at most five points"
-    worse = rows[rows.coverage < rows.asked].data.value_counts()
-    assert set(worse[worse == 4].index) == {"hanover", "phoenix"}
+    sets = read_results("nobody").rows.query("table == 'sets'")
+    off = sets.assign(off=sets.coverage - sets.asked).pivot(
+        index="data", columns="asked", values="off"
+    )
+    assert (off[[90, 95]].abs() < 3).all(axis=None), "right from nine tenths on"
+    assert (off.loc["new york"] > 0).all() and (off.loc["hanover"] < 0).all(), "more, less"
 
 
 def test_claims_of_the_evidence_on_the_model() -> None:
@@ -747,7 +748,3 @@ def test_claims_of_the_evidence_on_newcomers() -> None:
     dense = read_results("dense_days").rows.query("variant == 'with - without'")
     assert ((dense.low <= 0) & (dense.high >= 0)).all(), "no interval leaves zero out"
     assert dense.set_index("data")["acc@1"]["dense worlds"] < 0, "not ahead on dense worlds"
-    sets = read_results("nobody").rows.query("table == 'sets'")
-    off = (sets.coverage - sets.asked).groupby([sets.data, sets.asked]).first().unstack()
-    assert (off[[90, 95]].abs() < 3).all(axis=None), "right to three points from nine tenths on"
-    assert (off.loc["new york"] > 0).all() and (off.loc["hanover"] < 0).all(), "more, less"
