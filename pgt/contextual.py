@@ -95,11 +95,6 @@ def _weekdays(one: Tensor, other: Tensor) -> Tensor:
     return ((one >= 6) == (other >= 6)) * 1 + (one == other) * 1
 
 
-def _apart(one: Tensor, other: Tensor) -> Tensor:
-    """How many octaves two durations are apart."""
-    return ((one.clamp(min=0) + 15.0).log2() - (other.clamp(min=0) + 15.0).log2()).abs()
-
-
 def present(batch: HistoryBatch) -> dict[str, Tensor]:
     """(B,) the facts of `NOW` and `THEN`; durations and counts in half octaves."""
     at = batch.length[:, None] - 1
@@ -121,6 +116,7 @@ def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Ten
     """(B, L) each feature's fact, on the (B,) day of `present`; the target's only with ``then``."""
     start, now, at = batch.start_minute, batch.now_minute[:, None], batch.length[:, None] - 1
     here, there = batch.location.gather(1, at), batch.before.gather(1, at)  # (B, 1) now, before
+    last_stay, gap = batch.last_stay[:, None], batch.gap_before.clamp(max=WEEK)
     stays = batch.location == here
     seen = batch.before != NOT_SEEN
     one = (batch.before == here) & seen  # the visit before it was where the person is now
@@ -136,8 +132,8 @@ def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Ten
         "stay": (batch.stay + 15.0).log2(),
         "before": one * 1 + (one & two) * 1 + (~one & two) * 3,
         "left": around_the_clock(batch.end_before, now),
-        "stayed": _apart(batch.stay_before, batch.last_stay[:, None]),
-        "gap": (batch.gap_before.clamp(min=0) + 5.0).log2(),
+        "stayed": ((batch.stay_before + 15.0).log2() - (last_stay + 15.0).log2()).abs(),
+        "gap": (batch.gap_before + 5.0).log2(),
         "here": stays * 1 + (~stays & (batch.location == there)) * 2,
         "count": visits.gather(1, slot).clamp(min=1).log2(),
         "unknown": (batch.location == UNKNOWN) * 1 + (here == UNKNOWN) * 2,
@@ -147,7 +143,7 @@ def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Ten
         found |= {
             "then_clock": around_the_clock(start, batch.target_minute[:, None]),
             "then_weekday": _weekdays(batch.weekday, batch.target_weekday[:, None]),
-            "then_gap": _apart(batch.gap_before.clamp(max=WEEK), batch.wait[:, None]),
+            "then_gap": ((gap + 15.0).log2() - (batch.wait[:, None] + 15.0).log2()).abs(),
         }
     for name in found.keys() & {"left", "stayed", "gap", "then_gap"}:
         found[name] = torch.where(seen, found[name].float(), float(NOT_SEEN))
@@ -584,12 +580,11 @@ class Experts(MixtureModel):
     def returns(self, windows: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Of windows whose target is in sight: what is said, which slots are used, the truth."""
         found = []
-        with evaluating(self):
-            for batch in windows.batches(256):
-                place, said = self.said(batch)
-                hit = place == batch.target[:, None]
-                back = hit.any(1)  # a new place is nobody's to name
-                found.append((said[back].double(), place[back] >= 0, hit[back]))
+        for batch in windows.batches(256):
+            place, said = self.said(batch)
+            hit = place == batch.target[:, None]
+            back = hit.any(1)  # a new place is nobody's to name
+            found.append((said[back].double(), place[back] >= 0, hit[back]))
         return found
 
     def weighed(self, past: Any) -> Experts:

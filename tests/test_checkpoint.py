@@ -13,8 +13,7 @@ from safetensors.torch import save_file
 from wherenext import city
 from wherenext.results import read_results
 
-from pgt.checkpoint import load_model, load_windows_config, read, save_model, shipped, write
-from pgt.config import WindowConfig
+from pgt.checkpoint import load_model, read, save_model, shipped, write
 from pgt.errors import DataError, DataNote
 from pgt.metrics import evaluate, gains
 from pgt.predictor import NextLocation
@@ -43,17 +42,6 @@ def test_a_model_comes_back_as_it_was(data: Dataset, tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
 
 
-def test_the_windows_configuration_comes_back(data: Dataset, tmp_path: Path) -> None:
-    path, model = tmp_path / "m.safetensors", model_of(tiny_config(data))
-    config = WindowConfig(days=14, min_visits=2, protocol="exact", anchor="last_visit")
-    save_model(path, model, data.vocabulary, windows=config)
-    assert load_windows_config(path) == config
-    assert load_windows_config(shipped("city")) == WindowConfig(protocol="exact")
-    save_model(path, model, data.vocabulary, {"seed": 1})
-    with pytest.raises(DataError, match=r"m\.safetensors does not say .*windows=data\.config"):
-        load_windows_config(path)
-
-
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.safetensors"
     save_file({"x": torch.ones(2)}, path)
@@ -75,8 +63,6 @@ def test_a_stopped_training_is_a_model_of_its_best_weights_and_no_predictor(
     write(path, best | {"optimizer.0.step": torch.ones(1)}, read(path)[1])
     batch = data.test.batch([0, 1])
     assert torch.equal(load_model(path)[0](batch).log_probs, model(batch).log_probs)
-    with pytest.raises(DataError, match=r"run\.safetensors does not say .*windows=data\.config"):
-        load_windows_config(path)
     with pytest.raises(DataError, match=r"run\.safetensors holds .*pgt\.load_model"):
         NextLocation.load(path)
 
@@ -119,7 +105,7 @@ def test_the_shipped_model_scores_what_its_card_says_and_knows_its_people() -> N
 
 def test_whatever_happens_to_a_model_it_is_read_or_refused(data: Dataset, tmp_path: Path) -> None:
     path, rng, said = tmp_path / "m.safetensors", random.Random(0), []
-    save_model(path, model_of(tiny_config(data)).float(), data.vocabulary, {}, data.config)
+    save_model(path, model_of(tiny_config(data)).float(), data.vocabulary)
     whole = path.read_bytes()
     header = 8 + int.from_bytes(whole[:8], "little")
     for _ in range(100):
@@ -129,7 +115,7 @@ def test_whatever_happens_to_a_model_it_is_read_or_refused(data: Dataset, tmp_pa
         if rng.random() < 0.1:
             del content[max(rng.randrange(len(content)), 1) :]
         path.write_bytes(content)
-        said.append(refusal(lambda: (load_model(path), load_windows_config(path))))
+        said.append(refusal(lambda: load_model(path)))
     assert any(said) and not any("\n" in message for message in said)
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pgt import contextual, metrics
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, save_model
-from pgt.contextual import ALONE, HISTORY_FEATURES, NOW, TARGET_FEATURES, THEN, ContextualPointer
+from pgt.contextual import ALONE, FEATURES, HISTORY_FEATURES, NOW, THEN, ContextualPointer, present
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, with_history
 from pgt.model import PointerGeneratorTransformer, cross_entropy
@@ -25,7 +25,6 @@ from pgt.windows import Dataset, prepare
 from .helpers import random_visits, tiny_config
 
 MEMORY, OLDER = 15, 10
-ALL = HISTORY_FEATURES | TARGET_FEATURES
 WEEK = 7 * 1440
 ABOUT_TARGET = ("target", "target_time", "target_weekday", "gap_days", "target_minute", "wait")
 
@@ -51,6 +50,11 @@ def some(data: Dataset, n: int = 40) -> HistoryBatch:
     """A batch of test windows of different lengths."""
     test = cast(HistoryWindows, data.test)
     return test.batch(np.arange(min(n, len(test))))
+
+
+def related(batch: HistoryBatch) -> dict[str, Tensor]:
+    """The facts of all features."""
+    return contextual.relations(batch, present(batch)["weekday"], True)
 
 
 def ratio(one: float, other: float) -> float:
@@ -123,14 +127,14 @@ def facts(seen: Dataset, i: int, row: int, rows: list[int]) -> dict[str, float]:
 
 def test_every_fact_equals_a_loop(seen: Dataset) -> None:
     test, batch = cast(HistoryWindows, seen.test), some(seen, 1000)
-    found = {name: term.of(batch) for name, term in ALL.items()}
-    kinds: dict[str, set[float]] = {name: set() for name in ALL}
+    found = related(batch)
+    kinds: dict[str, set[float]] = {name: set() for name in FEATURES}
     for i in range(0, len(batch), 3):
         n = int(batch.length[i])
         rows = [int(test.target[i]) - 1 - int(age) for age in batch.age[i, :n]]
         for k, row in enumerate(rows):
             expected = facts(seen, i, row, rows)
-            assert expected.keys() == ALL.keys()
+            assert expected.keys() == FEATURES.keys() == found.keys()
             for name, value in expected.items():
                 assert float(found[name][i, k]) == pytest.approx(value, abs=1e-4), (name, i, k)
                 kinds[name].add(round(float(value), 3))
@@ -153,8 +157,9 @@ def test_facts_about_now_and_then_are_those_of_the_table(seen: Dataset) -> None:
         "then_hour": then.started_at.dt.hour, "then_weekday": then.started_at.dt.day_of_week + 1,
         "wait": half_octaves(batch.wait, 27),
     }  # fmt: skip
-    for name, fact in (NOW | THEN).items():
-        assert fact.of(batch).tolist() == list(expected[name]), name
+    found = present(batch)
+    for name, size in (NOW | THEN).items():
+        assert found[name].tolist() == list(expected[name]) and max(expected[name]) < size, name
 
 
 def test_to_the_hour_keeps_the_hour_and_nothing_finer(seen: Dataset) -> None:
@@ -239,10 +244,10 @@ def test_a_weight_is_what_the_equation_says(data: Dataset) -> None:
     batch = some(data)
     scrambled(model)
     assert scorer.scale is not None
-    now = torch.cat([table(NOW[name].of(batch)) for name, table in scorer.now.items()], dim=-1)
+    now = torch.cat([table(present(batch)[name]) for name, table in scorer.now.items()], dim=-1)
     scales = 1 + scorer.scale(now).reshape(len(batch), len(HISTORY_FEATURES), 3).detach().numpy()
     found = model(batch).pointer_attention.detach().numpy()
-    facts = {name: term.of(batch).numpy() for name, term in HISTORY_FEATURES.items()}
+    facts = {name: value.numpy() for name, value in related(batch).items()}
     for i in range(0, len(batch), 8):
         weights = np.zeros(int(batch.length[i]))
         for k in range(len(weights)):

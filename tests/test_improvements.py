@@ -71,6 +71,12 @@ def seeded(make: Any) -> Any:
     return part
 
 
+def bias_of(part: Any, padding: Tensor) -> Tensor:
+    """(B, H, L, L) the scores of visits that are all alike."""
+    alike = torch.zeros(len(padding), 2, padding.shape[1], D // 2, dtype=torch.float64)
+    return part.scores(alike, alike, padding).detach()
+
+
 X = torch.randn(3, 9, D, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
 PADDING = torch.arange(9) >= torch.tensor([[9], [7], [4]])
 
@@ -90,7 +96,7 @@ def test_a_bias_of_nothing_is_plain_attention(kind: type[SelfAttention]) -> None
 
 def test_the_relative_bias_depends_on_the_distance_only() -> None:
     part = seeded(lambda: RelativeSelfAttention(CONFIG))
-    bias = part.bias(torch.zeros(2, 80, dtype=torch.bool))[0]  # (H, L, L)
+    bias = bias_of(part, torch.zeros(2, 80, dtype=torch.bool))[0]  # (H, L, L)
     for apart in range(-79, 80):
         line = torch.diagonal(bias, apart, 1, 2)  # (H, 80 - |apart|)
         assert (line == line[:, :1]).all()
@@ -126,14 +132,14 @@ def test_the_bias_to_recent_and_first_visits_is_where_it_belongs() -> None:
     assert (RecentFirstSelfAttention(CONFIG).table == 1).all()
     lengths = (12, 7, 3, 1)
     padding = torch.arange(12) >= torch.tensor(lengths)[:, None]
-    bias = part.bias(padding).detach().numpy()  # (B, H, 1, L)
+    bias = bias_of(part, padding).numpy()  # (B, H, L, L)
     table = part.table.detach().numpy()
     for b, length in enumerate(lengths):
         for j in range(length):
             expected = table[0] * (j == 0)
             if length - j <= RECENT:
                 expected = expected + table[length - j]
-            assert np.allclose(bias[b, :, 0, j], expected), (length, j)
+            assert np.allclose(bias[b, :, :, j].T, expected), (length, j)
 
 
 def test_post_norm_is_pytorchs() -> None:

@@ -38,7 +38,8 @@ def data() -> Sequences:
 
 
 def test_erratum_7_the_mask_of_the_code_is_right_and_that_of_the_formula_is_not() -> None:
-    right = sets.future_mask(5).softmax(-1)
+    _, weights = sets.MaskedSelfAttention(6, 8)(torch.zeros(1, 5, 6))  # all sets alike
+    right = weights[0, 0]
     assert torch.equal(right, right.tril()) and torch.allclose(right.sum(1), torch.ones(5))
     mirrored = torch.full((5, 5), -math.inf).masked_fill(torch.ones(5, 5).triu(1) == 1, 0.0)
     wrong = mirrored.softmax(-1)
@@ -104,7 +105,7 @@ def plain(network: SetPredictor, batch: Sequences) -> Tensor:
     if network.presence is not None:
         x = x + there * network.presence
     if network.age is not None:
-        ago = (batch.length[:, None] - 1 - torch.arange(t)).clamp(0, config.max_age)
+        ago = (batch.length[:, None] - 1 - torch.arange(t)).clamp(0, sets.MAX_AGE)
         x = x + there * network.age(ago)[:, :, None]
     graph = dense(batch.present).to(dtype)  # (U, T, N, N)
     if "graph" in config.without:
@@ -160,10 +161,10 @@ def test_it_learns_that_the_last_set_comes_again() -> None:
     train, valid, test = made(250), made(60, seed=1), made(60, seed=2)
     torch.manual_seed(0)
     network = SetPredictor(sets.SetConfig(N_ELEMENTS, width=16, **VARIANTS["informed"]))
-    training, heard = sets.SetTraining(epochs=8, patience=2, learning_rate=0.01), []
-    rows = sets.fit(network, train, valid, training, heard.append)
+    training = sets.SetTraining(epochs=8, patience=2, learning_rate=0.01)
+    rows = sets.fit(network, train, valid, training)
     best = sets.evaluate(network, valid)["ndcg@10"].mean()  # early stopping returns these weights
-    assert rows == heard and max(row["ndcg@10"] for row in rows) == pytest.approx(best)
+    assert max(row["ndcg@10"] for row in rows) == pytest.approx(best)
     assert rows[-1]["loss"] < rows[0]["loss"] / 2 and not network.training
     truth, scores = test.truth(), network(test).detach()
     before = sets.Popular().fit(train)(test)
