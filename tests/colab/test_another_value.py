@@ -17,13 +17,15 @@ from ..helpers import ROOT
 PARAM = re.compile(r"^(?P<name>\w+) = (?P<value>.+?)  # @param (?P<form>.+)$", re.M)
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 # Chapters that train for minutes with another value; here for an epoch, then all goes on from it.
-TRAIN = {"11_gate", "19_improvements", "21_memory_and_ceilings", "22_open_vocabulary"}
+TRAIN = ("10_", "11_", "19_", "21_", "22_")
 ONE_EPOCH = """
 from dataclasses import replace
 from pgt import train
 _fit = train.fit
 def fit(model, learn, valid, config, **how):
-    return _fit(model, learn, valid, replace(config, max_epochs=1, warmup_epochs=1), **how)
+    if config.max_epochs > 5:  # a few epochs are there to be interrupted
+        config = replace(config, max_epochs=1, warmup_epochs=1)
+    return _fit(model, learn, valid, config, **how)
 train.fit = fit
 """
 
@@ -54,7 +56,7 @@ def test_a_chapter_runs_with_another_value(chapter: Path, tmp_path: Path) -> Non
             )
             changed += n
     assert changed, "There is nothing to change."
-    if chapter.stem in TRAIN:
+    if chapter.stem.startswith(TRAIN):
         cells.insert(0, nbformat.v4.new_code_cell(ONE_EPOCH))
     short = nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)
     NotebookClient(short, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
