@@ -326,7 +326,7 @@ single.pivot_table(index=index, columns="seed", values="acc@1").round(1)
 # | [LLM4POI](https://arxiv.org/abs/2404.17591) | 33.7 | yes | the session, and similar training sessions |
 # | [GNPR-SID](https://arxiv.org/abs/2506.01375), on the prompts | 36.2 | yes | the prompt: up to fifty visits |
 #
-# The most frequent place cannot be told the time, and PGT was not trained here. The prompts have one question a person, and a
+# The most frequent place and PGT cannot be told the time. PGT sees a week, and has three seeds. The prompts have one question a person, and a
 # shorter past, so their scores must not be set beside those of the sessions.
 #
 # ## What others report on GeoLife
