@@ -652,11 +652,6 @@ def test_claims_of_23() -> None:
     assert york.header["runs"]["kernel-full-unknown-None"]["clock"] == 0
     for more, fewer in ((memory, kernel), (contextual, memory), (contextual, pgt)):
         assert york.difference(more, fewer)[1] > 0, "what carries over is the past"
-    board = read_results("leaderboard").rows.query("seed.isna() and not told")
-    own = board[board.past == "every earlier visit"].set_index("model")
-    theirs = board[board.questions == "published"].set_index("model")["acc@1"]
-    assert theirs["GETNext"] < own["acc@1"]["pgt"] < theirs["STHGCN"], "no better than theirs"
-    assert own.low["contextual"] > theirs["STHGCN"], "ahead of every figure in the table"
 
 
 def test_claims_of_23_on_the_leaderboard() -> None:
@@ -676,7 +671,11 @@ def test_claims_of_23_on_the_leaderboard() -> None:
         "told, half"
     )
     seeds = rows[rows.seed.notna()].groupby(["model", "past", "told"]).seed.nunique()
-    assert (seeds == 5).all()
+    assert (seeds >= 3).all()
+    untold = rows[(rows.past == "every earlier visit") & ~rows.told.astype(bool) & rows.seed.isna()]
+    (pgt,) = untold[untold.model == "pgt"]["acc@1"]
+    papers = theirs.set_index("model")["acc@1"]
+    assert papers["GETNext"] < pgt < papers["STHGCN"], "PGT is no better than those of the papers"
 
 
 def test_claims_of_01() -> None:
