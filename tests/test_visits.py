@@ -11,7 +11,6 @@ from wherenext import city
 from pgt.errors import DataError
 from pgt.plausibility import SEVERAL, doubts
 from pgt.visits import (
-    by_length,
     check,
     local_clock,
     split_by_days,
@@ -67,23 +66,6 @@ def test_days_are_split_by_each_persons_calendar(fractions: tuple[float, float])
     for wrong in ((0.8, 0.6), (0.0, 0.5), (0.5, 0.5), (0.5, 1.0), (-0.1, 0.5), (0.5, 1.2)):
         with pytest.raises(DataError, match="fractions"):
             split_by_days(visits, wrong)
-
-
-@pytest.mark.parametrize("pool", [None, 8, 100])
-@pytest.mark.parametrize(("n", "batch_size"), [(0, 4), (1, 4), (30, 1), (30, 7)])
-def test_batches_hold_every_window_once_and_those_of_like_length_together(
-    n: int, batch_size: int, pool: int | None
-) -> None:
-    lengths = np.random.default_rng(n).integers(1, 9, n)
-    rng = None if pool is None else np.random.default_rng(1)
-    parts = [part.tolist() for part in by_length(lengths, batch_size, rng, pool or 1)]
-    assert sorted(i for part in parts for i in part) == list(range(n))
-    in_order = sorted(lengths.tolist())
-    alike = [in_order[at : at + batch_size] for at in range(0, n, batch_size)]
-    if pool is None:
-        assert [lengths[part].tolist() for part in parts] == alike
-    elif pool * batch_size >= n:  # in one pool, batches of any order, but of the same lengths
-        assert sorted(sorted(lengths[part].tolist()) for part in parts) == sorted(alike)
 
 
 def test_until_a_moment_visits_have_begun_and_end_by_then() -> None:

@@ -139,9 +139,12 @@ def test_every_window_comes_once_and_those_of_like_length_together(
     numbers = torch.cat([batch.index for batch in plain]).tolist()
     assert numbers == sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
     assert all(b.location.shape[1] == int(b.length.max()) <= (max_len or 99) for b in plain)
-    shuffled = data.train.batches(16, shuffle=np.random.default_rng(0), max_len=max_len)
+    shuffled = [*data.train.batches(16, shuffle=np.random.default_rng(0), max_len=max_len)]
     other = torch.cat([batch.index for batch in shuffled]).tolist()
     assert sorted(other) == sorted(numbers) and other != numbers
+    alike, others = (sorted(b.length.sort().values.tolist() for b in some)
+                     for some in (plain, shuffled))  # fmt: skip
+    assert alike == others
 
 
 @pytest.mark.parametrize("n", [1, 13, 10**6])

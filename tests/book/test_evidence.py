@@ -57,6 +57,3 @@ def test_the_readme_says_what_the_files_say() -> None:
     # No other score is typed.
     readme = re.sub(about, "", readme)
     assert not re.search(r"\d ?%|per ?cent|Acc@|\bpoints\b", readme)
-
-
-# ---- A spoilt copy ----------------------------------------------------------------------------

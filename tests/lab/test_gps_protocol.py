@@ -12,7 +12,6 @@ from lab.gps_protocol import (
     fixes_to_visits,
     generate_triplegs,
     staypoints_and_triplegs,
-    tracking_quality,
     tracks_to_visits,
 )
 
@@ -21,8 +20,6 @@ from pgt.gps import FIXES, clean_fixes, generate_staypoints
 from pgt.visits import check
 
 from ..gps_helpers import METRE, commuter, wander
-
-# --- triplegs and quality
 
 
 def slow_legs(fixes: pd.DataFrame, stays: pd.DataFrame, gap_minutes: float) -> list[list[int]]:
@@ -61,30 +58,6 @@ def test_triplegs_equal_a_slow_loop() -> None:
             assert found.finished_at.tolist() == [fixes.tracked_at[leg[-1]] for leg in expected]
             n += len(expected)
     assert n > 300
-
-
-def records(seed: int, days: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Staypoints and triplegs of two people, one after the other, with long silences."""
-    rng = np.random.default_rng(seed)
-    n = 150
-    hours = np.cumsum(rng.exponential(days * 24 / n / 2, 2 * n))
-    silent = np.cumsum((rng.random(2 * n) < 0.01) * 24.0 * 80)
-    edge = pd.Timestamp("2024-01-01 05:30", tz="Asia/Shanghai") + pd.to_timedelta(
-        (hours + silent).round(2), unit="h"
-    )
-    table = pd.DataFrame(
-        {"user_id": np.repeat([3, 1], n // 2), "started_at": edge[::2], "finished_at": edge[1::2]}
-    )
-    table.loc[4, "finished_at"] = table.started_at[4].normalize() + pd.Timedelta(days=1)
-    return table[::2].reset_index(drop=True), table[1::2].reset_index(drop=True)
-
-
-def test_nobody_tracked() -> None:
-    stays, legs = records(0)
-    assert len(tracking_quality(stays[:0], legs[:0])) == 0
-
-
-# --- the whole way
 
 
 @pytest.fixture(scope="module")

@@ -57,9 +57,6 @@ def other(batch: Batch, name: str, at: Tensor) -> Batch:
     return changed(batch, **{name: torch.where(at, value % highest + 1, value)})
 
 
-# --- what changes nothing
-
-
 @both
 def test_nothing_of_the_target_and_nothing_else_is_read(
     data: Dataset, batch: Batch, kind: str
@@ -88,12 +85,6 @@ def test_encoders_look_back_only(data: Dataset, batch: Batch, kind: str) -> None
             assert (moved[:, i:] > 1e-9).all(), name  # it and everything later does change
 
 
-# --- what is read
-
-
-# --- what comes out
-
-
 def linear(n: int, m: int) -> int:
     return n * m + m
 
@@ -111,9 +102,3 @@ def test_parameters_of_the_published_size_are_these(kind: str) -> None:
         encoder, e = 4 * (d * f + f * f + 2 * f), f
     head = u * e + linear(e, 2 * e) + linear(2 * e, e) + 2 * e + linear(e, v)
     assert neural(config).n_parameters() == embeddings + encoder + head
-
-
-# --- training
-
-
-# --- configuration

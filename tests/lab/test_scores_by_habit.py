@@ -21,14 +21,6 @@ def people(values: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(dict.fromkeys(scores_by_habit.HABITS, values))
 
 
-def test_new_places_are_counted_after_the_first_visits() -> None:
-    early = [f"place {n}" for n in range(scores_by_habit.EARLY)]
-    visits = pd.DataFrame({"user_id": 1, "location_id": [*early, "place 0", "bar", "bar", "pub"]})
-    assert scores_by_habit.habits(visits)["to new places"].tolist() == [50.0]
-    few = pd.DataFrame({"user_id": 1, "location_id": ["home", "work"]})
-    assert np.isnan(scores_by_habit.habits(few)["to new places"].iloc[0])
-
-
 def test_a_third_that_is_one_person_is_not_shown() -> None:
     values = np.full(18, np.nan)
     values[:3] = [1.0, 2.0, 3.0]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from lab.search_space import MODELS, TUNED, candidates
 from wherenext.results import read_results
 
-# --- the committed file
-
 
 def test_the_settings_in_use_won_on_validation() -> None:
     results = read_results("tuning")
