@@ -13,7 +13,7 @@ import pytest
 
 from .helpers import ROOT
 
-LINES, FILES = 8_874, 33
+LINES, FILES = 8_875, 33
 MODULES = sorted((ROOT / "pgt").rglob("*.py"))
 
 
