@@ -26,7 +26,6 @@ PRESETS: dict[str, dict[str, int]] = {
     "large": {"people": 600, "homes": 800, "others": 7200},
 }
 DAYS = (70, 450)  # people are tracked for at least and at most so many days
-_FILES = ("city.json", "base.geojson", "places.csv", "people.csv", "moves.csv", "visits.csv")
 _VISITS = ["user_id", "location_id", "started_at", "finished_at", "split", "explored",
            "p_explore", "why"]  # fmt: skip
 
@@ -135,9 +134,6 @@ def load(folder: str | Path | None = None) -> City:
     'Larkmere'
     """
     root = files.folder("city") if folder is None else Path(folder)
-    for name in _FILES:
-        if not root.joinpath(name).is_file():
-            raise DataError(f"'{name}' is missing in {root}: write it with wherenext.city.save().")
     about = json.loads(root.joinpath("city.json").read_text(encoding="utf-8"))
     tables = {}
     for name in ("places", "people", "moves", "visits"):

@@ -105,21 +105,21 @@ def compare(
     return Changes(tuple(after), values.mean(2), drawn.T)
 
 
-def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: float = 1.0) -> str:
+def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1) -> str:
     """A word for a claim that something raises a metric (1), lowers it (-1), or is no help (0).
 
     An interval on the claimed side of zero confirms, one on the other contradicts; else it counts
-    whether it leaves out a change of ``margin`` points in the claimed direction.
+    whether it leaves out a change of one point in the claimed direction.
     """
     if expected == 0:
-        return CONTRADICTED if low > 0 else CONFIRMED if high < margin else CANNOT_TELL
+        return CONTRADICTED if low > 0 else CONFIRMED if high < 1 else CANNOT_TELL
     if expected < 0:
         low, high = -high, -low
     if low > 0:
         return CONFIRMED
     if high < 0:
         return CONTRADICTED
-    return NOT_CONFIRMED if high < margin else CANNOT_TELL
+    return NOT_CONFIRMED if high < 1 else CANNOT_TELL
 
 
 def _hits(

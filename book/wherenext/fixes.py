@@ -53,8 +53,6 @@ class Streets:
             for feature in base["features"]
             if feature["properties"]["kind"] == "street"
         ]
-        if not lines:
-            raise DataError("The map has no streets; use a city of wherenext.city.")
         points = np.concatenate(lines)
         self.plane = Plane(*points.mean(axis=0))
         corners, index = np.unique(points, axis=0, return_inverse=True)
@@ -118,8 +116,6 @@ def true_visits(city: City, people: Sequence[int], *, days: int | None = None) -
     missing = sorted(set(people) - set(city.visits.user_id))
     if missing:
         raise DataError(f"There is no visit of person {missing[0]!r}; choose from city.people.")
-    if days is not None and days < 1:
-        raise DataError(f"days={days} must be at least 1.")
     visits = city.visits[city.visits.user_id.isin(list(people))]
     if days is None:
         return visits
@@ -153,16 +149,6 @@ def simulate_fixes(
     """
     if not (1 <= every_s <= 3600 and every_s == int(every_s)):
         raise DataError(f"every_s={every_s:g} must be whole seconds between 1 and 3600.")
-    if not 0 <= indoor_loss <= 1:
-        raise DataError(f"indoor_loss={indoor_loss:g} must be between 0 and 1.")
-    others = {
-        "noise_m": noise_m, "noise_minutes": noise_minutes, "jumps_per_day": jumps_per_day,
-        "jump_m": jump_m, "gaps_per_day": gaps_per_day, "gap_minutes": gap_minutes,
-        "off_after_minutes": off_after_minutes,
-    }  # fmt: skip
-    for name, value in others.items():
-        if not value >= 0:
-            raise DataError(f"{name}={value:g} must be at least 0.")
     visits = true_visits(city, people, days=days)
     streets, frames = _streets(city), []
     for user, own in visits.groupby("user_id", sort=True):

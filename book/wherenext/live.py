@@ -108,7 +108,7 @@ def playground(*, small: Small | None = None, window: int | None = None) -> Play
 def build(
     model: PointerGeneratorTransformer, windows: Windows, *, places: pd.DataFrame | None = None,
     ground: Sequence[dict[str, Any]] = (), roles: pd.Series | None = None,
-    small: Small | None = None, window: int = 0, title: str = "", caption: str = "",
+    small: Small | None = None, window: int = 0,
 ) -> Playground:  # fmt: skip
     """Any trained model with windows of its own vocabulary, live; see `playground`.
 
@@ -118,12 +118,8 @@ def build(
     vocabulary = windows.vocabulary
     if model.config.n_locations != vocabulary.n_locations:
         raise DataError("The windows have other places; make them with the model's vocabulary.")
-    if small is not None and small not in KEPT:
-        raise DataError(f"small is {small!r}; choose of {', '.join(KEPT)}.")
     if model.config.target_time == "day":
         raise DataError("The page cannot ask for the next visit's day, which this model reads.")
-    if small is not None and model.pointer is None:
-        raise DataError("This model has no pointer, which every small version shows.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
     here: list[int] | None = None
@@ -154,7 +150,7 @@ def build(
         "model": pack(model, rows={f"embeddings.tables.{k}.weight": v for k, v in rows.items()},
                       leave_out=leave_out),
     }  # fmt: skip
-    return Playground(data, title or TITLES[kind], caption or CAPTIONS[kind])
+    return Playground(data, TITLES[kind], CAPTIONS[kind])
 
 
 def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:

@@ -41,10 +41,7 @@ HOLDS = (
 )
 
 
-def live(
-    predictor: NextLocation, visits: pd.DataFrame | None = None, *, title: str = "",
-    caption: str = "",
-) -> Playground:  # fmt: skip
+def live(predictor: NextLocation, visits: pd.DataFrame | None = None) -> Playground:
     """The networks of a predictor in a page of their own.
 
     The page begins with ``visits`` of up to `MOST_PEOPLE` people, or with a simulated one.
@@ -77,7 +74,7 @@ def live(
         "sample": visits is None, "name": "a simulated person" if visits is None else "your visits",
         "table": as_text(sample() if visits is None else visits),
     }  # fmt: skip
-    return Playground(data, title or TITLE, caption or (CAPTION if visits is None else HOLDS),
+    return Playground(data, TITLE, CAPTION if visits is None else HOLDS,
                       "predictor.html", SHEETS, SCRIPTS, (MAP, "Show what is likely"))  # fmt: skip
 
 

@@ -276,7 +276,8 @@ class Life:
             if self.n == 0 or next(u) < b.home_start:
                 new = float(self.home not in self.index)
                 why = 1 if self.n else 0
-                now = self._visit(self.home, now, self._home_until(now), new, why)
+                until = now + 35 - math.log(next(u)) * b.home_stay
+                now = self._visit(self.home, now, until, new, why)
             else:
                 fresh = True
         worked = False
@@ -313,9 +314,6 @@ class Life:
             now = self._visit(to, now, now + length, p, why)
             if last:
                 return False, now
-
-    def _home_until(self, now: float) -> float:
-        return now + 35 - math.log(next(self.u)) * self.b.home_stay
 
     def _visit(self, to: int, start: float, end: float, p: float, why: int) -> float:
         """Write a visit down; return its end in whole minutes."""

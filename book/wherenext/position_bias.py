@@ -19,6 +19,8 @@ from pgt.errors import DataError
 from pgt.model import Pointer, PointerGeneratorTransformer
 from pgt.windows import Windows
 
+PENALTY = 1e-4
+
 
 def pointer_of(model: PointerGeneratorTransformer) -> Pointer:
     """A model's pointer, or a DataError."""
@@ -85,12 +87,10 @@ def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[No
         parametrize.remove_parametrizations(pointer, "position_bias")
 
 
-def refit(
-    model: PointerGeneratorTransformer, windows: Windows, *, penalty: float = 1e-4
-) -> tuple[np.ndarray, float]:
+def refit(model: PointerGeneratorTransformer, windows: Windows) -> tuple[np.ndarray, float]:
     """The best change (max_len,) of the bias if all else stays, and the gain, nats a window.
 
-    ``penalty`` times the sum of squared changes holds still what the windows do not determine.
+    `PENALTY` times the sum of squared changes holds still what the windows do not determine.
     """
     weight, position, hit, gate, generated = _parts(model, windows)
     change = torch.zeros(model.config.max_len + 1, requires_grad=True)  # 0 is padding's
@@ -103,7 +103,7 @@ def refit(
 
     def closure() -> float:
         optimizer.zero_grad()
-        value = loss() + penalty * change.square().sum()
+        value = loss() + PENALTY * change.square().sum()
         value.backward()
         return value.item()
 

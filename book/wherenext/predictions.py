@@ -27,7 +27,7 @@ class Predictions:
     """What a model says about the N windows of one split, and V places."""
 
     log_probs: np.ndarray  # (N, V), -inf for what is no answer
-    named: np.ndarray  # (N, V) bool, `pgt.calibration.nameable`
+    named: np.ndarray  # (N, V) bool, which places it can name
     target: np.ndarray  # (N,) columns of `log_probs`
     users: np.ndarray  # (N,)
 
@@ -62,19 +62,10 @@ def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions
         at = batch.index.cpu().numpy()
         table[at] = torch.log_softmax(predictor.scores(batch).cpu(), dim=1).numpy()
         copied[at[:, None], batch.location.cpu().numpy()] = True
-    named = nameable(table, copied, n_known)
+    # What it neither copies nor has trained, training has only pushed down: that is no forecast.
+    place = np.arange(size[1])
+    named = (table > -np.inf) & (place > UNKNOWN) & (copied | (place < UNKNOWN + 1 + n_known))
     return Predictions(table, named, windows.targets, windows.users)
-
-
-def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:
-    """(N, V) which places a model can name: those ``copied`` (N, V), and those that it has trained.
-
-    For the others training has only pushed weights down: that is no forecast. Nor is "unknown".
-    """
-    table = np.asarray(log_probs, dtype=float)
-    place = np.arange(table.shape[1])
-    trained = place < UNKNOWN + 1 + n_known
-    return (table > -np.inf) & (place > UNKNOWN) & (trained | np.asarray(copied, dtype=bool))
 
 
 def with_unseen(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = None) -> np.ndarray:

@@ -97,10 +97,6 @@ def read_results(name: str, folder: Path | None = None) -> Results:
     path = folder / f"{name}.json"
     if not path.is_file():
         raise DataError(f"There is no {path.name}; make it with python book/lab/run.py {name}.")
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        rows = pd.DataFrame([*map(dict, raw.pop("rows"))])
-    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).splitlines()[:1])
-        raise DataError(f"{path.name} is damaged ({reason}); make it again.") from error
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    rows = pd.DataFrame([*map(dict, raw.pop("rows"))])
     return Results(name, raw, rows, folder)
