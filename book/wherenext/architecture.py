@@ -105,10 +105,7 @@ class Drawing:
 
 
 def architecture(*lit: str, caption: str) -> Drawing:
-    """Draw the Pointer-Generator Transformer, with a sentence on each lit part beside it.
-
-    ``lit`` are names of `PARTS`, the others are muted (none: everything is lit).
-    """
+    """Draw the network; `PARTS` named in ``lit`` stand out, with a sentence each (none: all)."""
     shown = [part for part in PARTS.values() if part.name in lit or not lit]
     alt = WORDS
     if lit:

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from pgt import files
-from pgt.errors import DataError
 from pgt.visits import check, split_by_days
 from wherenext.people import WHY, Behaviour, Life, Town, change, invent
 from wherenext.town_map import NAME, TIMEZONE, draw, settle
@@ -53,16 +52,7 @@ class City:
 
 
 def simulate(preset: str = "small", seed: int = 7, behaviour: Behaviour | None = None) -> City:
-    """Simulate Larkmere and its people; the same arguments give the same city.
-
-    "small" is about as big as GeoLife, and the committed city; ``seed`` is of people and places.
-
-    >>> city = simulate("small", seed=7)
-    >>> f"{city.visits.explored.mean():.2f}"
-    '0.22'
-    """
-    if preset not in PRESETS:
-        raise DataError(f"There is no preset '{preset}': use {' or '.join(PRESETS)}.")
+    """Simulate Larkmere, "small" as committed or "large"; equal arguments give an equal city."""
     size, behaviour = PRESETS[preset], behaviour or Behaviour()
     town = draw()
     places = settle(town, size["homes"], size["others"], np.random.default_rng([seed, 1]))
@@ -128,11 +118,7 @@ def save(city: City, folder: str | Path) -> None:
 
 
 def load(folder: str | Path | None = None) -> City:
-    """Read a city that `save` wrote; without a folder, the one that comes with the book.
-
-    >>> load().name
-    'Larkmere'
-    """
+    """Read a city that `save` wrote; without a folder, the one that comes with the book."""
     root = files.folder("city") if folder is None else Path(folder)
     about = json.loads(root.joinpath("city.json").read_text(encoding="utf-8"))
     tables = {}

@@ -79,8 +79,6 @@ def compare(
     without seeds counts for every seed. Metrics and groups are those of `pgt.metrics`.
     """
     runs = list(results.ranks(**where))  # the file is read once
-    if not runs:
-        raise DataError(f"{results.name}.ranks.parquet has no run with {dict(where)}.")
     before = _hits(runs, dict(base), metric, group)
     after = {name: _hits(runs, dict(chosen), metric, group) for name, chosen in variants.items()}
     seeds = list(before) if set(before) != {None} else list(next(iter(after.values())))

@@ -19,12 +19,9 @@ from pgt.colours import (
     EXTRA,
     GATE,
     GENERATED,
-    GRID,
     INK,
     MUTED,
-    PALETTE,
     PAPER,
-    SEQUENTIAL,
     TRUTH,
     themed,
 )
@@ -32,8 +29,8 @@ from pgt.plots import set_theme
 from wherenext.page_text import framed, safe_html
 
 __all__ = [
-    "COPIED", "EXTRA", "GATE", "GENERATED", "GRID", "INK", "MUTED", "PALETTE", "PAPER",
-    "SEQUENTIAL", "TRUTH", "Shown", "flowchart", "lighter", "show", "themed_svg",
+    "COPIED", "EXTRA", "GATE", "GENERATED", "INK", "MUTED", "PAPER", "TRUTH",
+    "Shown", "flowchart", "lighter", "show", "themed_svg",
 ]  # fmt: skip
 set_theme()
 
@@ -44,10 +41,7 @@ GROUP = re.compile(r'<g id="[\w.]+_\d+"')  # named by matplotlib; nothing refers
 
 
 def themed_svg(figure: Figure, alt: str) -> str:
-    """Draw the figure as SVG with CSS variables for its colours.
-
-    Its hatchings and clippings are named by the alt text, so that no two figures share a name.
-    """
+    """The figure as SVG with CSS variables for its colours; its parts are named by the alt text."""
     buffer = io.StringIO()
     with plt.rc_context({"svg.hashsalt": alt}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})

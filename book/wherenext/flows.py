@@ -17,13 +17,11 @@ from pgt.windows import Windows
 def flows(
     model: PointerGeneratorTransformer, windows: Windows, group_of: pd.Series
 ) -> pd.DataFrame:
-    """Shares of visits, attention and answers between groups of places.
+    """Shares of visits, attention and answers between groups of places, in percent of all windows.
 
-    ``group_of`` has the group (a district) of each place, by ``location_id``. A row a pair of
-    groups between which anything flows: ``here`` (the group of the last visit), ``there``, and in
-    percent of all windows ``visits`` (every visit of a window alike), ``attention`` (the
-    pointer's) and ``answers`` (targets); each column adds up to 100. Only windows whose target is
-    in the window count, so that attention could be right everywhere.
+    ``group_of`` has the group (a district) of each place. A row a pair of groups: ``here`` (of the
+    last visit), ``there``, and ``visits`` (all of a window alike), ``attention`` and ``answers``
+    (targets). Only windows with their target count, so that attention could be right everywhere.
     """
     model.eval()
     codes, names = pd.factorize(group_of, sort=True)

@@ -21,10 +21,9 @@ METRES, SHARE = 200.0, 0.5  # what a pair needs
 def match(found: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     """Pair found visits (or staypoints) with true ones: the most time is common to all pairs.
 
-    A pair lies at most `METRES` apart, and the found visit covers at least this `SHARE` of the true
-    one's time. One row a true visit: ``found`` (row label, missing if there is none),
-    ``minutes`` (in common), ``metres`` (apart), ``start_error`` and ``end_error`` (minutes; above
-    0: too late).
+    They lie within `METRES`, and the found one covers this `SHARE` of the true one. A row a true
+    visit: ``found`` (row label or missing), ``minutes`` (in common), ``metres`` (apart), and in
+    minutes ``start_error`` and ``end_error`` (above 0: too late).
     """
     for table in (found, truth):
         require_stays(table)

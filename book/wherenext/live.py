@@ -86,14 +86,9 @@ class Playground(WebFigure):
 
 
 def playground(*, small: Small | None = None, window: int | None = None) -> Playground:
-    """The shipped model of the simulated town, live.
+    """The shipped model of the town, live, beginning with one of the test windows.
 
-    ``small``: with one person and the part that a chapter is about. ``window``: of the test
-    windows, the one to begin with.
-
-    >>> shown = playground(small="pointer")
-    >>> shown.data["kind"], len(shown.data["people"])
-    ('pointer', 1)
+    ``small``: with one person and the part that a chapter is about.
     """
     model, vocabulary = load_model(shipped("city"))
     town = towns.load()
@@ -189,11 +184,7 @@ def _whose(windows: Windows) -> list[Any]:
 
 
 def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str, Any]]:
-    """Everybody's visits and moments.
-
-    ``visits``: [place, at, stay], in minutes from some Monday; ``moments``: [first visit, target],
-    as rows of ``visits``.
-    """
+    """Whose ``visits`` (place, at, stay; minutes from a Monday) and ``moments`` (rows of them)."""
     table = windows.visits
     day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))
     stay = (table.finished_at - table.started_at).dt.total_seconds().floordiv(60).to_numpy()

@@ -17,11 +17,7 @@ _JINJA = re.compile(r"\{(?=[{%#])")
 
 
 def safe_html(text: object) -> str:
-    """Text, or anything as `str` writes it, without a tag, a quote or an opening brace.
-
-    >>> safe_html("The <b>Owl</b> {{ 7*191 }}")
-    'The &lt;b&gt;Owl&lt;/b&gt; &#123;&#123; 7*191 }}'
-    """
+    """Text, or anything as `str` writes it, without a tag, a quote or an opening brace."""
     return html.escape(str(text), quote=True).replace("{", "&#123;")
 
 

@@ -52,10 +52,7 @@ class Predictions:
 
 @torch.no_grad()
 def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
-    """Ask a model for log-probabilities of all places.
-
-    ``n_known`` says how many places have trained weights; 0 for a model that only copies.
-    """
+    """Ask a model, of which ``n_known`` places have trained weights (0: it only copies)."""
     size = len(windows), windows.vocabulary.n_locations
     table, copied = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=bool)
     for batch in windows.batches(256):

@@ -86,13 +86,7 @@ class Results:
 
 
 def read_results(name: str, folder: Path | None = None) -> Results:
-    """Open ``book/results/NAME.json``, or a file of another folder.
-
-    >>> results = read_results("city")
-    >>> low, high = results.interval("acc@1", model="kernel")
-    >>> low < results.mean("acc@1", model="kernel") < high
-    True
-    """
+    """Open ``book/results/NAME.json``, or a file of another folder."""
     folder = folder or results_folder()
     path = folder / f"{name}.json"
     if not path.is_file():

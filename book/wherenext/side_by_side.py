@@ -59,11 +59,8 @@ def encoder_of(kind: Kind, config: ModelConfig, length: int = 0) -> nn.Module:
         return ENCODERS[kind](replace(config, max_len=max(config.max_len, length)))
 
 
-def seconds(function: Callable[[], Any], repeats: int = 5, at_least: float = 0.0) -> float:
-    """The fastest of some calls in processor time, after one that does not count.
-
-    It calls ``repeats`` times, and until ``at_least`` so many seconds were measured.
-    """
+def seconds(function: Callable[[], Any], repeats: int = 3, at_least: float = 0.0) -> float:
+    """The fastest of some calls in processor time, after one that does not count."""
     function()
     found: list[float] = []
     while len(found) < repeats or sum(found) < at_least:

@@ -59,14 +59,11 @@ class Walkthrough(WebFigure):
 
 
 def walkthrough(
-    model: PointerGeneratorTransformer,
-    windows: Windows,
-    i: int,
-    names: Mapping[object, str] | None = None,
+    model: PointerGeneratorTransformer, windows: Windows, i: int, names: Mapping[object, str]
 ) -> Walkthrough:
     """Follow window ``i`` through a whole model; ``names`` has what places are called, by id."""
     found = trace(model, windows, i)
-    steps = tuple(steps_of(found, names or {}))
+    steps = tuple(steps_of(found, names))
     title = f"One window's way through the network in {len(steps)} steps"
     caption = (
         "One prediction of the trained model with its own numbers, from the visits to the answer."
