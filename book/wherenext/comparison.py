@@ -140,10 +140,7 @@ def _hits(
 
 
 def seed_outside(results: Results) -> list[bool]:
-    """Of each model and variant of which one seed was trained again, whether it is a surprise.
-
-    It is one outside the 95 % prediction interval of the seeds before.
-    """
+    """Of what one seed was trained anew: whether it leaves the 95 % prediction interval."""
     old, found = results.header["earlier"]["seeds"], []
     for _, one in results.select().dropna(subset="seed").groupby(KEYS[:-1]):
         is_old = one.seed.isin(old)

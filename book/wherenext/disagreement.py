@@ -52,9 +52,9 @@ def visit_weights(
 
 
 def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """By what factor a weight over visits rises with each of `VISIT_FEATURES`, the others held.
+    """By what factor a weight rises with each of `VISIT_FEATURES`, others held; ``explained``.
 
-    Least squares of its logarithm; each window has its own constant. Also ``explained`` variance.
+    Least squares of its logarithm; each window has its own constant.
     """
     table = pd.DataFrame(
         {

@@ -89,10 +89,7 @@ class Shown:
 
 
 def show(figure: Figure, *, alt: str, caption: str) -> Shown:
-    """Finish a figure: give it alt text and a caption of a sentence or two, and close it.
-
-    ``alt`` is what a reader who cannot see it needs to know: what is plotted, and what it shows.
-    """
+    """Give a figure a caption, and alt text that says what it plots and shows; close it."""
     for name, text in (("alt", alt), ("caption", caption)):
         if not text.strip():
             raise ValueError(f"A figure needs {name}; say in a sentence what it shows.")

@@ -109,10 +109,7 @@ def _steps(before: np.ndarray, corner: int) -> list[int]:
 
 
 def true_visits(city: City, people: Sequence[int], *, days: int | None = None) -> pd.DataFrame:
-    """The visits that `simulate_fixes` records: rows of ``city.visits``.
-
-    With ``days``, those that begin in so many calendar days from each person's first one on.
-    """
+    """The rows of ``city.visits`` that `simulate_fixes` records, of all days or the first."""
     missing = sorted(set(people) - set(city.visits.user_id))
     if missing:
         raise DataError(f"There is no visit of person {missing[0]!r}; choose from city.people.")
@@ -184,10 +181,7 @@ def _seconds(times: pd.Series) -> np.ndarray:
 def _life(
     own: pd.DataFrame, streets: Streets, every: int, off_after: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One person's true course: (N,) Unix seconds, (N, 2) metres, and the visit's number.
-
-    It is -1 on the way, and -2 where nothing is known.
-    """
+    """True course: (N,) seconds, (N, 2) metres, visit (-1 on the way, -2 nothing is known)."""
     begin, end = _seconds(own.started_at), _seconds(own.finished_at)
     spot = streets.plane.metres(own.lon, own.lat)
     pause = begin[1:] - end[:-1]

@@ -50,10 +50,7 @@ def apart(spots: np.ndarray, least: float) -> np.ndarray:
 
 
 def map_of(question: Question, corner: tuple[float, float]) -> str:
-    """The week on the map: the way from visit to visit, old parts pale, and the places.
-
-    ``corner`` is the south-west one of the town, as longitude and latitude.
-    """
+    """The week on the map of a town with this south-west corner: way and places."""
     spots = question.places[["lon", "lat"]].to_numpy(dtype=float)
     low, high = spots.min(0), spots.max(0)
     middle = (low + high) / 2

@@ -149,10 +149,7 @@ def build(
 
 
 def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
-    """Names and spots by vocabulary id, ``known`` (the last known id), and the map's ``shrink``.
-
-    A spot is [east, north] in `UNIT` from the south-west corner; without one there is None.
-    """
+    """Names, spots ([east, north] in `UNIT` or None), the last known id, the map's ``shrink``."""
     vocabulary = windows.vocabulary
     table = pd.DataFrame({"location_id": list(vocabulary.locations)})
     if places is not None:

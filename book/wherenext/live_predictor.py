@@ -42,15 +42,7 @@ HOLDS = (
 
 
 def live(predictor: NextLocation, visits: pd.DataFrame | None = None) -> Playground:
-    """The networks of a predictor in a page of their own.
-
-    The page begins with ``visits`` of up to `MOST_PEOPLE` people, or with a simulated one.
-
-    >>> import pgt
-    >>> page = live(pgt.NextLocation.pretrained())
-    >>> page.data["sample"], len(page.data["model"]["next_place"])
-    (True, 2)
-    """
+    """The networks of a predictor in a page that begins with these visits, or simulated ones."""
     if visits is not None:  # of those who have the most
         most = visits.user_id.value_counts().head(MOST_PEOPLE).index
         visits = visits[visits.user_id.isin(most)]

@@ -88,10 +88,7 @@ def top(log_probs: ArrayLike, target: ArrayLike) -> pd.DataFrame:
 
 
 def recalibrated(forecast: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
-    """(M,) probabilities made of ``other``, (M,) or (M, K), as ``forecast`` foretold ``y`` best.
-
-    A logistic regression on log-odds, which weighs several forecasts against each other.
-    """
+    """(M,) probabilities of ``other``, (M,) or (M, K): logistic regression of ``y`` on log-odds."""
     from sklearn.linear_model import LogisticRegression
 
     outcome, new = np.asarray(y, dtype=float), np.atleast_2d(np.asarray(other, dtype=float).T).T

@@ -84,10 +84,7 @@ def features_of(windows: Windows) -> pd.DataFrame:
 
 
 def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
-    """(W,) probabilities of an outcome on "valid" and "test": logistic regression on them.
-
-    The penalty is the best on the validation windows; ``outcome`` gives (W,) yes or no.
-    """
+    """(W,) probabilities of an outcome on "valid" and "test": a logistic regression."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
