@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
-from io import StringIO
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +22,8 @@ from wherenext.results import KEYS, Results
 # Of each of `pgt.improvements.IMPROVEMENTS` a title, where it was proposed (under a number, in the
 # lists "avoid" and "list", of the summarizer ("original"), or in the notebook of temporal "sets"),
 # and what `verdict` is to expect of a proposal.
-_FILE = resources.files("wherenext").joinpath("claims.csv").read_text("utf-8")
-CLAIMS = pd.read_csv(StringIO(_FILE), index_col="name", dtype=str, keep_default_na=False)
+_FILE = Path(__file__).with_name("claims.csv")
+CLAIMS = pd.read_csv(_FILE, index_col="name", dtype=str, keep_default_na=False)
 CLAIMS["expected"] = pd.to_numeric(CLAIMS.expected)  # NaN where nothing is claimed
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
 NOT_CONFIRMED, CANNOT_TELL = "not confirmed", "cannot tell"

@@ -154,8 +154,11 @@ def simulate_fixes(
         minutes = every_s / 60
         xy += noise_m * _drift(drift, len(at), minutes, noise_minutes)
         xy += jump_m * _jumps(jump, len(at), minutes, jumps_per_day)
+        begin, end = _seconds(own.started_at)[visit], _seconds(own.finished_at)[visit]
+        silent: Any = np.abs(at - (begin + end) / 2) <= indoor_loss * (end - begin) / 2
+        silent &= (visit >= 0) & (indoor_loss > 0)  # the middle of a stay
         heard = _last_start(gap, len(at), minutes, gaps_per_day, gap_minutes) < 0
-        heard &= (visit >= -1) & ~_indoors(at, visit, own, indoor_loss)
+        heard &= (visit >= -1) & ~silent
         lon, lat = streets.plane.degrees(xy[heard]).round(6).T
         label = np.append(own.index.to_numpy(), -1)  # the last for those on the way
         when = pd.to_datetime(at[heard], unit="s", utc=True).as_unit("us")
@@ -230,10 +233,3 @@ def _jumps(rng: np.random.Generator, n: int, minutes: float, per_day: float) -> 
     shift = (far * np.stack([np.cos(angle), np.sin(angle)])).T
     owner = _last_start(rng, n, minutes, per_day, JUMP_MINUTES)
     return np.where((owner >= 0)[:, None], shift[owner], 0.0)
-
-
-def _indoors(at: np.ndarray, visit: np.ndarray, own: pd.DataFrame, share: float) -> np.ndarray:
-    """(N,) whether the stay's silent middle has begun and not ended."""
-    begin, end = _seconds(own.started_at)[visit], _seconds(own.finished_at)[visit]
-    silent: Any = np.abs(at - (begin + end) / 2) <= share * (end - begin) / 2
-    return (visit >= 0) & (share > 0) & silent

@@ -40,7 +40,8 @@ def match(found: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
         other = theirs[user]
         ours, begin, end = (_span(own), *(_span(other).T))
         common = np.minimum(ours[:, [1]], end) - np.maximum(ours[:, [0]], begin)  # (T, F)
-        apart = _metres(own, other)
+        points = (np.radians(one[["lat", "lon"]].to_numpy(dtype=float)) for one in (own, other))
+        apart = EARTH_RADIUS * haversine_distances(*points)
         lasts = np.diff(ours)  # (T, 1)
         common[(common <= 0) | (common < SHARE * lasts) | (apart > METRES)] = 0
         rows, columns = linear_sum_assignment(common, maximize=True)
@@ -100,9 +101,3 @@ def _span(table: pd.DataFrame) -> np.ndarray:
     """(N, 2) start and end, microseconds."""
     names = ("started_at", "finished_at")
     return np.stack([microseconds(table[name]) for name in names], axis=1).astype(float)
-
-
-def _metres(one: pd.DataFrame, other: pd.DataFrame) -> np.ndarray:
-    """(N, M) great-circle distances."""
-    points = (np.radians(table[["lat", "lon"]].to_numpy(dtype=float)) for table in (one, other))
-    return np.asarray(EARTH_RADIUS * haversine_distances(*points))

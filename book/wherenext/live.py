@@ -121,6 +121,10 @@ def build(
     if small is not None:  # only the windows of the person whose window it is
         mine = np.flatnonzero(windows.users == windows.users[window])
         windows, window = windows.subset(mine), int(np.searchsorted(mine, window))
+    users, user = _whose(windows), windows.users[window]
+    if user not in users:
+        raise DataError(f"The page leaves out the person of window {window}; choose another one.")
+    before = (windows.users[:window] == user).sum()
     people = people_of(windows, roles)
     rows: dict[str, Any] = {}
     if small is not None:
@@ -136,7 +140,7 @@ def build(
     corner, on_map = about.pop("corner"), any(spot is not None for spot in about["spots"])
     kind = small or "full"
     data = {
-        "id": f"pgt-live-{kind}", "kind": kind, "start": start_of(windows, window),
+        "id": f"pgt-live-{kind}", "kind": kind, "start": [users.index(user), int(before)],
         "people": people, **about, "here": here,
         "ground": ground_of(ground, corner) if on_map else None,
         "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],
@@ -200,14 +204,6 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
              "visits": visits.astype(int).tolist(), "moments": moments.tolist()}
         )  # fmt: skip
     return people
-
-
-def start_of(windows: Windows, i: int) -> list[int]:
-    """Which person and which of their moments window ``i`` is."""
-    users, user = _whose(windows), windows.users[i]
-    if user not in users:
-        raise DataError(f"Window {i} is of a person whom the page leaves out; choose another one.")
-    return [users.index(user), int((windows.users[:i] == user).sum())]
 
 
 def switches_of(model: PointerGeneratorTransformer) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
-from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,7 @@ from pgt.windows import prepare
 # The same statistics of the test windows of GeoLife (Zheng et al. 2010), by the pipeline of Hong et
 # al. (2023): 45 people, 3,500 windows. Larkmere aims at ``real_locations``; ``unknown_merged``
 # counts all places that training never saw as one, as the published windows do.
-_FILE = resources.files("wherenext").joinpath("geolife.csv").read_text("utf-8")
-REFERENCE = pd.read_csv(StringIO(_FILE), index_col="statistic")
+REFERENCE = pd.read_csv(Path(__file__).with_name("geolife.csv"), index_col="statistic")
 
 
 def realism(visits: pd.DataFrame) -> pd.Series:

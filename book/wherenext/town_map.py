@@ -10,7 +10,7 @@ import math
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,7 @@ def pieces(line: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
 
 Blob = tuple[str, float, float, float, float, float]  # name, centre, radii, phase of its outline
 
-TEXT = resources.files("wherenext").joinpath("town.toml").read_text(encoding="utf-8")
-PLAN: dict[str, Any] = tomllib.loads(TEXT)
+PLAN: dict[str, Any] = tomllib.loads(Path(__file__).with_name("town.toml").read_text("utf-8"))
 NAME, TIMEZONE, CENTRE = PLAN["name"], PLAN["timezone"], PLAN["centre"]
 DISTRICTS, PARKS, LAKE = PLAN["districts"], PLAN["parks"], PLAN["lake"]
 FIRST_WORDS = PLAN["first_words"].split()  # of shops, cafés and companies
