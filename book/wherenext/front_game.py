@@ -1,9 +1,7 @@
 """The front page's game as HTML, drawn when the book is built; no quiz tool has maps.
 
-A reader guesses where somebody goes, against three models. Every week is drawn here;
-``front-game.js`` shows one after the other and puts the answers of `game` in their places.
-Without a script the first week stands there, and a sentence. The town is drawn once: each map shows
-a part of it by shifting and stretching what was drawn.
+Every week is drawn here; ``front-game.js`` shows one after the other, with the answers of `game`.
+The town is drawn once: each map shows a part of it by shifting and stretching what was drawn.
 """
 
 from __future__ import annotations

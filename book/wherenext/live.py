@@ -137,13 +137,18 @@ def build(
         keep = set(here or ())
         for part in ("names", "spots"):
             about[part] = [one if i in keep else None for i, one in enumerate(about[part])]
+    has = model.config.has
+    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
+    missing |= set() if has("pointer") else {"position_bias"}
+    parts = [part for part in PARTS if has(part) and part not in missing]
+    parts += [ONE_LAYER] if model.config.n_layers > 1 else []
     corner, on_map = about.pop("corner"), any(spot is not None for spot in about["spots"])
     kind = small or "full"
     data = {
         "id": f"pgt-live-{kind}", "kind": kind, "start": [users.index(user), int(before)],
         "people": people, **about, "here": here,
         "ground": ground_of(ground, corner) if on_map else None,
-        "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],
+        "switches": [part for part in parts if part in KEPT.get(kind, (part,))],
         "rings": not pointer_alone,
         "has_both": not pointer_alone and model.pointer is not None,
         "model": pack(model, rows={f"embeddings.tables.{k}.weight": v for k, v in rows.items()},
@@ -204,12 +209,3 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
              "visits": visits.astype(int).tolist(), "moments": moments.tolist()}
         )  # fmt: skip
     return people
-
-
-def switches_of(model: PointerGeneratorTransformer) -> list[str]:
-    """The parts that a model has, and that can so be switched off."""
-    has = model.config.has
-    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
-    missing |= set() if has("pointer") else {"position_bias"}
-    parts = [part for part in PARTS if has(part) and part not in missing]
-    return parts + ([ONE_LAYER] if model.config.n_layers > 1 else [])

@@ -16,7 +16,6 @@ from pgt import files
 from pgt.baselines import ContextKernel
 from pgt.contextual import KERNELS, LEAST, MEMORY, OLDER, PAST, RIDGE, ContextualPointer
 from pgt.datasets import ALIASES
-from pgt.errors import DataError
 from pgt.predictor import RECENT, NextLocation
 from pgt.recordings import MAGIC
 from pgt.visits import REQUIRED
@@ -71,17 +70,11 @@ def live(predictor: NextLocation, visits: pd.DataFrame | None = None) -> Playgro
 
 
 def packed(network: ContextualPointer) -> dict[str, Any]:
-    """One network as plain values, with the features that it uses."""
-    config = network.config
-    if config.encoder or config.content or config.interaction or config.target_time == "hour":
-        raise DataError(
-            "The page computes networks of features alone, as NextLocation has them; this one has "
-            "more parts. Take NextLocation.pretrained(), or a predictor that was fitted."
-        )
+    """One network, of features alone, as plain values with the features that it uses."""
     found = pack(network)
     kept = ("n_components", "scaled", "target_time")
     found["config"] = {name: found["config"][name] for name in kept}
-    found["config"]["used_features"] = list(config.used_features)
+    found["config"]["used_features"] = list(network.config.used_features)
     return found
 
 

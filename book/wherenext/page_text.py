@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable
 from typing import Any
 
 # In JSON an opening brace is followed by one of these only inside a string.
@@ -32,10 +31,3 @@ def framed(picture: str, caption: str) -> str:
     """A picture in a figure of the page, with its caption below."""
     below = f"<figcaption>{safe_html(caption)}</figcaption>"
     return f'<figure class="pgt-figure">{picture}{below}</figure>'
-
-
-def options(names: Iterable[object]) -> str:
-    """What can be chosen from a list, with the numbers of the names as values."""
-    return "".join(
-        f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(names)
-    )

@@ -56,13 +56,6 @@ def densify(points: np.ndarray, step: float, closed: bool = False) -> np.ndarray
     return np.vstack(out)
 
 
-def pieces(line: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
-    """Cut a line where it is not free; keep pieces of at least three points."""
-    cut = np.flatnonzero(np.diff(free.astype(int)) != 0) + 1
-    return [p for p, f in zip(np.split(line, cut), np.split(free, cut), strict=True)
-            if f[0] and len(p) >= 3]  # fmt: skip
-
-
 Blob = tuple[str, float, float, float, float, float]  # name, centre, radii, phase of its outline
 
 PLAN: dict[str, Any] = tomllib.loads(Path(__file__).with_name("town.toml").read_text("utf-8"))
@@ -205,7 +198,10 @@ def draw() -> TownMap:
             free = gap.min(axis=1) > 75
             for park in PARKS:
                 free &= ~inside_blob(bent, park)
-            for piece in pieces(bent, free):
+            cut = np.flatnonzero(np.diff(free)) + 1
+            for piece, is_free in zip(np.split(bent, cut), np.split(free, cut), strict=True):
+                if not is_free[0] or len(piece) < 3:
+                    continue
                 name = names.pop()
                 features.append(_feature("street", name, piece, level="street"))
                 points.append(piece)

@@ -92,7 +92,7 @@ def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, n
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     train, valid, test = (features_of(part) for part in (data.train, data.valid, data.test))
-    best, least = None, np.inf
+    fitted = []
     for penalty in PENALTIES:
         columns = make_column_transformer(
             (StandardScaler(), list(NUMBERS)),
@@ -101,11 +101,9 @@ def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, n
         model = make_pipeline(columns, LogisticRegression(C=1 / penalty, max_iter=1000))
         model.fit(train, outcome(data.train))
         probability = model.predict_proba(valid)[:, 1]
-        loss = log_loss(outcome(data.valid), probability)
-        if loss < least:
-            best, least = (model, probability), loss
-    assert best is not None
-    return {"valid": best[1], "test": best[0].predict_proba(test)[:, 1]}
+        fitted.append((log_loss(outcome(data.valid), probability), probability, model))
+    _, probability, model = min(fitted, key=lambda one: one[0])
+    return {"valid": probability, "test": model.predict_proba(test)[:, 1]}
 
 
 def first_visits(data: Dataset) -> dict[str, np.ndarray]:
