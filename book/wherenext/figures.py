@@ -14,17 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pgt.colours import (
-    COPIED,
-    EXTRA,
-    GATE,
-    GENERATED,
-    INK,
-    MUTED,
-    PAPER,
-    TRUTH,
-    themed,
-)
+from pgt.colours import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, themed
 from pgt.plots import set_theme
 from wherenext.page_text import framed, safe_html
 
