@@ -81,6 +81,7 @@ for protocol in ("published", "exact"):
             dozen.append([f"{protocol}, {days} days", name, score[group]])
 dozen = pd.DataFrame(dozen, columns=["protocol", "targets", "acc@1"])
 lowest, highest = dozen["acc@1"].min(), dozen["acc@1"].max()
+apart = highest - lowest
 
 # %% tags=["hide-input"]
 # @title Figure 15.1: one rule under twelve protocols
@@ -96,7 +97,7 @@ show(
 )
 
 # %% [markdown]
-# The lowest and the highest score are {{ highest - lowest:.0f }} points apart, and nothing about the rule has changed.
+# The lowest and the highest score are {{ apart:.0f }} points apart, and nothing about the rule has changed.
 #
 # > **Remedy.** Print the protocol, the days of history and the kind of targets beside every score, and compare inside one
 # > protocol only.
