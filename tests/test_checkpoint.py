@@ -91,11 +91,9 @@ def test_the_shipped_model_scores_what_its_card_says_and_knows_its_people() -> N
     data = prepare(visits, protocol="exact", vocabulary=vocabulary)
     own = prepare(visits, protocol="exact").vocabulary
     assert vocabulary == own and vocabulary.people == own.people
-    promised = read_results("city").mean(
-        model="pgt", variant="full", target_time="unknown", seed=42
-    )
+    runs = read_results("city").select(model="pgt", variant="full", target_time="unknown")["acc@1"]
     found = 100 * gains(evaluate(model, data.test))["acc@1"].mean()
-    assert found == pytest.approx(promised, abs=0.5)
+    assert len(runs) == 5 and runs.min() <= found <= runs.max()
     users = visits.user_id.unique()
     others = visits.user_id.map(dict(zip(users, np.roll(users, 1), strict=True)))
     with pytest.warns(DataNote, match="None of the 66 people whose ids"):
