@@ -385,23 +385,20 @@ def ask(
     target = last + 1 + np.arange(len(last))
     n = last + 1 - begins[last]
     half = np.maximum(0, n - np.maximum(3, n // 2))
-    earlier, late = _before(target, half, PAST), _before(target, half // 2, CALIBRATED)
+    earlier = []
+    for sizes, most in ((half, PAST), (half // 2, CALIBRATED)):
+        ends, some = np.cumsum(sizes), sample(int(sizes.sum()), most)
+        of = np.searchsorted(ends, some, side="right")
+        earlier.append(target[of] - ends[of] + some)
     vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
     features = encode(table, vocabulary)
     if user is not None:
         mine = visits.user_id.to_numpy()[last] == user
         last, target = last[mine], target[mine]
-    rows = [target, earlier, late]
-    windows, past, ended = of_rows(table, features, vocabulary, rows, MEMORY, OLDER)
+    rows = [target, *earlier]
+    windows, past, late = of_rows(table, features, vocabulary, rows, MEMORY, OLDER)
     new = share_of_new(windows, *novelty)
-    return Questions(windows, past, ended, new, last, place[begins[last]], visits, place)
-
-
-def _before(target: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
-    """So many rows before each of some, or of all these ``most``."""
-    ends, some = np.cumsum(sizes), sample(int(sizes.sum()), most)
-    of = np.searchsorted(ends, some, side="right")
-    return np.asarray(target[of] - ends[of] + some)
+    return Questions(windows, past, late, new, last, place[begins[last]], visits, place)
 
 
 @torch.no_grad()

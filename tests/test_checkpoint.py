@@ -85,15 +85,15 @@ def test_sizes_that_a_header_claims_are_compared_with_its_weights(
             load_model(path)
 
 
-def test_the_shipped_model_scores_what_its_card_says_and_knows_its_people() -> None:
+def test_the_shipped_model_scores_as_its_card_says_and_knows_its_people() -> None:
     model, vocabulary = load_model(shipped("city"))
     visits = city.load().visits
     data = prepare(visits, protocol="exact", vocabulary=vocabulary)
     own = prepare(visits, protocol="exact").vocabulary
     assert vocabulary == own and vocabulary.people == own.people
-    runs = read_results("city").select(model="pgt", variant="full", target_time="unknown")["acc@1"]
+    seeds = read_results("city").select(model="pgt", variant="full", target_time="unknown")["acc@1"]
     found = 100 * gains(evaluate(model, data.test))["acc@1"].mean()
-    assert len(runs) == 5 and runs.min() <= found <= runs.max()
+    assert abs(found - seeds.mean()) < 2.5 * seeds.std()
     users = visits.user_id.unique()
     others = visits.user_id.map(dict(zip(users, np.roll(users, 1), strict=True)))
     with pytest.warns(DataNote, match="None of the 66 people whose ids"):

@@ -22,7 +22,16 @@ from pgt.datasets import load_city
 from pgt.errors import DataError
 from pgt.history import sample, with_history
 from pgt.metrics import FEW
-from pgt.predictor import NETWORKS, NextLocation, ask, likeliest, nonconformity, share_of_new
+from pgt.predictor import (
+    NETWORKS,
+    OTHERS,
+    NextLocation,
+    ask,
+    likeliest,
+    nonconformity,
+    share_of_new,
+    thresholds,
+)
 from pgt.visits import check
 from pgt.windows import prepare
 
@@ -124,18 +133,32 @@ def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: Next
     answers = pd.concat([every, new])
     first = answers.groupby("user_id").probability.max()
     experts, asked = model._asked(visits, None, None)
-    late = asked.past.subset(asked.late)
+    late = asked.late
     assert 0.4 < len(late) / len(asked.past) < 0.6
     scores = nonconformity(experts.weighed(asked.past), late, model.novelty)
+    users = asked.windows.users
     sizes = []
     for coverage in (0.3, 0.6, 0.9, 0.95):
         found = model.predict_set(visits, coverage=coverage)
-        least = 1 - threshold(scores, 1 - coverage)
-        few = answers[answers.probability >= np.minimum(least, answers.user_id.map(first))]
+        least = pd.Series(1 - thresholds(scores, late.users, users, 1 - coverage), index=users)
+        both = np.minimum(answers.user_id.map(least), answers.user_id.map(first))
+        few = answers[answers.probability >= both]
         assert len(found) == len(few) and set(found.user_id) == set(visits.user_id)
         assert (found.groupby("user_id").probability.diff().dropna() <= 0).all()
         sizes.append(len(found))
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+
+
+def test_a_threshold_is_ones_own_where_there_is_enough_of_ones_own() -> None:
+    rng = np.random.default_rng(0)
+    scores, users = rng.random(5000), np.repeat(["easy", "hard", "rare"], [2000, 2980, 20])
+    scores[users == "hard"] += 1
+    asked = ["hard", "easy", "rare", "new", "hard"]
+    found = dict(zip(asked, thresholds(scores, users, asked, 0.1), strict=True))
+    assert found["easy"] == pytest.approx(0.9, abs=0.05)
+    assert found["hard"] == pytest.approx(1.9, abs=0.05)
+    assert found["new"] == threshold(scores, 0.1, np.full(5000, OTHERS / 5000)) > 1.5
+    assert 1 < found["rare"] < found["new"]  # mostly the others
 
 
 def test_sets_hold_the_truth_as_often_as_asked(model: NextLocation) -> None:

@@ -188,6 +188,7 @@ def test_latest_is_the_window_that_the_next_visit_would_have_had(anchor: Anchor)
     visits = check(random_visits(5, users=3, visits=50)).assign(split="train")
     config = WindowConfig(days=5, min_visits=1, anchor=anchor)
     data = prepare(visits, config=config)
+    assert data.counts()["test"] == 0  # a split that is there is taken
     exact = [f.name for f in fields(Batch) if f.name not in ("index", "target")]
     checked = 0
     for i in range(0, len(data.train), 7):

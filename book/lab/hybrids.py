@@ -98,12 +98,10 @@ class WithDecoder(PointerGeneratorTransformer):
         carried, _, _ = self.decoder(self.start.expand(len(last), -1), begin, memory)
         return self.project(torch.cat([carried.h, carried.context], dim=-1))
 
-    def _encoded(
-        self, batch: Batch, attention: bool = False
-    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
+    def encode(self, batch: Batch) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
         """(B, D) what the decoder asks with, (B, L) the pointer's log-weights, attention."""
         assert self.pointer is not None
-        x, seen = self.encoder(self.embeddings(batch), batch.padding, attention)  # (B, L, D)
+        x, seen = self.encoder(self.embeddings(batch), batch.padding)  # (B, L, D)
         rows = torch.arange(len(batch), device=x.device)
         context = self.decoded(x, x[rows, batch.length - 1], batch.padding)  # (B, D)
         return context, self.pointer(context, x, batch), seen

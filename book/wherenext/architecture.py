@@ -26,11 +26,6 @@ class Part:
     width: int
     colour: str = INK  # of the box's edge, when it is lit
 
-    @property
-    def middle(self) -> float:
-        """Where the box's middle is, from the left."""
-        return self.left + self.width / 2
-
 
 PARTS = {
     part.name: part
@@ -105,12 +100,7 @@ class Drawing:
 
 
 def architecture(*lit: str, caption: str) -> Drawing:
-    """Draw the Pointer-Generator Transformer, with a sentence on each lit part beside it.
-
-    ``lit`` are names of `PARTS`, the others are muted (none: everything is lit).
-    """
-    if unknown := set(lit) - PARTS.keys():
-        raise ValueError(f"No part is called {sorted(unknown)}; the parts: {', '.join(PARTS)}.")
+    """Draw the network; `PARTS` named in ``lit`` stand out, with a sentence each (none: all)."""
     shown = [part for part in PARTS.values() if part.name in lit or not lit]
     alt = WORDS
     if lit:
@@ -175,7 +165,7 @@ def _box(part: Part, y: float, high: float, lit: bool, some: bool, small: bool, 
     edge, thick, ink = (part.colour, 2.4 if some else 1.8, INK) if lit else (GRID, 1.4, MUTED)
     at = f'x="{part.left}" y="{y:g}" width="{part.width}" height="{high:g}" rx="7"'
     size, line = (20, y + high / 2 + 7) if small else (15, y + 17)
-    middle, kind = f"{part.middle:g}", ' class="lit"' if lit else ""
+    middle, kind = f"{part.left + part.width / 2:g}", ' class="lit"' if lit else ""
     marks = [
         f'<a href="{safe_html(link)}" data-part="{part.name}"{kind} '
         f'style="--part:{part.colour};text-decoration:none">',

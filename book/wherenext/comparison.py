@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
-from io import StringIO
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +22,8 @@ from wherenext.results import KEYS, Results
 # Of each of `pgt.improvements.IMPROVEMENTS` a title, where it was proposed (under a number, in the
 # lists "avoid" and "list", of the summarizer ("original"), or in the notebook of temporal "sets"),
 # and what `verdict` is to expect of a proposal.
-_FILE = resources.files("wherenext").joinpath("claims.csv").read_text("utf-8")
-CLAIMS = pd.read_csv(StringIO(_FILE), index_col="name", dtype=str, keep_default_na=False)
+_FILE = Path(__file__).with_name("claims.csv")
+CLAIMS = pd.read_csv(_FILE, index_col="name", dtype=str, keep_default_na=False)
 CLAIMS["expected"] = pd.to_numeric(CLAIMS.expected)  # NaN where nothing is claimed
 CONFIRMED, CONTRADICTED = "confirmed", "contradicted"
 NOT_CONFIRMED, CANNOT_TELL = "not confirmed", "cannot tell"
@@ -79,8 +78,6 @@ def compare(
     without seeds counts for every seed. Metrics and groups are those of `pgt.metrics`.
     """
     runs = list(results.ranks(**where))  # the file is read once
-    if not runs:
-        raise DataError(f"{results.name}.ranks.parquet has no run with {dict(where)}.")
     before = _hits(runs, dict(base), metric, group)
     after = {name: _hits(runs, dict(chosen), metric, group) for name, chosen in variants.items()}
     seeds = list(before) if set(before) != {None} else list(next(iter(after.values())))
@@ -105,21 +102,21 @@ def compare(
     return Changes(tuple(after), values.mean(2), drawn.T)
 
 
-def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1, margin: float = 1.0) -> str:
+def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1) -> str:
     """A word for a claim that something raises a metric (1), lowers it (-1), or is no help (0).
 
     An interval on the claimed side of zero confirms, one on the other contradicts; else it counts
-    whether it leaves out a change of ``margin`` points in the claimed direction.
+    whether it leaves out a change of one point in the claimed direction.
     """
     if expected == 0:
-        return CONTRADICTED if low > 0 else CONFIRMED if high < margin else CANNOT_TELL
+        return CONTRADICTED if low > 0 else CONFIRMED if high < 1 else CANNOT_TELL
     if expected < 0:
         low, high = -high, -low
     if low > 0:
         return CONFIRMED
     if high < 0:
         return CONTRADICTED
-    return NOT_CONFIRMED if high < margin else CANNOT_TELL
+    return NOT_CONFIRMED if high < 1 else CANNOT_TELL
 
 
 def _hits(
@@ -142,10 +139,7 @@ def _hits(
 
 
 def seed_outside(results: Results) -> list[bool]:
-    """Of each model and variant of which one seed was trained again, whether it is a surprise.
-
-    It is one outside the 95 % prediction interval of the seeds before.
-    """
+    """Of what one seed was trained anew: whether it leaves the 95 % prediction interval."""
     old, found = results.header["earlier"]["seeds"], []
     for _, one in results.select().dropna(subset="seed").groupby(KEYS[:-1]):
         is_old = one.seed.isin(old)

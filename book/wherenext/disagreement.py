@@ -7,7 +7,6 @@ import pandas as pd
 import torch
 
 from pgt.baselines import ContextKernel
-from pgt.batch import Batch
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import around_the_clock
 from pgt.windows import Windows
@@ -32,10 +31,16 @@ def visit_weights(
         out = model(batch)
         gate[batch.index.numpy()] = out.gate.numpy()
         vote = kernel.weights(batch)
+        here = batch.location.gather(1, batch.length[:, None] - 1)  # (B, 1)
+        before = torch.roll(batch.location, 1, dims=1)
+        before[:, 0] = 0
+        same = batch.location[:, :, None] == batch.location[:, None, :]  # (B, L, L)
         columns = {
             "window": batch.index[:, None].expand_as(batch.location),
             "age": batch.position_from_end,
-            **visit_features(batch),
+            "same_before": before == here,
+            "apart": around_the_clock(batch.start_minute, batch.now_minute[:, None]),
+            "count": (same & ~batch.padding[:, None, :]).sum(2),
             "pgt": out.pointer_attention,
             "kernel": vote / vote.sum(1, keepdim=True),
         }
@@ -46,23 +51,10 @@ def visit_weights(
     return gate, visits.reset_index(drop=True)
 
 
-def visit_features(batch: Batch) -> dict[str, torch.Tensor]:
-    """(B, L) each: what the context kernel looks at, and how often a visit's place was visited."""
-    here = batch.location.gather(1, batch.length[:, None] - 1)  # (B, 1)
-    before = torch.roll(batch.location, 1, dims=1)
-    before[:, 0] = 0
-    same = batch.location[:, :, None] == batch.location[:, None, :]  # (B, L, L)
-    return {
-        "same_before": before == here,
-        "apart": around_the_clock(batch.start_minute, batch.now_minute[:, None]),
-        "count": (same & ~batch.padding[:, None, :]).sum(2),
-    }
-
-
 def factors(visits: pd.DataFrame, weight: str) -> dict[str, float]:
-    """By what factor a weight over visits rises with each of `VISIT_FEATURES`, the others held.
+    """By what factor a weight rises with each of `VISIT_FEATURES`, others held; ``explained``.
 
-    Least squares of its logarithm; each window has its own constant. Also ``explained`` variance.
+    Least squares of its logarithm; each window has its own constant.
     """
     table = pd.DataFrame(
         {

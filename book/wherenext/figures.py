@@ -14,26 +14,13 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pgt.colours import (
-    COPIED,
-    EXTRA,
-    GATE,
-    GENERATED,
-    GRID,
-    INK,
-    MUTED,
-    PALETTE,
-    PAPER,
-    SEQUENTIAL,
-    TRUTH,
-    themed,
-)
+from pgt.colours import COPIED, EXTRA, GATE, GENERATED, INK, MUTED, PAPER, TRUTH, themed
 from pgt.plots import set_theme
 from wherenext.page_text import framed, safe_html
 
 __all__ = [
-    "COPIED", "EXTRA", "GATE", "GENERATED", "GRID", "INK", "MUTED", "PALETTE", "PAPER",
-    "SEQUENTIAL", "TRUTH", "Shown", "flowchart", "lighter", "show", "themed_svg",
+    "COPIED", "EXTRA", "GATE", "GENERATED", "INK", "MUTED", "PAPER", "TRUTH",
+    "Shown", "flowchart", "lighter", "show", "themed_svg",
 ]  # fmt: skip
 set_theme()
 
@@ -44,10 +31,7 @@ GROUP = re.compile(r'<g id="[\w.]+_\d+"')  # named by matplotlib; nothing refers
 
 
 def themed_svg(figure: Figure, alt: str) -> str:
-    """Draw the figure as SVG with CSS variables for its colours.
-
-    Its hatchings and clippings are named by the alt text, so that no two figures share a name.
-    """
+    """The figure as SVG with CSS variables for its colours; its parts are named by the alt text."""
     buffer = io.StringIO()
     with plt.rc_context({"svg.hashsalt": alt}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -95,10 +79,7 @@ class Shown:
 
 
 def show(figure: Figure, *, alt: str, caption: str) -> Shown:
-    """Finish a figure: give it alt text and a caption of a sentence or two, and close it.
-
-    ``alt`` is what a reader who cannot see it needs to know: what is plotted, and what it shows.
-    """
+    """Give a figure a caption, and alt text that says what it plots and shows; close it."""
     for name, text in (("alt", alt), ("caption", caption)):
         if not text.strip():
             raise ValueError(f"A figure needs {name}; say in a sentence what it shows.")

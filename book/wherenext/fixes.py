@@ -53,8 +53,6 @@ class Streets:
             for feature in base["features"]
             if feature["properties"]["kind"] == "street"
         ]
-        if not lines:
-            raise DataError("The map has no streets; use a city of wherenext.city.")
         points = np.concatenate(lines)
         self.plane = Plane(*points.mean(axis=0))
         corners, index = np.unique(points, axis=0, return_inverse=True)
@@ -111,15 +109,10 @@ def _steps(before: np.ndarray, corner: int) -> list[int]:
 
 
 def true_visits(city: City, people: Sequence[int], *, days: int | None = None) -> pd.DataFrame:
-    """The visits that `simulate_fixes` records: rows of ``city.visits``.
-
-    With ``days``, those that begin in so many calendar days from each person's first one on.
-    """
+    """The rows of ``city.visits`` that `simulate_fixes` records, of all days or the first."""
     missing = sorted(set(people) - set(city.visits.user_id))
     if missing:
         raise DataError(f"There is no visit of person {missing[0]!r}; choose from city.people.")
-    if days is not None and days < 1:
-        raise DataError(f"days={days} must be at least 1.")
     visits = city.visits[city.visits.user_id.isin(list(people))]
     if days is None:
         return visits
@@ -153,16 +146,6 @@ def simulate_fixes(
     """
     if not (1 <= every_s <= 3600 and every_s == int(every_s)):
         raise DataError(f"every_s={every_s:g} must be whole seconds between 1 and 3600.")
-    if not 0 <= indoor_loss <= 1:
-        raise DataError(f"indoor_loss={indoor_loss:g} must be between 0 and 1.")
-    others = {
-        "noise_m": noise_m, "noise_minutes": noise_minutes, "jumps_per_day": jumps_per_day,
-        "jump_m": jump_m, "gaps_per_day": gaps_per_day, "gap_minutes": gap_minutes,
-        "off_after_minutes": off_after_minutes,
-    }  # fmt: skip
-    for name, value in others.items():
-        if not value >= 0:
-            raise DataError(f"{name}={value:g} must be at least 0.")
     visits = true_visits(city, people, days=days)
     streets, frames = _streets(city), []
     for user, own in visits.groupby("user_id", sort=True):
@@ -171,8 +154,11 @@ def simulate_fixes(
         minutes = every_s / 60
         xy += noise_m * _drift(drift, len(at), minutes, noise_minutes)
         xy += jump_m * _jumps(jump, len(at), minutes, jumps_per_day)
+        begin, end = _seconds(own.started_at)[visit], _seconds(own.finished_at)[visit]
+        silent: Any = np.abs(at - (begin + end) / 2) <= indoor_loss * (end - begin) / 2
+        silent &= (visit >= 0) & (indoor_loss > 0)  # the middle of a stay
         heard = _last_start(gap, len(at), minutes, gaps_per_day, gap_minutes) < 0
-        heard &= (visit >= -1) & ~_indoors(at, visit, own, indoor_loss)
+        heard &= (visit >= -1) & ~silent
         lon, lat = streets.plane.degrees(xy[heard]).round(6).T
         label = np.append(own.index.to_numpy(), -1)  # the last for those on the way
         when = pd.to_datetime(at[heard], unit="s", utc=True).as_unit("us")
@@ -198,10 +184,7 @@ def _seconds(times: pd.Series) -> np.ndarray:
 def _life(
     own: pd.DataFrame, streets: Streets, every: int, off_after: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One person's true course: (N,) Unix seconds, (N, 2) metres, and the visit's number.
-
-    It is -1 on the way, and -2 where nothing is known.
-    """
+    """True course: (N,) seconds, (N, 2) metres, visit (-1 on the way, -2 nothing is known)."""
     begin, end = _seconds(own.started_at), _seconds(own.finished_at)
     spot = streets.plane.metres(own.lon, own.lat)
     pause = begin[1:] - end[:-1]
@@ -250,10 +233,3 @@ def _jumps(rng: np.random.Generator, n: int, minutes: float, per_day: float) -> 
     shift = (far * np.stack([np.cos(angle), np.sin(angle)])).T
     owner = _last_start(rng, n, minutes, per_day, JUMP_MINUTES)
     return np.where((owner >= 0)[:, None], shift[owner], 0.0)
-
-
-def _indoors(at: np.ndarray, visit: np.ndarray, own: pd.DataFrame, share: float) -> np.ndarray:
-    """(N,) whether the stay's silent middle has begun and not ended."""
-    begin, end = _seconds(own.started_at)[visit], _seconds(own.finished_at)[visit]
-    silent: Any = np.abs(at - (begin + end) / 2) <= share * (end - begin) / 2
-    return (visit >= 0) & (share > 0) & silent

@@ -15,45 +15,21 @@ from pgt.windows import Windows
 
 @torch.no_grad()
 def flows(
-    model: PointerGeneratorTransformer,
-    windows: Windows,
-    group_of: pd.Series,
-    batch_size: int = 512,
+    model: PointerGeneratorTransformer, windows: Windows, group_of: pd.Series
 ) -> pd.DataFrame:
-    """Shares of visits, attention and answers between groups of places.
+    """Shares of visits, attention and answers between groups of places, in percent of all windows.
 
-    ``group_of`` has the group (a district) of each place, by ``location_id``. A row a pair of
-    groups between which anything flows: ``here`` (the group of the last visit), ``there``, and in
-    percent of all windows ``visits`` (every visit of a window alike), ``attention`` (the
-    pointer's) and ``answers`` (targets); each column adds up to 100. Only windows whose target is
-    in the window count, so that attention could be right everywhere.
-
-    >>> import wherenext.city
-    >>> from pgt.config import ModelConfig
-    >>> from pgt.windows import prepare
-    >>> town = wherenext.city.load()
-    >>> data = prepare(town.visits, protocol="exact")
-    >>> v = data.vocabulary
-    >>> model = PointerGeneratorTransformer(ModelConfig(v.n_locations, v.n_users))
-    >>> table = flows(model, data.valid, town.places.set_index("location_id").district)
-    >>> table[["visits", "attention", "answers"]].sum().round(1).tolist()
-    [100.0, 100.0, 100.0]
+    ``group_of`` has the group (a district) of each place. A row a pair of groups: ``here`` (of the
+    last visit), ``there``, and ``visits`` (all of a window alike), ``attention`` and ``answers``
+    (targets). Only windows with their target count, so that attention could be right everywhere.
     """
-    if not windows.in_window.any():
-        raise ValueError("No window has its target among its visits; give other windows.")
     model.eval()
-    names = pd.Index(sorted(group_of.unique()))
-    size = len(names)
-    codes = pd.Series(names.get_indexer(group_of), index=group_of.index)
-    groups = np.zeros(model.config.n_locations, dtype=np.int64)  # (V,)
-    groups[windows.vocabulary.encode_locations(codes.index.to_series())] = codes
-    group = torch.from_numpy(groups)
+    codes, names = pd.factorize(group_of, sort=True)
+    size, group = len(names), torch.zeros(model.config.n_locations, dtype=torch.long)  # (V,)
+    ids = windows.vocabulary.encode_locations(group_of.index.to_series())
+    group[torch.as_tensor(np.asarray(ids))] = torch.as_tensor(codes)
     totals = torch.zeros(3, size * size, dtype=torch.double)
-    for whole in windows.batches(batch_size, max_len=model.config.max_len):
-        inside = [int(i) for i in whole.index if windows.in_window[int(i)]]
-        if not inside:
-            continue
-        batch = windows.batch(inside, model.config.max_len)
+    for batch in windows.subset(windows.in_window).batches(512, max_len=model.config.max_len):
         attention = model(batch).pointer_attention  # (B, L)
         real = ~batch.padding
         here = group[batch.location.gather(1, batch.length[:, None] - 1)]  # (B, 1)

@@ -1,9 +1,7 @@
 """The front page's game as HTML, drawn when the book is built; no quiz tool has maps.
 
-A reader guesses where somebody goes, against three models. Every week is drawn here;
-``front-game.js`` shows one after the other and puts the answers of `game` in their places.
-Without a script the first week stands there, and a sentence. The town is drawn once: each map shows
-a part of it by shifting and stretching what was drawn.
+Every week is drawn here; ``front-game.js`` shows one after the other, with the answers of `game`.
+The town is drawn once: each map shows a part of it by shifting and stretching what was drawn.
 """
 
 from __future__ import annotations
@@ -50,10 +48,7 @@ def apart(spots: np.ndarray, least: float) -> np.ndarray:
 
 
 def map_of(question: Question, corner: tuple[float, float]) -> str:
-    """The week on the map: the way from visit to visit, old parts pale, and the places.
-
-    ``corner`` is the south-west one of the town, as longitude and latitude.
-    """
+    """The week on the map of a town with this south-west corner: way and places."""
     spots = question.places[["lon", "lat"]].to_numpy(dtype=float)
     low, high = spots.min(0), spots.max(0)
     middle = (low + high) / 2

@@ -51,11 +51,9 @@ class Question:
 
 
 def chosen(windows: Windows, n: int = QUESTIONS) -> list[int]:
-    """Which windows are asked: of ``n`` people the one in the middle of those that qualify.
+    """Which windows are asked: of ``n`` people, evenly spread, the middle one that qualifies.
 
-    A window qualifies when its week has 4 to 6 different places, the person leaves the one of the
-    most visits (so that it is not enough to say "home"), and goes to another one of them. The
-    people are those with such windows, evenly spread over their numbers.
+    Such a week has 4 to 6 places; the person leaves that of most visits, and goes to another one.
     """
     fit = np.array([i for i in np.flatnonzero(windows.in_window) if _qualifies(windows, int(i))])
     people = np.unique(windows.users[fit])

@@ -15,18 +15,15 @@ from pgt.gps import require_stays
 from pgt.visits import EARTH_RADIUS, microseconds
 
 MINUTE = 60e6  # microseconds
+METRES, SHARE = 200.0, 0.5  # what a pair needs
 
 
-def match(
-    found: pd.DataFrame, truth: pd.DataFrame, *, metres: float = 200.0, share: float = 0.5
-) -> pd.DataFrame:
-    """Pair found visits (or staypoints) with true ones, so that the most time is common to the
-    pairs.
+def match(found: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
+    """Pair found visits (or staypoints) with true ones: the most time is common to all pairs.
 
-    A pair lies at most so many ``metres`` apart, and the found visit covers at least this ``share``
-    of the true one's time. One row a true visit: ``found`` (row label, missing if there is none),
-    ``minutes`` (in common), ``metres`` (apart), ``start_error`` and ``end_error`` (minutes; above
-    0: too late).
+    They lie within `METRES`, and the found one covers this `SHARE` of the true one. A row a true
+    visit: ``found`` (row label or missing), ``minutes`` (in common), ``metres`` (apart), and in
+    minutes ``start_error`` and ``end_error`` (above 0: too late).
     """
     for table in (found, truth):
         require_stays(table)
@@ -43,9 +40,10 @@ def match(
         other = theirs[user]
         ours, begin, end = (_span(own), *(_span(other).T))
         common = np.minimum(ours[:, [1]], end) - np.maximum(ours[:, [0]], begin)  # (T, F)
-        apart = _metres(own, other)
+        points = (np.radians(one[["lat", "lon"]].to_numpy(dtype=float)) for one in (own, other))
+        apart = EARTH_RADIUS * haversine_distances(*points)
         lasts = np.diff(ours)  # (T, 1)
-        common[(common <= 0) | (common < share * lasts) | (apart > metres)] = 0
+        common[(common <= 0) | (common < SHARE * lasts) | (apart > METRES)] = 0
         rows, columns = linear_sum_assignment(common, maximize=True)
         real = common[rows, columns] > 0
         rows, columns = rows[real], columns[real]
@@ -58,10 +56,7 @@ def match(
     return pairs
 
 
-def recovery(
-    found: pd.DataFrame, truth: pd.DataFrame, *, metres: float = 200.0, share: float = 0.5,
-    people: bool = True,
-) -> pd.DataFrame:  # fmt: skip
+def recovery(found: pd.DataFrame, truth: pd.DataFrame, *, people: bool = True) -> pd.DataFrame:
     """Score found visits (or staypoints) against the true ones, for "all" and each person.
 
     ``precision``, ``recall``, ``f1`` in percent; ``start_error``, ``end_error``: medians of
@@ -69,7 +64,7 @@ def recovery(
     With ``location_id`` in both: ``rand`` (adjusted Rand index), ``unmixed`` (homogeneity: no found
     location mixes true places), ``unsplit`` (completeness). What cannot be computed is NaN.
     """
-    pairs = match(found, truth, metres=metres, share=share)
+    pairs = match(found, truth)
     places = "location_id" in found.columns and "location_id" in truth.columns
     rows = [{"group": "all"} | _scores(pairs, found, truth, places)]
     for user, own in truth.groupby("user_id", sort=True) if people else ():
@@ -106,9 +101,3 @@ def _span(table: pd.DataFrame) -> np.ndarray:
     """(N, 2) start and end, microseconds."""
     names = ("started_at", "finished_at")
     return np.stack([microseconds(table[name]) for name in names], axis=1).astype(float)
-
-
-def _metres(one: pd.DataFrame, other: pd.DataFrame) -> np.ndarray:
-    """(N, M) great-circle distances."""
-    points = (np.radians(table[["lat", "lon"]].to_numpy(dtype=float)) for table in (one, other))
-    return np.asarray(EARTH_RADIUS * haversine_distances(*points))

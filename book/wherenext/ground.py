@@ -43,10 +43,7 @@ def located(table: pd.DataFrame | pd.Series, town: City) -> pd.DataFrame:
 
 
 def ground(base: Mapping[str, Any]) -> dict[str, Any]:
-    """One feature a kind of ground with its style, and a point with the name of each district.
-
-    ``base`` is the GeoJSON of `city.City.base`.
-    """
+    """A feature a kind of ground with its style, and a point a district with its name."""
     shapes: dict[str, list[Any]] = {kind: [] for kind in STYLES}
     for feature in base["features"]:
         if (kind := _style_of(feature)) in shapes:

@@ -86,14 +86,9 @@ class Playground(WebFigure):
 
 
 def playground(*, small: Small | None = None, window: int | None = None) -> Playground:
-    """The shipped model of the simulated town, live.
+    """The shipped model of the town, live, beginning with one of the test windows.
 
-    ``small``: with one person and the part that a chapter is about. ``window``: of the test
-    windows, the one to begin with.
-
-    >>> shown = playground(small="pointer")
-    >>> shown.data["kind"], len(shown.data["people"])
-    ('pointer', 1)
+    ``small``: with one person and the part that a chapter is about.
     """
     model, vocabulary = load_model(shipped("city"))
     town = towns.load()
@@ -108,7 +103,7 @@ def playground(*, small: Small | None = None, window: int | None = None) -> Play
 def build(
     model: PointerGeneratorTransformer, windows: Windows, *, places: pd.DataFrame | None = None,
     ground: Sequence[dict[str, Any]] = (), roles: pd.Series | None = None,
-    small: Small | None = None, window: int = 0, title: str = "", caption: str = "",
+    small: Small | None = None, window: int = 0,
 ) -> Playground:  # fmt: skip
     """Any trained model with windows of its own vocabulary, live; see `playground`.
 
@@ -118,18 +113,18 @@ def build(
     vocabulary = windows.vocabulary
     if model.config.n_locations != vocabulary.n_locations:
         raise DataError("The windows have other places; make them with the model's vocabulary.")
-    if small is not None and small not in KEPT:
-        raise DataError(f"small is {small!r}; choose of {', '.join(KEPT)}.")
     if model.config.target_time == "day":
         raise DataError("The page cannot ask for the next visit's day, which this model reads.")
-    if small is not None and model.pointer is None:
-        raise DataError("This model has no pointer, which every small version shows.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
     here: list[int] | None = None
     if small is not None:  # only the windows of the person whose window it is
         mine = np.flatnonzero(windows.users == windows.users[window])
         windows, window = windows.subset(mine), int(np.searchsorted(mine, window))
+    users, user = _whose(windows), windows.users[window]
+    if user not in users:
+        raise DataError(f"The page leaves out the person of window {window}; choose another one.")
+    before = (windows.users[:window] == user).sum()
     people = people_of(windows, roles)
     rows: dict[str, Any] = {}
     if small is not None:
@@ -142,26 +137,28 @@ def build(
         keep = set(here or ())
         for part in ("names", "spots"):
             about[part] = [one if i in keep else None for i, one in enumerate(about[part])]
+    has = model.config.has
+    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
+    missing |= set() if has("pointer") else {"position_bias"}
+    parts = [part for part in PARTS if has(part) and part not in missing]
+    parts += [ONE_LAYER] if model.config.n_layers > 1 else []
     corner, on_map = about.pop("corner"), any(spot is not None for spot in about["spots"])
     kind = small or "full"
     data = {
-        "id": f"pgt-live-{kind}", "kind": kind, "start": start_of(windows, window),
+        "id": f"pgt-live-{kind}", "kind": kind, "start": [users.index(user), int(before)],
         "people": people, **about, "here": here,
         "ground": ground_of(ground, corner) if on_map else None,
-        "switches": [part for part in switches_of(model) if part in KEPT.get(kind, (part,))],
+        "switches": [part for part in parts if part in KEPT.get(kind, (part,))],
         "rings": not pointer_alone,
         "has_both": not pointer_alone and model.pointer is not None,
         "model": pack(model, rows={f"embeddings.tables.{k}.weight": v for k, v in rows.items()},
                       leave_out=leave_out),
     }  # fmt: skip
-    return Playground(data, title or TITLES[kind], caption or CAPTIONS[kind])
+    return Playground(data, TITLES[kind], CAPTIONS[kind])
 
 
 def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:
-    """Names and spots by vocabulary id, ``known`` (the last known id), and the map's ``shrink``.
-
-    A spot is [east, north] in `UNIT` from the south-west corner; without one there is None.
-    """
+    """Names, spots ([east, north] in `UNIT` or None), the last known id, the map's ``shrink``."""
     vocabulary = windows.vocabulary
     table = pd.DataFrame({"location_id": list(vocabulary.locations)})
     if places is not None:
@@ -193,11 +190,7 @@ def _whose(windows: Windows) -> list[Any]:
 
 
 def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str, Any]]:
-    """Everybody's visits and moments.
-
-    ``visits``: [place, at, stay], in minutes from some Monday; ``moments``: [first visit, target],
-    as rows of ``visits``.
-    """
+    """Whose ``visits`` (place, at, stay; minutes from a Monday) and ``moments`` (rows of them)."""
     table = windows.visits
     day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))
     stay = (table.finished_at - table.started_at).dt.total_seconds().floordiv(60).to_numpy()
@@ -216,20 +209,3 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
              "visits": visits.astype(int).tolist(), "moments": moments.tolist()}
         )  # fmt: skip
     return people
-
-
-def start_of(windows: Windows, i: int) -> list[int]:
-    """Which person and which of their moments window ``i`` is."""
-    users, user = _whose(windows), windows.users[i]
-    if user not in users:
-        raise DataError(f"Window {i} is of a person whom the page leaves out; choose another one.")
-    return [users.index(user), int((windows.users[:i] == user).sum())]
-
-
-def switches_of(model: PointerGeneratorTransformer) -> list[str]:
-    """The parts that a model has, and that can so be switched off."""
-    has = model.config.has
-    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
-    missing |= set() if has("pointer") else {"position_bias"}
-    parts = [part for part in PARTS if has(part) and part not in missing]
-    return parts + ([ONE_LAYER] if model.config.n_layers > 1 else [])

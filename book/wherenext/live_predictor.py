@@ -16,7 +16,6 @@ from pgt import files
 from pgt.baselines import ContextKernel
 from pgt.contextual import KERNELS, LEAST, MEMORY, OLDER, PAST, RIDGE, ContextualPointer
 from pgt.datasets import ALIASES
-from pgt.errors import DataError
 from pgt.predictor import RECENT, NextLocation
 from pgt.recordings import MAGIC
 from pgt.visits import REQUIRED
@@ -41,19 +40,8 @@ HOLDS = (
 )
 
 
-def live(
-    predictor: NextLocation, visits: pd.DataFrame | None = None, *, title: str = "",
-    caption: str = "",
-) -> Playground:  # fmt: skip
-    """The networks of a predictor in a page of their own.
-
-    The page begins with ``visits`` of up to `MOST_PEOPLE` people, or with a simulated one.
-
-    >>> import pgt
-    >>> page = live(pgt.NextLocation.pretrained())
-    >>> page.data["sample"], len(page.data["model"]["next_place"])
-    (True, 2)
-    """
+def live(predictor: NextLocation, visits: pd.DataFrame | None = None) -> Playground:
+    """The networks of a predictor in a page that begins with these visits, or simulated ones."""
     if visits is not None:  # of those who have the most
         most = visits.user_id.value_counts().head(MOST_PEOPLE).index
         visits = visits[visits.user_id.isin(most)]
@@ -77,22 +65,16 @@ def live(
         "sample": visits is None, "name": "a simulated person" if visits is None else "your visits",
         "table": as_text(sample() if visits is None else visits),
     }  # fmt: skip
-    return Playground(data, title or TITLE, caption or (CAPTION if visits is None else HOLDS),
+    return Playground(data, TITLE, CAPTION if visits is None else HOLDS,
                       "predictor.html", SHEETS, SCRIPTS, (MAP, "Show what is likely"))  # fmt: skip
 
 
 def packed(network: ContextualPointer) -> dict[str, Any]:
-    """One network as plain values, with the features that it uses."""
-    config = network.config
-    if config.encoder or config.content or config.interaction or config.target_time == "hour":
-        raise DataError(
-            "The page computes networks of features alone, as NextLocation has them; this one has "
-            "more parts. Take NextLocation.pretrained(), or a predictor that was fitted."
-        )
+    """One network, of features alone, as plain values with the features that it uses."""
     found = pack(network)
     kept = ("n_components", "scaled", "target_time")
     found["config"] = {name: found["config"][name] for name in kept}
-    found["config"]["used_features"] = list(config.used_features)
+    found["config"]["used_features"] = list(network.config.used_features)
     return found
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable
 from typing import Any
 
 # In JSON an opening brace is followed by one of these only inside a string.
@@ -17,11 +16,7 @@ _JINJA = re.compile(r"\{(?=[{%#])")
 
 
 def safe_html(text: object) -> str:
-    """Text, or anything as `str` writes it, without a tag, a quote or an opening brace.
-
-    >>> safe_html("The <b>Owl</b> {{ 7*191 }}")
-    'The &lt;b&gt;Owl&lt;/b&gt; &#123;&#123; 7*191 }}'
-    """
+    """Text, or anything as `str` writes it, without a tag, a quote or an opening brace."""
     return html.escape(str(text), quote=True).replace("{", "&#123;")
 
 
@@ -36,10 +31,3 @@ def framed(picture: str, caption: str) -> str:
     """A picture in a figure of the page, with its caption below."""
     below = f"<figcaption>{safe_html(caption)}</figcaption>"
     return f'<figure class="pgt-figure">{picture}{below}</figure>'
-
-
-def options(names: Iterable[object]) -> str:
-    """What can be chosen from a list, with the numbers of the names as values."""
-    return "".join(
-        f'<option value="{i}">{safe_html(name)}</option>' for i, name in enumerate(names)
-    )

@@ -150,10 +150,7 @@ def invent(
 def change(
     people: pd.DataFrame, places: pd.DataFrame, rng: np.random.Generator, b: Behaviour
 ) -> pd.DataFrame:
-    """Draw everybody's life changes, by person and time: `City.moves`.
-
-    Without them, two periods of a person would be far more alike than those of GeoLife's people.
-    """
+    """Draw life changes, without which two periods of a person are too alike: `City.moves`."""
     pools = Pools(places)
     ids, homes = pools.ids, pools.of["home"]
     rows = []
@@ -276,7 +273,8 @@ class Life:
             if self.n == 0 or next(u) < b.home_start:
                 new = float(self.home not in self.index)
                 why = 1 if self.n else 0
-                now = self._visit(self.home, now, self._home_until(now), new, why)
+                until = now + 35 - math.log(next(u)) * b.home_stay
+                now = self._visit(self.home, now, until, new, why)
             else:
                 fresh = True
         worked = False
@@ -314,9 +312,6 @@ class Life:
             if last:
                 return False, now
 
-    def _home_until(self, now: float) -> float:
-        return now + 35 - math.log(next(self.u)) * self.b.home_stay
-
     def _visit(self, to: int, start: float, end: float, p: float, why: int) -> float:
         """Write a visit down; return its end in whole minutes."""
         begin, finish = math.ceil(start), math.ceil(end)
@@ -348,19 +343,15 @@ class Life:
         if coin < home + work:
             return self.work, p_explore, 1
         if coin < home + work + rest * rate:
-            return self._explore(here, hour, weekend), p_explore, 3
-        return self._return(here, now, weekend), p_explore, 2
-
-    def _explore(self, here: int, hour: int, weekend: bool) -> int:
-        total = np.cumsum(self._lure(here, hour, weekend))
-        return int(np.searchsorted(total, next(self.u) * total[-1], side="right"))
-
-    def _return(self, here: int, now: float, weekend: bool) -> int:
+            return self._drawn(self._lure(here, hour, weekend)), p_explore, 3
         wandering = next(self.u) < self.b.wander
-        total = np.cumsum(self._pull(here, now, weekend, wandering))
+        return self.known[self._drawn(self._pull(here, now, weekend, wandering))], p_explore, 2
+
+    def _drawn(self, weight: np.ndarray) -> int:
+        total = np.cumsum(weight)
         if total[-1] <= 0:
-            return self.known[0]
-        return self.known[int(np.searchsorted(total, next(self.u) * total[-1], side="right"))]
+            return 0
+        return int(np.searchsorted(total, next(self.u) * total[-1], side="right"))
 
     # -- what the choices weigh ----------------------------------------------
     def _shares(self, here: int, hour: int, weekend: bool, worked: bool) -> tuple[float, ...]:

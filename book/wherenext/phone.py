@@ -12,9 +12,9 @@ TIMELINE = Path(__file__).with_name("Timeline.json")  # `timeline(city.load())`
 MEANING = {"home": "HOME", "work": "WORK"}
 
 
-def timeline(town: City, person: int = 32, n_visits: int = 120) -> str:
+def timeline(town: City) -> str:
     """A person's last visits as the JSON of an Android phone, with the ways between them."""
-    visits = town.visits[town.visits.user_id == person].tail(n_visits)
+    visits = town.visits[town.visits.user_id == 32].tail(120)
     segments: list[dict[str, Any]] = []
     before: Any = None
     for visit in visits.itertuples():

@@ -79,10 +79,7 @@ VARIANTS: dict[str, Variant] = {
 
 
 def has_unknown(data: Dataset) -> bool:
-    """Whether places that training never shows are merged to one location, "unknown".
-
-    The vocabulary alone cannot tell where nobody finds a new place later; the validation can.
-    """
+    """Whether places that training never shows are merged to one, and validation has it."""
     closed = data.vocabulary.n_known + 2 == data.vocabulary.n_locations
     return closed and bool((data.valid.features[0] == UNKNOWN).any())
 

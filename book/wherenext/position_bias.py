@@ -15,23 +15,16 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.utils import parametrize
 
-from pgt.errors import DataError
-from pgt.model import Pointer, PointerGeneratorTransformer
+from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 
-
-def pointer_of(model: PointerGeneratorTransformer) -> Pointer:
-    """A model's pointer, or a DataError."""
-    if model.pointer is None:
-        raise DataError("This model has no pointer; build it without without=('pointer',).")
-    return model.pointer
+PENALTY = 1e-4
 
 
 def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:
     """(upto,) the bias at positions 1 … ``upto``, without padding's; zeros where there is none."""
-    bias = pointer_of(model).position_bias
-    if upto > model.config.max_len:
-        raise DataError(f"upto={upto} is beyond the model's max_len={model.config.max_len}.")
+    assert model.pointer is not None
+    bias = model.pointer.position_bias
     return torch.zeros(upto) if bias is None else bias.detach()[1 : upto + 1].clone()
 
 
@@ -43,8 +36,6 @@ def by_position(model: PointerGeneratorTransformer, windows: Windows, upto: int)
     """
     bias = bias_of(model, upto)
     long = windows.subset(windows.lengths >= upto)
-    if len(long) == 0:
-        raise DataError(f"No window has {upto} visits; choose a smaller upto.")
     was_training, total = model.training, torch.zeros(upto, dtype=torch.float64)
     model.eval()
     for batch in long.batches(512, max_len=model.config.max_len):
@@ -73,24 +64,19 @@ class _Times(nn.Module):
 
 @contextmanager
 def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[None]:
-    """While it lasts, training moves the position bias ``times`` as far with each step.
-
-    Adam's steps have a length of their own; so what is stored counts in a larger unit.
-    """
-    pointer = pointer_of(model)
-    parametrize.register_parametrization(pointer, "position_bias", _Times(times))
+    """While it lasts, training moves the bias ``times`` as far a step: Adam sees a larger unit."""
+    assert model.pointer is not None
+    parametrize.register_parametrization(model.pointer, "position_bias", _Times(times))
     try:
         yield
     finally:
-        parametrize.remove_parametrizations(pointer, "position_bias")
+        parametrize.remove_parametrizations(model.pointer, "position_bias")
 
 
-def refit(
-    model: PointerGeneratorTransformer, windows: Windows, *, penalty: float = 1e-4
-) -> tuple[np.ndarray, float]:
+def refit(model: PointerGeneratorTransformer, windows: Windows) -> tuple[np.ndarray, float]:
     """The best change (max_len,) of the bias if all else stays, and the gain, nats a window.
 
-    ``penalty`` times the sum of squared changes holds still what the windows do not determine.
+    `PENALTY` times the sum of squared changes holds still what the windows do not determine.
     """
     weight, position, hit, gate, generated = _parts(model, windows)
     change = torch.zeros(model.config.max_len + 1, requires_grad=True)  # 0 is padding's
@@ -103,7 +89,7 @@ def refit(
 
     def closure() -> float:
         optimizer.zero_grad()
-        value = loss() + penalty * change.square().sum()
+        value = loss() + PENALTY * change.square().sum()
         value.backward()
         return value.item()
 

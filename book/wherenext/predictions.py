@@ -27,7 +27,7 @@ class Predictions:
     """What a model says about the N windows of one split, and V places."""
 
     log_probs: np.ndarray  # (N, V), -inf for what is no answer
-    named: np.ndarray  # (N, V) bool, `pgt.calibration.nameable`
+    named: np.ndarray  # (N, V) bool, which places it can name
     target: np.ndarray  # (N,) columns of `log_probs`
     users: np.ndarray  # (N,)
 
@@ -52,29 +52,17 @@ class Predictions:
 
 @torch.no_grad()
 def collect(predictor: Predictor, windows: Windows, n_known: int) -> Predictions:
-    """Ask a model for log-probabilities of all places.
-
-    ``n_known`` says how many places have trained weights; 0 for a model that only copies.
-    """
+    """Ask a model, of which ``n_known`` places have trained weights (0: it only copies)."""
     size = len(windows), windows.vocabulary.n_locations
     table, copied = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=bool)
     for batch in windows.batches(256):
         at = batch.index.cpu().numpy()
         table[at] = torch.log_softmax(predictor.scores(batch).cpu(), dim=1).numpy()
         copied[at[:, None], batch.location.cpu().numpy()] = True
-    named = nameable(table, copied, n_known)
+    # What it neither copies nor has trained, training has only pushed down: that is no forecast.
+    place = np.arange(size[1])
+    named = (table > -np.inf) & (place > UNKNOWN) & (copied | (place < UNKNOWN + 1 + n_known))
     return Predictions(table, named, windows.targets, windows.users)
-
-
-def nameable(log_probs: ArrayLike, copied: ArrayLike, n_known: int) -> np.ndarray:
-    """(N, V) which places a model can name: those ``copied`` (N, V), and those that it has trained.
-
-    For the others training has only pushed weights down: that is no forecast. Nor is "unknown".
-    """
-    table = np.asarray(log_probs, dtype=float)
-    place = np.arange(table.shape[1])
-    trained = place < UNKNOWN + 1 + n_known
-    return (table > -np.inf) & (place > UNKNOWN) & (trained | np.asarray(copied, dtype=bool))
 
 
 def with_unseen(log_probs: ArrayLike, named: ArrayLike, new: ArrayLike | None = None) -> np.ndarray:
@@ -100,10 +88,7 @@ def top(log_probs: ArrayLike, target: ArrayLike) -> pd.DataFrame:
 
 
 def recalibrated(forecast: ArrayLike, y: ArrayLike, other: ArrayLike) -> np.ndarray:
-    """(M,) probabilities made of ``other``, (M,) or (M, K), as ``forecast`` foretold ``y`` best.
-
-    A logistic regression on log-odds, which weighs several forecasts against each other.
-    """
+    """(M,) probabilities of ``other``, (M,) or (M, K): logistic regression of ``y`` on log-odds."""
     from sklearn.linear_model import LogisticRegression
 
     outcome, new = np.asarray(y, dtype=float), np.atleast_2d(np.asarray(other, dtype=float).T).T

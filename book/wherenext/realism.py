@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from importlib import resources
-from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from pgt.config import WindowConfig
-from pgt.errors import DataError
 from pgt.visits import check
 from pgt.windows import prepare
 
 # The same statistics of the test windows of GeoLife (Zheng et al. 2010), by the pipeline of Hong et
 # al. (2023): 45 people, 3,500 windows. Larkmere aims at ``real_locations``; ``unknown_merged``
 # counts all places that training never saw as one, as the published windows do.
-_FILE = resources.files("wherenext").joinpath("geolife.csv").read_text("utf-8")
-REFERENCE = pd.read_csv(StringIO(_FILE), index_col="statistic")
+REFERENCE = pd.read_csv(Path(__file__).with_name("geolife.csv"), index_col="statistic")
 
 
-def realism(visits: pd.DataFrame, days: int = 7, min_visits: int = 3) -> pd.Series:
+def realism(visits: pd.DataFrame) -> pd.Series:
     """Describe visits (with a ``split``) by the statistics of `REFERENCE`, in its units."""
-    if "split" not in visits:
-        raise DataError("Column 'split' is missing; pgt.visits.split_by_days(visits) adds it.")
     # As in the windows of the literature, of which the reference was counted.
-    config = WindowConfig(days, min_visits, "exact", anchor="target_day")
+    config = WindowConfig(protocol="exact", anchor="target_day")
     windows = prepare(visits, config=config).test
-    if len(windows) == 0:
-        raise DataError("The visits have no test window; lower days or min_visits.")
     place = windows.features[0].numpy()[1:]  # (N,) the test split's visits
     pairs = zip(windows.first, windows.target, strict=True)
     found = pd.DataFrame(_one_window(place[lo:hi], place[hi]) for lo, hi in pairs)

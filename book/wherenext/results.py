@@ -86,21 +86,11 @@ class Results:
 
 
 def read_results(name: str, folder: Path | None = None) -> Results:
-    """Open ``book/results/NAME.json``, or a file of another folder.
-
-    >>> results = read_results("city")
-    >>> low, high = results.interval("acc@1", model="kernel")
-    >>> low < results.mean("acc@1", model="kernel") < high
-    True
-    """
+    """Open ``book/results/NAME.json``, or a file of another folder."""
     folder = folder or results_folder()
     path = folder / f"{name}.json"
     if not path.is_file():
         raise DataError(f"There is no {path.name}; make it with python book/lab/run.py {name}.")
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        rows = pd.DataFrame([*map(dict, raw.pop("rows"))])
-    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).splitlines()[:1])
-        raise DataError(f"{path.name} is damaged ({reason}); make it again.") from error
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    rows = pd.DataFrame([*map(dict, raw.pop("rows"))])
     return Results(name, raw, rows, folder)

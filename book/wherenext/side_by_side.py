@@ -16,10 +16,6 @@ from pgt.improvements import RecurrentEncoder
 from pgt.model import Encoder
 
 Kind = Literal["bilstm", "transformer"]
-ENCODERS: dict[str, Callable[[ModelConfig], nn.Module]] = {
-    "bilstm": RecurrentEncoder,
-    "transformer": Encoder,
-}
 ROLES = {
     "embedding": ("embedding", "embeddings"),
     "encoder": ("encoder",),
@@ -56,14 +52,12 @@ def encoder_of(kind: Kind, config: ModelConfig, length: int = 0) -> nn.Module:
     """An untrained encoder of PGT, of either kind, for windows of so many visits."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return ENCODERS[kind](replace(config, max_len=max(config.max_len, length)))
+        make = RecurrentEncoder if kind == "bilstm" else Encoder
+        return make(replace(config, max_len=max(config.max_len, length)))
 
 
-def seconds(function: Callable[[], Any], repeats: int = 5, at_least: float = 0.0) -> float:
-    """The fastest of some calls in processor time, after one that does not count.
-
-    It calls ``repeats`` times, and until ``at_least`` so many seconds were measured.
-    """
+def seconds(function: Callable[[], Any], repeats: int = 3, at_least: float = 0.0) -> float:
+    """The fastest of some calls in processor time, after one that does not count."""
     function()
     found: list[float] = []
     while len(found) < repeats or sum(found) < at_least:

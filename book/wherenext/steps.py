@@ -115,7 +115,10 @@ class _Writer:
         self.trace, self.look, self.visits = found, found.look, found.look.visits
         self.names = names
         places = self.visits.location_id
-        self.letters = {place: _letter(n) for n, place in enumerate(places.unique())}
+        self.letters = {  # A, B, … Z, A2, B2, …
+            place: chr(ord("A") + n % 26) + (str(n // 26 + 1) if n >= 26 else "")
+            for n, place in enumerate(places.unique())
+        }
         # As "11 A": a visit's number, and the letter of its place.
         self.rows = [f"{n} {self.letters[place]}" for n, place in enumerate(places, start=1)]
 
@@ -304,8 +307,3 @@ class _Writer:
             f"so the loss is −ln {number(given, 4)} = {number(-math.log(given), 3)} nats.",
             table(["place", "probability"], rows),
         )  # fmt: skip
-
-
-def _letter(n: int) -> str:
-    """A, B, … Z, A2, B2, …"""
-    return chr(ord("A") + n % 26) + (str(n // 26 + 1) if n >= 26 else "")

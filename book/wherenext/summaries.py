@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from pgt.summarizer import Draft, Pair, PointerGenerator, Text, Words, beam_search, text_batch
 from wherenext.city import City
@@ -77,10 +76,7 @@ class Diaries:
 
 
 def write_diaries(city: City, seed: int = 0) -> Diaries:
-    """Write the diaries of a city; the seed decides who is in which split, and the wording.
-
-    In training a diary starts on every day of a person; elsewhere when the previous one is over.
-    """
+    """Write a city's diaries; in training one starts on every day, else after the last one."""
     rng = np.random.default_rng(seed)
     stays = stays_of(city)
     people = rng.permutation(sorted(stays))
@@ -191,18 +187,6 @@ SENTENCES = ("days", "mostly", "also", "errands")
 CHUNK = 64  # diaries that are summarized at once
 
 
-def rouge(summaries: Sequence[Text], references: Sequence[Text]) -> pd.DataFrame:
-    """ROUGE (Lin 2004) of each summary, F-measures from 0 to 1; columns as in `ROUGE`."""
-    from rouge_score.rouge_scorer import RougeScorer  # slow to import, and no part of pgt
-
-    scorer = RougeScorer(list(ROUGE))
-    found = (
-        scorer.score(" ".join(reference), " ".join(summary))
-        for summary, reference in zip(summaries, references, strict=True)
-    )
-    return pd.DataFrame([{name: one[name].fmeasure for name in ROUGE} for one in found])
-
-
 def unknown_right(
     summary: Text, reference: Text, words: Words, source: Text
 ) -> tuple[int, int, int]:
@@ -217,24 +201,22 @@ def unknown_right(
     return (wanted & written).total(), wanted.total(), written.total()
 
 
-def repeated(text: Text, n: int) -> tuple[int, int]:
-    """How many of a text's ``n``-grams have been there before, and how many there are."""
-    grams = [tuple(text[k : k + n]) for k in range(len(text) - n + 1)]
-    return len(grams) - len(set(grams)), len(grams)
-
-
 def scores(summaries: Sequence[Text], diaries: Sequence[Diary], words: Words) -> dict[str, float]:
     """What summaries are worth, in percent."""
-    references = [diary.summary for diary in diaries]
+    from rouge_score.rouge_scorer import RougeScorer  # slow to import, and no part of pgt
+
     both = list(zip(summaries, diaries, strict=True))
-    found = 100 * rouge(summaries, references).mean()
+    score = RougeScorer(list(ROUGE)).score  # Lin (2004), F-measures
+    rouge = [score(" ".join(one.summary), " ".join(text)) for text, one in both]
+    values = {name: 100 * np.mean([one[name].fmeasure for one in rouge]) for name in ROUGE}
     right, wanted, _ = np.sum(
         [unknown_right(text, one.summary, words, one.source) for text, one in both], axis=0
     )
-    values = found.to_dict() | {"unknown_right": 100 * right / wanted}
+    values["unknown_right"] = 100 * right / wanted
     for n in (1, 2, 3, 4):
-        again, every = np.sum([repeated(text, n) for text in summaries], axis=0)
-        values[f"repeated_{n}"] = 100 * again / max(every, 1)
+        grams = [[*zip(*(text[k:] for k in range(n)), strict=False)] for text in summaries]
+        new, every = (sum(map(len, some)) for some in (map(set, grams), grams))
+        values[f"repeated_{n}"] = 100 * (every - new) / max(every, 1)
     values["exact"] = 100 * np.mean([tuple(text) == one.summary for text, one in both])
     for k, name in enumerate(SENTENCES):
         values[name] = 100 * np.mean(

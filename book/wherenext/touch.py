@@ -43,10 +43,7 @@ def kernel(
     still: Shown, chosen: ContextKernel, valid: Windows, *, opened: tuple[Windows, int],
     names: Mapping[Any, str], most: int = 400,
 ) -> Touch:  # fmt: skip
-    """The five numbers of the context kernel, with one window and the accuracy on many.
-
-    They begin as ``chosen``; ``opened`` is the window that is shown; ``most`` others are counted.
-    """
+    """The kernel's five numbers, one window (``opened``), the accuracy on ``most`` others."""
     steps = np.unique(np.linspace(0, len(valid) - 1, most).astype(int))
     windows, i = opened
     visits = windows.visits_of(i)

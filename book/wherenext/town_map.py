@@ -10,7 +10,7 @@ import math
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,17 +56,9 @@ def densify(points: np.ndarray, step: float, closed: bool = False) -> np.ndarray
     return np.vstack(out)
 
 
-def pieces(line: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
-    """Cut a line where it is not free; keep pieces of at least three points."""
-    cut = np.flatnonzero(np.diff(free.astype(int)) != 0) + 1
-    return [p for p, f in zip(np.split(line, cut), np.split(free, cut), strict=True)
-            if f[0] and len(p) >= 3]  # fmt: skip
-
-
 Blob = tuple[str, float, float, float, float, float]  # name, centre, radii, phase of its outline
 
-TEXT = resources.files("wherenext").joinpath("town.toml").read_text(encoding="utf-8")
-PLAN: dict[str, Any] = tomllib.loads(TEXT)
+PLAN: dict[str, Any] = tomllib.loads(Path(__file__).with_name("town.toml").read_text("utf-8"))
 NAME, TIMEZONE, CENTRE = PLAN["name"], PLAN["timezone"], PLAN["centre"]
 DISTRICTS, PARKS, LAKE = PLAN["districts"], PLAN["parks"], PLAN["lake"]
 FIRST_WORDS = PLAN["first_words"].split()  # of shops, cafés and companies
@@ -206,7 +198,10 @@ def draw() -> TownMap:
             free = gap.min(axis=1) > 75
             for park in PARKS:
                 free &= ~inside_blob(bent, park)
-            for piece in pieces(bent, free):
+            cut = np.flatnonzero(np.diff(free)) + 1
+            for piece, is_free in zip(np.split(bent, cut), np.split(free, cut), strict=True):
+                if not is_free[0] or len(piece) < 3:
+                    continue
                 name = names.pop()
                 features.append(_feature("street", name, piece, level="street"))
                 points.append(piece)

@@ -27,7 +27,8 @@ class Walkthrough(WebFigure):
     caption: str
 
     def _repr_html_(self) -> str:
-        last = len(self.steps)
+        last, says = len(self.steps), "The network. Each box leads to its step."
+        network = drawing((), says, self._link, small=True)
         panels = "".join(
             f'<div class="step" id="pgt-step-{n}" data-parts="{" ".join(step.parts)}" '
             f'role="group" aria-labelledby="pgt-step-{n}-title"><p class="step-title" '
@@ -42,31 +43,24 @@ class Walkthrough(WebFigure):
             f'<input type="range" min="1" max="{last}" value="1" aria-label="Step">'
             '<button type="button" data-by="1">Next ▶</button></div>'
             '<p class="steps-told" role="status"></p>'
-            f'<div class="steps-body"><div class="steps-map">{self._network()}</div>'
+            f'<div class="steps-body"><div class="steps-map">{network}</div>'
             f'<div class="steps-panels">{panels}</div></div>'
             f"<figcaption>{safe_html(self.caption)}</figcaption></figure>\n"
             f"<script>\n(() => {{\n{web('steps.js')}}})();\n</script>"
         )
 
-    def _network(self) -> str:
-        """The small drawing; a box leads to the first step of its part."""
-
-        def link(part: Part) -> str:
-            number_of = (n for n, step in enumerate(self.steps, 1) if part.name in step.parts)
-            return f"#pgt-step-{next(number_of)}"
-
-        return drawing((), "The network. Each box leads to its step.", link, small=True)
+    def _link(self, part: Part) -> str:
+        """Where a box leads: to the first step of its part."""
+        number_of = (n for n, step in enumerate(self.steps, 1) if part.name in step.parts)
+        return f"#pgt-step-{next(number_of)}"
 
 
 def walkthrough(
-    model: PointerGeneratorTransformer,
-    windows: Windows,
-    i: int,
-    names: Mapping[object, str] | None = None,
+    model: PointerGeneratorTransformer, windows: Windows, i: int, names: Mapping[object, str]
 ) -> Walkthrough:
     """Follow window ``i`` through a whole model; ``names`` has what places are called, by id."""
     found = trace(model, windows, i)
-    steps = tuple(steps_of(found, names or {}))
+    steps = tuple(steps_of(found, names))
     title = f"One window's way through the network in {len(steps)} steps"
     caption = (
         "One prediction of the trained model with its own numbers, from the visits to the answer."

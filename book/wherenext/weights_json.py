@@ -81,8 +81,7 @@ def switch_off(
 ) -> PointerGeneratorTransformer:
     """A copy of a trained model with parts of `SWITCHES` silenced, as the live model does it.
 
-    The other weights stay what they became *with* the part: this asks how much the model leans on
-    it. What a model makes of itself without it, only training can tell.
+    The other weights stay: this asks how much the model leans on the part.
     """
     unknown = set(parts) - set(SWITCHES)
     if unknown:

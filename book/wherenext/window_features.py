@@ -19,9 +19,7 @@ PENALTIES = (1.0, 3.0, 10.0, 30.0)
 
 
 @torch.no_grad()
-def gates(
-    model: PointerGeneratorTransformer, windows: Windows, batch_size: int = 512
-) -> pd.DataFrame:
+def gates(model: PointerGeneratorTransformer, windows: Windows) -> pd.DataFrame:
     """The gate of every window, one row each, beside what may explain it.
 
     Probabilities of the target are before the gate for pointer and generator; ``unique_share`` is
@@ -29,7 +27,7 @@ def gates(
     """
     model.eval()
     parts = []
-    for batch in windows.batches(batch_size, max_len=model.config.max_len):
+    for batch in windows.batches(512, max_len=model.config.max_len):
         out = model(batch)
         last = (torch.arange(len(batch)), batch.length - 1)
         kinds = {"target": out.log_probs, "pointer": out.pointer_log_probs,
@@ -52,14 +50,14 @@ def gates(
     ).astype({"length": int, "hour": int, "weekday": int})
 
 
-def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
+def features_of(windows: Windows) -> pd.DataFrame:
     """Simple facts about every window, known before its target: `NUMBERS` and `NAMES`.
 
     ``top_share`` and ``here_share``: of the visits to the most frequent place, and to the last
     visit's; ``here_first``: whether it is the only one there; ``stay``: hours of the last visit.
     """
     parts = []
-    for batch in windows.batches(batch_size):
+    for batch in windows.batches(512):
         place, length = batch.location, batch.length  # (B, L), (B,)
         last = (torch.arange(len(length)), length - 1)
         real = torch.arange(place.shape[1]) < length[:, None]  # (B, L)
@@ -86,10 +84,7 @@ def features_of(windows: Windows, batch_size: int = 512) -> pd.DataFrame:
 
 
 def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
-    """(W,) probabilities of an outcome on "valid" and "test": logistic regression on them.
-
-    The penalty is the best on the validation windows; ``outcome`` gives (W,) yes or no.
-    """
+    """(W,) probabilities of an outcome on "valid" and "test": a logistic regression."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
@@ -97,7 +92,7 @@ def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, n
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     train, valid, test = (features_of(part) for part in (data.train, data.valid, data.test))
-    best, least = None, np.inf
+    fitted = []
     for penalty in PENALTIES:
         columns = make_column_transformer(
             (StandardScaler(), list(NUMBERS)),
@@ -106,11 +101,9 @@ def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, n
         model = make_pipeline(columns, LogisticRegression(C=1 / penalty, max_iter=1000))
         model.fit(train, outcome(data.train))
         probability = model.predict_proba(valid)[:, 1]
-        loss = log_loss(outcome(data.valid), probability)
-        if loss < least:
-            best, least = (model, probability), loss
-    assert best is not None
-    return {"valid": best[1], "test": best[0].predict_proba(test)[:, 1]}
+        fitted.append((log_loss(outcome(data.valid), probability), probability, model))
+    _, probability, model = min(fitted, key=lambda one: one[0])
+    return {"valid": probability, "test": model.predict_proba(test)[:, 1]}
 
 
 def first_visits(data: Dataset) -> dict[str, np.ndarray]:

@@ -73,7 +73,12 @@ def world(number: int, config: WorldConfig | None = None) -> pd.DataFrame:
     share = float(rng.uniform(0.3, 1.0))
     by_kind = rng.uniform(0.1, 1.0, size=10)
     visits = simulate("small", 1000 + number, own).visits
-    visits = _by_night(visits, rng)
+    people = int(visits.user_id.max()) + 1
+    some = rng.random(people) < BY_NIGHT
+    hours = np.where(some, rng.integers(4, 14, size=people), 0)
+    moved = pd.to_timedelta(hours[visits.user_id.to_numpy()], unit="h")
+    times = ["started_at", "finished_at"]
+    visits = visits.assign(**{name: visits[name] + moved for name in times})
     if as_checkins:
         kinds = pd.Categorical(visits.kind).codes
         keep = share * by_kind[kinds] / by_kind[: kinds.max() + 1].max()
@@ -81,20 +86,9 @@ def world(number: int, config: WorldConfig | None = None) -> pd.DataFrame:
         visits = visits.assign(finished_at=visits.started_at)
     elif rng.random() < HOLES:
         visits = visits[rng.random(len(visits)) < max(share, 0.5)]
-    visits = visits[["user_id", "location_id", "started_at", "finished_at"]]
+    visits = visits[["user_id", "location_id", *times]]
     return visits.assign(
         user_id=visits.user_id + number * USERS,
         location_id=visits.location_id + number * PLACES,
         world=number,
     ).reset_index(drop=True)
-
-
-def _by_night(visits: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Shift the clocks of some people by some hours."""
-    people = int(visits.user_id.max()) + 1
-    some = rng.random(people) < BY_NIGHT
-    hours = np.where(some, rng.integers(4, 14, size=people), 0)
-    moved = pd.to_timedelta(hours[visits.user_id.to_numpy()], unit="h")
-    return visits.assign(
-        started_at=visits.started_at + moved, finished_at=visits.finished_at + moved
-    )

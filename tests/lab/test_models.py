@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from lab import data_sets, models, runs
+from lab import data_sets, models, runs, side_by_side
 from wherenext.pointer_variants import VARIANTS
 
 from pgt.baselines import ContextKernel
-from pgt.config import Protocol
+from pgt.config import ModelConfig, Protocol
+from pgt.windows import prepare
 
 from ..helpers import random_visits
 
@@ -70,3 +71,13 @@ def test_a_run_goes_to_the_end(
         pd.testing.assert_frame_equal(again["ranks"], result["ranks"])
     else:
         assert set(result["notes"]) == set(ContextKernel.GRID)
+
+
+def test_every_part_of_the_hybrids_is_in_use() -> None:
+    data = prepare(random_visits(0, users=3, visits=60), protocol="exact")
+    size = ModelConfig(data.vocabulary.n_locations, data.vocabulary.n_users, d_model=16)
+    for make in side_by_side.MODELS.values():
+        model = make(size)
+        model.losses(data.train.batch([0, 1, 2])).sum().backward()
+        trained = {name: one.grad for name, one in model.named_parameters() if one.requires_grad}
+        assert trained and all(grad is not None for grad in trained.values()), make

@@ -37,7 +37,7 @@ def group_of(data: Dataset) -> pd.Series:
 def test_flows_are_what_counting_window_by_window_gives(
     data: Dataset, model: PointerGeneratorTransformer, group_of: pd.Series
 ) -> None:
-    table = flows(model, data.test, group_of, batch_size=7).set_index(["here", "there"])
+    table = flows(model, data.test, group_of).set_index(["here", "there"])
     expected = dict.fromkeys(table.index, (0.0, 0.0, 0.0))
     inside = np.flatnonzero(data.test.in_window)
     for i in inside:

@@ -33,13 +33,11 @@ def steps(now: Scene) -> Any:
 
 
 def page(now: Scene) -> Any:
-    about = {"title": f"{now.text} title", "caption": f"{now.text} caption"}
-    return live.build(now.model, now.windows, places=now.town.places, **about)
+    return live.build(now.model, now.windows, places=now.town.places)
 
 
 def own(now: Scene) -> Any:
-    about = {"title": f"{now.text} title", "caption": f"{now.text} caption"}
-    return live_predictor.live(NextLocation.pretrained(), check(now.town.visits), **about)
+    return live_predictor.live(NextLocation.pretrained(), check(now.town.visits))
 
 
 # What draws a page that holds text of data.

@@ -19,7 +19,7 @@ def data() -> Dataset:
 
 
 def test_features_are_what_one_counts_in_the_window(data: Dataset) -> None:
-    table = window_features.features_of(data.test, batch_size=17)
+    table = window_features.features_of(data.test)
     assert len(table) == len(data.test)
     for i in range(0, len(data.test), 5):
         seen, row = data.test.visits_of(i), table.iloc[i]

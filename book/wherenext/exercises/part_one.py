@@ -207,11 +207,6 @@ def _how_many_days() -> Worked:
     return exact, {"these are the windows of the published protocol; use the exact one.": published}
 
 
-def _test() -> pd.DataFrame:
-    visits = town().visits
-    return visits[visits.split == "test"].reset_index(drop=True)
-
-
 def _starts(visits: pd.DataFrame, at: np.ndarray, width: float) -> dict[int, int]:
     """Target row -> first row of its window, `at` being each visit's time in any unit."""
     starts = {}
@@ -232,7 +227,7 @@ def _starts(visits: pd.DataFrame, at: np.ndarray, width: float) -> dict[int, int
 )
 def _utc() -> Worked:
     """Few visits change their day, and more windows change their beginning."""
-    test = _test()
+    test = town().visits.query("split == 'test'").reset_index(drop=True)
     local = local_day(test.started_at).to_numpy()
     utc = local_day(test.started_at.dt.tz_convert("UTC")).to_numpy()
     ours, theirs = _starts(test, local, 7), _starts(test, utc, 7)
