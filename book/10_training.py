@@ -303,7 +303,8 @@ show(
 bench = read_results("bench").rows.query("unit == 's'").set_index("section")
 columns = ["name", "device", "ours", "reference", "ratio"]
 whole = bench[bench.name.str.contains("geolife: PGT to its stop")].iloc[0]
-bench.loc[bench.index.isin(["training", "gpu"]), columns]
+shown = bench.loc[bench.index.isin(["training", "gpu"]), columns]
+shown.astype(object).fillna("–")
 
 # %% [markdown]
 # On the GPU of the table a whole training of PGT on GeoLife takes {{ whole.ours:.1f }} seconds; with one launch after the other it

@@ -377,7 +377,7 @@ worth = worth.set_index(["data", "model"])["acc@1"]
 # %% [markdown]
 # What is it worth to have been in training? On the same test days, the pointer that has seen these people's earlier days
 # is {{ worth["city", "contextual"]:.1f }} points better in the town than the one that has not, and
-# {{ worth["geolife", "contextual"]:.1f }} on GeoLife; both intervals include zero. PGT gains
+# {{ worth["geolife", "contextual"]:.1f }} on GeoLife; the first interval begins at zero, the second includes it. PGT gains
 # {{ worth["city", "pgt"]:.1f }} and {{ worth["geolife", "pgt"]:.1f }}. **A pointer without names hardly gains from training
 # on you.** All it needs is your past, which can be forgotten at any time, without training anything anew.
 #

@@ -73,7 +73,7 @@ def drawn(kind: str) -> folium.Map:
         {"type": "Feature", "properties": {"name": TEXT}, "geometry": name}]}  # fmt: skip
     page: dict[str, Any] = {"caption": TEXT, "alt": TEXT, "ground": ground}
     guesses = pd.DataFrame({"location_id": names, "probability": 0.25})
-    heads = np.full((1, 1, 4, 4), 0.25)
+    heads = {TEXT: np.full(4, 0.25)}
     flows = pd.DataFrame({"here": names, "there": names[::-1], TEXT: 1.0, "other": -1.0})
     return {
         "places": lambda: maps.places_map(table, guesses, table[:1], **page),

@@ -133,10 +133,8 @@ def test_the_keyboard_reaches_everything(live: Any) -> None:
 def test_the_live_page_shows_hostile_names(alone: Any, tmp_path: Path) -> None:
     hostile = scene(" · ".join(HOSTILE))
     town = hostile.town
-    shown = build(
-        hostile.model, hostile.windows, places=town.places, ground=town.base["features"],
-        title="t", caption="c",
-    )  # fmt: skip
+    ground = town.base["features"]
+    shown = build(hostile.model, hostile.windows, places=town.places, ground=ground)
     text = words(hostile.text)
     with alone(shown.save(tmp_path / "live.html")) as page:
         people = page.locator("[data-live=person] option").evaluate_all(
