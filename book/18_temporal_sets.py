@@ -115,7 +115,7 @@ show(
 #
 # $$
 # \mathcal{G}_{\ell\ell'}^{i} = \frac{1}{\mathcal{N}} \begin{cases}
-# \text{number of sets with both} & \text{if } \ell \ne \ell' \text{, both in set } i, \\
+# \text{sets with both} & \text{if } \ell \ne \ell' \text{, both in set } i, \\
 # 1 & \text{if } \ell = \ell', \\ 0 & \text{otherwise.} \end{cases} \tag{18.1}
 # $$
 #

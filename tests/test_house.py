@@ -9,7 +9,7 @@ import pytest
 
 from .helpers import ROOT
 
-LINES, FILES = 8_868, 33
+LINES, FILES = 9_000, 36
 MODULES = sorted((ROOT / "pgt").rglob("*.py"))
 
 

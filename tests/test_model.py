@@ -136,7 +136,6 @@ def test_erratum_14_order_is_read_through_three_parts_only(data: Dataset, batch:
 def test_ablations_are_one_field_each_and_cost_their_parameters(data: Dataset) -> None:
     config = tiny_config(data)
     whole = PointerGeneratorTransformer(config).n_parameters()
-    assert len(ABLATIONS) == 12
     for name, change in ABLATIONS.items():
         size = PointerGeneratorTransformer(ablate(config, name)).n_parameters()
         assert len(change) == (name != "full")

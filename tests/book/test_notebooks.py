@@ -34,7 +34,9 @@ def test_every_exercise_has_a_folded_solution(script: Path) -> None:
             solutions += [n for part in folded for n in re.findall(r"Solution (\d+)", part)[:1]]
         elif "solution" in cell["metadata"].get("tags", []):
             tags = cell["metadata"]["tags"]
-            assert "hide-cell" in tags, f"A solution in {script.name} is not folded: {text[:60]}"
+            prompts = cell["metadata"].get("mystnb", {})
+            folded_well = "hide-cell" in tags and "code_prompt_show" in prompts
+            assert folded_well, f"A solution in {script.name} is not folded: {text[:60]}"
             solutions += re.findall(r"\A# @title Solution (\d+)", text)
     assert sorted(set(solutions)) == sorted(set(exercises)), (
         f"{script.name} has the exercises {exercises} but solutions to {solutions}."
