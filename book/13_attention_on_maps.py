@@ -182,14 +182,15 @@ window_map(explore, caption)
 # The rule: of all wrong answers in readable windows, take the one of which the model was surest.
 
 # %%
-wrong = opened[readable & ~opened.correct].sure.idxmax()
+surest = 0  # @param {type:"slider", min:0, max:9, step:1}
+wrong = opened[readable & ~opened.correct].sure.nlargest(10).index[surest]
 sure_there = opened.sure[wrong]
 window_map(wrong, "A confident mistake. The largest ring is the guess.")
 
 # %% [markdown]
 # The model gave its guess {{ sure_there:.2f }}, and the person went elsewhere. Yet this map looks as convincing as that of the
-# routine day. **A plausible picture of attention is no evidence that the answer is right.** Open a window of your own, such as
-# `window_map(100, "Mine.")`, and say whether the guess is right before you look for the green ring.
+# routine day. **A plausible picture of attention is no evidence that the answer is right.** Set `surest` to 1, 2, … for the next
+# mistakes: could you have told from the map?
 
 # %% [markdown]
 # ## Does the pointer look where the answers are?

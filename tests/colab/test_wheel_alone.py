@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import colab as colab_place
 import execute
@@ -96,28 +94,3 @@ def test_the_text_reads_well_in_colab(chapter: Path) -> None:
                 what for what, sign in ONLY_FOR_THE_BOOK.items() if re.search(sign, prose, re.M)
             ]
             assert found == [], cell.source
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> colab_place.Colab:
-    """The environment, with the package installed by a chapter's first cell from the wheel."""
-    return colab_place.Colab(tmp_path_factory.mktemp("colab"), CHAPTERS[0])
-
-
-REAL = sorted(name for name in os.environ if name.startswith("PGT_"))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not REAL, reason="PGT_GEOLIFE… name no data")
-@pytest.mark.parametrize(
-    "chapter",
-    [path for path in CHAPTERS if "PGT_GEOLIFE" in path.read_text(encoding="utf-8")],
-    ids=lambda path: path.stem,
-)
-def test_a_chapter_takes_the_real_data_where_they_are(
-    chapter: Path, place: colab_place.Colab
-) -> None:
-    notebook: Any = colab_place.read(chapter)
-    path = place.lay(chapter.stem, notebook)
-    done = place.execute(path, **{name: os.environ[name] for name in REAL})
-    assert not colab_place.loud(done)
