@@ -16,7 +16,7 @@ from lab.provenance import fingerprint
 from pgt.config import Anchor, Protocol, WindowConfig
 from pgt.datasets import read_visits
 from pgt.errors import DataError
-from pgt.visits import REQUIRED, SPLITS, check, split_by_days
+from pgt.visits import SPLITS, check, split_by_days
 from pgt.windows import Dataset, prepare
 
 # Environment variables that say where data lie that are not part of the package.
@@ -42,7 +42,7 @@ def has_data(name: str) -> bool:
     return bool(os.environ.get(name)) and Path(os.environ[name]).exists()
 
 
-def read_windows_folder(folder: str | Path, *, drop_duplicates: bool = False) -> pd.DataFrame:
+def read_windows_folder(folder: str | Path) -> pd.DataFrame:
     """Read train.csv, valid.csv and test.csv of the published protocol as visits with ``split``.
 
     The day number says nothing of the date, so each person's day 0 is placed in the first week of
@@ -83,7 +83,7 @@ def read_windows_folder(folder: str | Path, *, drop_duplicates: bool = False) ->
         end = start = start + pd.to_timedelta(again, unit="s")
     visits = raw[["user_id", "location_id"]].assign(started_at=start, finished_at=end)
     visits["split"] = raw.split
-    return check(visits.drop_duplicates([*REQUIRED]) if drop_duplicates else visits)
+    return check(visits)
 
 
 def sampled(visits: pd.DataFrame, people: int, share: float = 0.7, seed: int = 0) -> pd.DataFrame:

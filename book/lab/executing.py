@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from wherenext.results import read_results
+from wherenext.results import Results, read_results
 
 from lab import data_sets, runs
 from lab.data_sets import DATA
 from lab.experiments import EXPERIMENTS
 from lab.models import Run
 from lab.reports import about_data, write_results
+from pgt.errors import DataError
 
 
 def execute(
@@ -27,6 +28,8 @@ def execute(
 
     With ``seeds`` only these are run; those of the files that are there stay.
     """
+    if seeds is not None:
+        earlier_seeds(name, folder, seeds)  # says at once if there is nothing to stay
     jobs = [job for job in EXPERIMENTS[name].jobs if is_wanted(job[1], seeds)]
     for key in EXPERIMENTS[name].runs:
         data_sets.data_fingerprint(key)  # says at once which data are missing
@@ -42,6 +45,23 @@ def execute(
 def is_wanted(run: Run, seeds: Collection[int] | None) -> bool:
     """Whether a run has one of these seeds, or needs none."""
     return seeds is None or run.seed is None or run.seed in seeds
+
+
+def earlier_seeds(
+    name: str, folder: Path, seeds: Collection[int]
+) -> tuple[Results, pd.Series, dict[str, Any]]:
+    """The file that is there, which of its rows stay, and by what they were made."""
+    there = read_results(name, folder)
+    stay = there.rows.seed.notna() & ~there.rows.seed.isin(seeds)
+    left = sorted(set(there.rows.seed[stay].astype(int)))
+    parts = {part: there.header[part] for part in ("code", "versions", "device", "data")}
+    before = there.header.get("earlier", parts | {"seeds": left})
+    if newer := sorted(set(left) - set(before["seeds"])):
+        raise DataError(
+            f"{name}.json would hold seeds of three versions of the code; add "
+            f"{' '.join(map(str, newer))} to --seeds."
+        )
+    return there, stay, before | {"seeds": left}
 
 
 def write(name: str, folder: Path, seeds: Collection[int] | None = None) -> Path:
@@ -75,17 +95,12 @@ def write(name: str, folder: Path, seeds: Collection[int] | None = None) -> Path
         "runs": notes,
     }  # fmt: skip
     if seeds is not None:
-        earlier = read_results(name, folder)
-        kept = earlier.rows.seed.notna() & ~earlier.rows.seed.isin(seeds)
-        old = earlier.rows[kept].astype({"seed": int}).to_dict("records")
-        rows += old
+        there, stay, before = earlier_seeds(name, folder, seeds)
+        rows += there.rows[stay].astype({"seed": int}).to_dict("records")
         ranks = pd.read_parquet(folder / f"{name}.ranks.parquet")
-        tables.append(ranks[ranks.seed.notna() & ~ranks.seed.isin(seeds)])
-        header["runs"] = earlier.header["runs"] | notes
-        header["earlier"] = {
-            "seeds": sorted({row["seed"] for row in old}),
-            **{part: earlier.header[part] for part in ("code", "versions", "device", "data")},
-        }
+        tables.append(ranks[ranks.seed.isin(before["seeds"])])
+        header["runs"] = there.header["runs"] | notes
+        header["earlier"] = before
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.concat(tables, ignore_index=True).astype({"seed": "Int16"})
     for column in ("data", "protocol", "model", "variant", "target_time"):

@@ -38,12 +38,12 @@ import torch
 from torch import Tensor
 from wherenext import pointer_variants
 
-from lab import data_sets
+from lab import data_sets, models
 from lab.provenance import code_hash
 from lab.reports import Report
 from lab.runs import SEEDS
 from pgt.baselines import fit_baseline
-from pgt.config import PRESETS, ModelConfig, TargetTime
+from pgt.config import TargetTime
 from pgt.contextual import MEMORY, OLDER
 from pgt.errors import DataError
 from pgt.history import HistoryBatch, HistoryWindows, of_rows
@@ -216,10 +216,8 @@ def learned(name: str, told: bool, seed: int | None, train: Windows, valid: Wind
     torch.manual_seed(seed)
     time: TargetTime = "time" if told else "unknown"
     if name == "pgt":
-        sizes, preset = (train.vocabulary.n_locations, train.vocabulary.n_users), PRESETS["default"]
-        shape = ModelConfig(*sizes, **preset.model | {"target_time": "unknown"})
+        shape, training = models.preset("new_york", train.vocabulary, seed)
         model: Any = PointerGeneratorTransformer(shape)
-        training = replace(preset.training, seed=seed)
     else:
         data = Dataset(train, valid, valid, train.vocabulary, DEFAULT)
         full: Any = pointer_variants.VARIANTS["full"]

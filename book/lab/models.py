@@ -17,7 +17,7 @@ from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
 from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
-from pgt.model import Loss, PlaceModel, PointerGeneratorTransformer, cross_entropy
+from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
@@ -68,9 +68,8 @@ def trained(key: str, run: Run) -> Trained:
     network, training = untrained(key, full)
     if full is not run:
         training = replace(training, monitor="acc@1")
-    loss: Loss = cross_entropy
-    if run.model == "improved":
-        loss = IMPROVEMENTS[run.variant].loss(data.train)
+    improvement = IMPROVEMENTS[run.variant] if run.model == "improved" else None
+    loss = None if improvement is None else improvement.loss(data.train)
     history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
     return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
 

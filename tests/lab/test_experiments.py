@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from lab import data_sets, executing, runs
 from lab.data_sets import DATA, Data
@@ -15,6 +16,7 @@ from wherenext.results import read_results
 
 from pgt import metrics
 from pgt.config import PRESETS, Preset, TrainConfig
+from pgt.errors import DataError
 from pgt.metrics import interval_of_mean
 
 from ..helpers import random_visits
@@ -108,3 +110,29 @@ def test_an_experiment_runs_resumes_and_is_read_again(
     assert results.spread(model="pgt") == 0
     with pytest.raises(KeyError, match="no row"):
         results.mean(model="lstm")
+
+
+def test_single_seeds_are_run_again_and_the_others_stay(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataError, match=r"There is no tiny\.json"):
+        executing.execute("tiny", tiny, workers=0, seeds=[1])
+    some = (Run("last"), *(Run("pgt", "full", "unknown", seed) for seed in (1, 2)))
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Does it run?", {"tiny": some}))
+    executing.execute("tiny", tiny, workers=0)
+    before = read_results("tiny", tiny)
+    monkeypatch.setattr(runs, "code_hash", lambda: "another")
+    monkeypatch.setattr(runs, "environment", lambda: {"versions": {}, "device": "another"})
+    executing.execute("tiny", tiny, workers=0, seeds=[2])
+    after = read_results("tiny", tiny)
+    keys = ["seed", "split", "group"]
+    pd.testing.assert_frame_equal(*(
+        one.rows.sort_values(keys, ignore_index=True) for one in (before, after)
+    ), check_like=True)  # fmt: skip
+    assert len([*after.ranks()]) == len(some)
+    assert after.header["device"] == "another" and after.header["earlier"]["seeds"] == [1]
+    assert after.header["earlier"]["code"] == before.header["code"]
+    executing.execute("tiny", tiny, workers=0, seeds=[2])
+    assert read_results("tiny", tiny).header["earlier"] == after.header["earlier"]
+    with pytest.raises(DataError, match="add 2 to --seeds"):
+        executing.execute("tiny", tiny, workers=0, seeds=[1])
