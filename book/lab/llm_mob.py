@@ -18,14 +18,15 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from lab import data_sets, models, runs
+from lab import data_sets
 from lab.models import Run
 from lab.reports import Report, Row
-from lab.runs import SEEDS
+from lab.runs import SEEDS, recorded
 from pgt.config import TargetTime
 from pgt.metrics import gains, interval_of_mean
 from pgt.windows import Windows
 
+RESULTS = ("new_york", "geolife_published", "beyond")  # of our models
 ANSWERS = "PGT_LLM_MOB"  # folder of the published answers
 # Their files: the windows they are on, whether they were told the time, how many answers there are.
 FILES: dict[str, tuple[str, bool, int]] = {
@@ -71,8 +72,7 @@ def compare(name: str) -> Iterator[Row]:
     )
     theirs = their_ranks(answers, windows)
     for model, variant, target_time in WITH_TIME if told else WITHOUT_TIME:
-        seeds = SEEDS if model in models.NETWORKS else (None,)
-        ours = [runs.ranks_of(key, Run(model, variant, target_time, seed)) for seed in seeds]
+        ours = recorded(RESULTS, key, Run(model, variant, target_time))
         for metric, k in (("acc@1", 1), ("acc@10", 10)):
             if k > n_answers:
                 continue
@@ -95,5 +95,6 @@ REPORT = Report(
     question="Does a large language model foretell the next place better, on the same windows?",
     rows=_rows,
     data=("geolife_published", "new_york"),
+    results=RESULTS,
     more={"seeds": list(SEEDS)},
 )

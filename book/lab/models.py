@@ -14,6 +14,7 @@ from lab.data_sets import DATA
 from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
 from pgt import metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
+from pgt.checkpoint import save_model, shipped
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
 from pgt.history import with_history
 from pgt.improvements import IMPROVEMENTS, improved
@@ -72,6 +73,18 @@ def trained(key: str, run: Run) -> Trained:
     loss = None if improvement is None else improvement.loss(data.train)
     history = fit(network, data.train, data.valid, training, progress=False, loss=loss)
     return network, {"parameters": network.n_parameters(), "epochs": history.best_epoch}
+
+
+def ship() -> None:
+    """Train the model of the town that the package ships, and write its file."""
+    torch.set_num_threads(1)
+    data = data_sets.dataset("city")
+    network, training = untrained("city", Run("pgt", seed=42))
+    history = fit(network, data.train, data.valid, training, progress=False)
+    notes = {"windows": data.counts(), "preset": "city", "seed": 42, "epochs": len(history.rows),
+             "best": history.rows[history.best_epoch - 1], "seconds": history.seconds,
+             "device": history.device}  # fmt: skip
+    save_model(shipped("city"), network, data.vocabulary, notes)
 
 
 def _pgt(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:

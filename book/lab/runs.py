@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+from wherenext.results import read_results
 
 from lab import models
 from lab.data_sets import DATA, data_fingerprint
@@ -81,3 +82,16 @@ def ranks_of(key: str, run: Run) -> pd.DataFrame:
     """The test ranks of a run, as of `pgt.metrics.evaluate`; it is made unless it is kept."""
     make((key, run))
     return read_kept(key, run)[1].rename(columns={"user": "user_id"})
+
+
+def recorded(results: tuple[str, ...], key: str, run: Run) -> list[pd.DataFrame]:
+    """The test ranks, by seed of `SEEDS`, of the first of these experiments that has the run."""
+    data = DATA[key]
+    where = {"data": data.name, "protocol": data.protocol, "model": run.model,
+             "variant": run.variant, "target_time": run.target_time}  # fmt: skip
+    for name in results:
+        found = [ranks for ranks in read_results(name).ranks(**where)
+                 if pd.isna(seed := ranks.seed.iloc[0]) or seed in SEEDS]  # fmt: skip
+        if found:
+            return found
+    raise KeyError(f"Neither of {', '.join(results)} has {run.key} on {key}; run one that does.")
