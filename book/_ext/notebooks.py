@@ -94,6 +94,9 @@ def stored(outputs: list[Any]) -> list[Any]:
         output = nbformat.from_dict(output)
         if output.output_type == "stream" and output.name == "stderr":
             continue  # progress bars
+        if output.output_type == "stream" and kept and kept[-1].get("name") == output.name:
+            kept[-1].text += output.text  # what was printed at once may arrive in pieces
+            continue
         if output.output_type in ("display_data", "execute_result"):
             output.metadata = {}
             data = dict(output.data)
