@@ -94,18 +94,18 @@ def gaps(model: Any, windows: Windows, index: np.ndarray, found: list[dict[str, 
 
 
 @pytest.mark.slow
-def test_500_random_windows_are_pytorchs(live: Any, windows: Windows) -> None:
+def test_100_random_windows_are_pytorchs(live: Any, windows: Windows) -> None:
     model, _ = load_model(shipped("city"))
-    index = np.random.default_rng(0).choice(len(windows), 500, replace=False)
+    index = np.random.default_rng(0).choice(len(windows), 100, replace=False)
     with live() as page:
         found = page.evaluate(PREDICT, [as_page(windows, index), []])
-    assert len(found) == 500
+    assert len(found) == len(index)
     assert gaps(model, windows, index, found) < CLOSE
 
 
 def test_every_switch_is_what_python_calls_switched_off(live: Any, windows: Windows) -> None:
     model, _ = load_model(shipped("city"))
-    index = np.random.default_rng(1).choice(len(windows), 20, replace=False)
+    index = np.random.default_rng(1).choice(len(windows), 5, replace=False)
     given = as_page(windows, index)
     with live() as page:
         shown = page.locator("[data-live=switches] input").evaluate_all("a => a.map(b => b.value)")

@@ -128,10 +128,10 @@ def test_every_answer_is_that_of_the_package(
     opened: Any, model: NextLocation, histories: dict[str, pd.DataFrame]
 ) -> None:
     with opened() as page:
-        for about, visits in histories.items():
+        for number, (about, visits) in enumerate(histories.items()):
             middle, last = visits.started_at.iloc[len(visits) // 2], visits.started_at.iloc[-1]
             later = [middle + pd.Timedelta(minutes=11), last + pd.Timedelta(hours=7)]
-            for at in (None, *later):
+            for at in (None, later[number % 2]):
                 expected = model.predict(visits, top=10_000, at=at)
                 moment = None if at is None else at.isoformat()
                 found = page.evaluate(ANSWER, [as_text(visits), moment])
