@@ -77,7 +77,7 @@ def unsourced(root: Path) -> Iterator[str]:
             for hit in suspicious(prose, known, excuses):
                 if not is_setting(hit, numbers):
                     yield (
-                        f"{page.name}: '{hit.text}' has no source (… {hit.context.strip()} …); "
+                        f"{page.name}: '{hit.number} {hit.unit}' has no source (… {hit.context.strip()} …); "
                         "compute it in a cell from book/results, cite where it comes from, or say "
                         "in book/numbers.toml why it needs none"
                     )

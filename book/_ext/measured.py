@@ -67,11 +67,6 @@ class Hit(NamedTuple):
     unit: str
     context: str
 
-    @property
-    def text(self) -> str:
-        """As it stands: with a percent sign, or with its unit."""
-        return f"{self.number} {self.unit}".strip()
-
 
 def is_source(address: str, known: Collection[str]) -> bool:
     """Whether a link leads to a work of the bibliography or to the errata."""
