@@ -42,42 +42,6 @@ function alignTables() {
 alignTables();
 document.body.classList.toggle("playground", /26_playground/.test(location.pathname));
 
-// ---- Code: what is folded opens all together -----------------------------------------------------
-
-// Pages from disk may have no store; then the choice holds for the page.
-function remembered(name, value) {
-  try {
-    if (value === undefined) return localStorage.getItem(name);
-    localStorage.setItem(name, value);
-  } catch { /* no store */ }
-  return null;
-}
-
-function prepareCode() {
-  const folded = document.querySelectorAll(".bd-article .tag_hide-input > details");
-  const buttons = document.querySelector(".article-header-buttons");
-  if (!folded.length || !buttons) return;
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "btn btn-sm pgt-code";
-
-  const set = (all) => {
-    for (const details of folded) details.open = all;
-    button.setAttribute("aria-pressed", all);
-    button.textContent = all ? "Hide drawing code" : "Show all code";
-    makeScrollable();
-  };
-  button.addEventListener("click", () => {
-    const all = button.getAttribute("aria-pressed") === "false";
-    set(all);
-    remembered("pgt-code", all ? "all" : "some");
-  });
-  set(remembered("pgt-code") === "all");
-  buttons.prepend(button);
-}
-
-prepareCode();
-
 // ---- Figures: on a phone they shrink, and a tap makes them large again ---------------------------
 
 function prepareFigures() {

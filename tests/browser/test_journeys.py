@@ -52,24 +52,6 @@ def test_keyboard_alone_gets_to_the_text(visit: Any) -> None:
         assert page.evaluate("document.activeElement.closest('main') !== null")
 
 
-def test_all_code_opens_and_closes_by_keyboard_and_is_remembered(visit: Any) -> None:
-    opened_of = "[...document.querySelectorAll('.tag_hide-input > details')].map(d => d.open)"
-    with visit("book/01_where_next.html") as opened:
-        page = opened.page
-        button = page.locator("button.pgt-code")
-        assert button.inner_text() == "Show all code"
-        assert button.get_attribute("aria-pressed") == "false"
-        assert set(page.evaluate(opened_of)) == {False}
-        button.focus()
-        page.keyboard.press("Enter")
-        assert button.inner_text() == "Hide drawing code"
-        assert button.get_attribute("aria-pressed") == "true"
-        assert set(page.evaluate(opened_of)) == {True}
-        # On the next page and the next day it is the same.
-        page.goto(page.url.replace("01_where_next", "04_baselines"))
-        assert set(page.evaluate(opened_of)) == {True}
-
-
 @pytest.mark.parametrize(
     ("query", "first"),
     [
