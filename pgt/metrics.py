@@ -183,9 +183,7 @@ def resampled_means(
     # What each person's windows add up to, and how many they are: (P, 2 * S * M)
     table = np.hstack([of_person.sum(), of_person.count()])
     rng = np.random.default_rng(seed)
-    seeds = np.zeros((draws, 1), dtype=int)
-    if n_seeds > 1:
-        seeds = rng.integers(n_seeds, size=(draws, n_seeds))
+    seeds = rng.integers(n_seeds, size=(draws, n_seeds))
     means = np.empty((draws, flat.shape[1] // n_seeds))
     for draw in range(draws):
         chosen = rng.integers(len(people), size=len(people))

@@ -49,8 +49,8 @@ def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     column["start_minute"][:] = local_minute(start)
     column["time"][:] = 1 + column["start_minute"] // 15
     column["weekday"][:] = 1 + start.dt.day_of_week
-    minutes = (visits.finished_at - visits.started_at).dt.total_seconds() // 60
-    column["duration"][:] = 1 + np.minimum(minutes // 30, DURATIONS - 1)
+    stay = (visits.finished_at - visits.started_at).dt.total_seconds()
+    column["duration"][:] = 1 + np.minimum(stay // 1800, DURATIONS - 1)
     column["end_minute"][:] = local_minute(end)
     column["start_day"][:] = local_day(start)
     column["end_day"][:] = local_day(end)
