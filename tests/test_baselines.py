@@ -111,6 +111,14 @@ def test_choose_takes_the_first_of_the_best_where_options_differ_widely() -> Non
     assert chosen == options[[score > max(scores) - 1e-9 for score in scores].index(True)]
 
 
+def test_the_options_are_in_order_make_sense_and_hold_the_numbers_before_choosing() -> None:
+    for name, options in ContextKernel.GRID.items():
+        assert list(options) == sorted({*options}) and getattr(ContextKernel(), name) in options
+    decay, base, _, clock, width = ContextKernel.GRID.values()
+    assert min(decay) > 0 and max(decay) == 1  # nothing is forgotten
+    assert clock[0] == 0 and min(*base, *width) > 0  # the hour does not count
+
+
 @pytest.mark.parametrize("name", ["last", "most_frequent", "kernel"])
 @pytest.mark.parametrize("protocol", ["published", "exact"])
 def test_ranks_without_all_scores_are_those_by_all_scores(name: str, protocol: Any) -> None:

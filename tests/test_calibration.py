@@ -98,6 +98,7 @@ def test_intervals_resample_people_not_rows() -> None:
     ("act", "words"),
     [
         (lambda: calibration.reliability([0.2, 1.4], [0, 1], [1, 1]), "from 0 to 1"),
+        (lambda: calibration.reliability([-0.2, 0.4], [0, 1], [1, 1]), "from 0 to 1"),
         (lambda: calibration.reliability([0.2, np.nan], [0, 1], [1, 1]), "from 0 to 1"),
         (lambda: calibration.reliability([0.2, 0.4], [0, 2], [1, 1]), "0 or 1"),
         (lambda: forecasts.skill([0.2], [0, 1]), "one length"),
@@ -176,7 +177,7 @@ def test_the_finite_sample_correction_is_there() -> None:
     hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(2000)]
     assert np.mean(hits) == pytest.approx(0.9, abs=0.02)
     assert calibration.threshold(np.arange(1.0, 100), 0.1) == 90
-    assert calibration.threshold(np.arange(8.0), 0.1) == np.inf
+    assert calibration.threshold(np.arange(8.0), 0.1) == np.inf == calibration.threshold([], 0.1)
 
 
 def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:

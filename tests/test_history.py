@@ -17,9 +17,10 @@ from pgt.history import (
     NOT_SEEN,
     HistoryBatch,
     HistoryWindows,
+    is_new,
     with_history,
 )
-from pgt.visits import SPLITS
+from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 
@@ -57,13 +58,13 @@ def past_of(table: pd.DataFrame, target: pd.Series, memory: int, older: int) -> 
 
 def test_without_a_memory_a_history_is_its_window(data: Dataset) -> None:
     for split in SPLITS:
-        windows, seen = getattr(data, split), histories(data, split, 0, 0)
+        windows, seen = getattr(data, split), getattr(with_history(data), split)
         index = np.arange(len(windows))
         plain, past = windows.batch(index), seen.batch(index)
         assert same(plain, past, Batch) and (past.stands_for == 0).all()
         for name in BEFORE:
             assert (getattr(past, name)[:, 0] == NOT_SEEN).all(), name  # it lies before the window
-        assert (past.two_before[:, 1] == NOT_SEEN).all()
+        assert (past.two_before[:, 1] == NOT_SEEN).all() and NOT_SEEN < 0  # no minute, no place
         assert torch.equal(past.before[:, 1:], plain.location[:, :-1] * (past.location[:, 1:] > 0))
 
 
@@ -96,6 +97,7 @@ def test_what_came_before_a_visit(data: Dataset, split: str, memory: int) -> Non
     start, end = minutes(table, "started_at"), minutes(table, "finished_at")
     stay = (table.finished_at - table.started_at).dt.total_seconds() // 60
     day = table.started_at.dt.tz_localize(None).dt.normalize()
+    assert is_new(seen).tolist() == (~table.duplicated(["user_id", "location_id"])).tolist()
     batch = seen.batch(np.arange(len(seen)))
     for i in range(0, len(seen), 3):
         target = seen.target[i]
@@ -127,6 +129,8 @@ def test_visits_that_overlap_have_no_gap() -> None:
     seen = histories(prepare(visits.assign(finished_at=late)), "train", 50, 0)
     batch, table = seen.batch(np.arange(len(seen))), seen.visits
     assert ((batch.wait >= 0) & (batch.wait < 7 * 1440)).all()
+    since = (table.started_at[51] - table.finished_at[50]) // pd.Timedelta(minutes=1)
+    assert batch.wait[torch.from_numpy(seen.target == 51)].tolist() == [since % (7 * 1440)]
     followers = (batch.age == torch.from_numpy(seen.target - 52)[:, None]) & ~batch.padding
     followers &= torch.from_numpy(seen.users == table.user_id[51])[:, None]
     assert table.finished_at[50] > table.started_at[51] and followers.any()
@@ -134,10 +138,25 @@ def test_visits_that_overlap_have_no_gap() -> None:
     assert (batch.gap_before[~batch.padding] >= NOT_SEEN).all()
 
 
-def test_bad_numbers_are_refused(data: Dataset) -> None:
-    for memory, older, words in ((-1, 0, "must not be negative"), (0, 5, "need a memory")):
+def test_what_cannot_be_remembered_is_refused(data: Dataset) -> None:
+    visits = split_by_days(check(random_visits(1, visits=100)))
+    row = int(np.flatnonzero((visits.user_id == 1) & (visits.split == "test"))[3])
+    mixed = prepare(visits.assign(split=visits.split.where(visits.index != row, "valid")))
+    moment = f"{visits.started_at[row]:%Y-%m-%d %H:%M}"
+    for asked, memory, older, words in (
+        (data, -1, 0, "must not be negative"), (data, 5, -1, "must not be negative"),
+        (data, 0, 5, "need a memory"), (with_history(data, 5), 5, 0, "remember already"),
+        (mixed, 5, 0, rf"A valid visit of user 1 follows a test visit \({moment}"),
+    ):  # fmt: skip
         with pytest.raises(DataError, match=words):
-            with_history(data, memory, older)
+            with_history(asked, memory, older)
+
+
+def test_windows_move_to_another_device_whole(data: Dataset) -> None:
+    for windows in (data.train, histories(data, "train", 5, 0)):
+        kept, moved = vars(windows), vars(windows.to("meta"))
+        for name in [name for name, value in kept.items() if isinstance(value, torch.Tensor)]:
+            assert moved[name].is_meta and not kept[name].is_meta, name
 
 
 @pytest.fixture(scope="module")

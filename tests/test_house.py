@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import is_dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,13 @@ def test_no_chapter_imports_the_laboratory() -> None:
     for chapter in sorted((ROOT / "book").glob("[0-9]*.py")):
         found = re.findall(r"(?m)^\s*(?:from|import)\s+lab\b", chapter.read_text(encoding="utf-8"))
         assert not found, chapter.name
+
+
+def test_only_what_grows_can_be_changed() -> None:
+    modules = [import_module(f"pgt.{path.stem}") for path in MODULES if path.stem[0] != "_"]
+    made = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
+    loose = {c.__name__ for c in filter(is_dataclass, made) if not c.__dataclass_params__.frozen}
+    assert loose == {"NextLocation", "TrainingLog"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)

@@ -48,6 +48,7 @@ def test_minus_infinity_is_a_miss_everywhere() -> None:
     better, tied = rank(scores, torch.tensor([0, 1]))
     assert tied.tolist() == [0, 0]
     assert (gains(table(better.tolist(), tied.tolist())).to_numpy() == 0).all()
+    assert gains(table([0], [1])[:0]).empty
 
 
 class Fixed:
@@ -143,14 +144,15 @@ def test_what_is_missing_is_left_out() -> None:
         resampled_means(np.array([[1.0, np.nan], [1.0, 2.0]]), [1, 2])
 
 
-def test_the_interval_of_alike_people_is_that_of_the_theory() -> None:
+@pytest.mark.parametrize(("level", "quantile"), [(0.95, 1.96), (0.5, 0.674)])
+def test_the_interval_of_alike_people_is_that_of_the_theory(level: float, quantile: float) -> None:
     rng = np.random.default_rng(1)
     shares = rng.uniform(0.2, 0.8, 200)
     hits = np.concatenate([rng.random(50) < share for share in shares])
     ranks = answers(np.where(hits, 0, 5), np.repeat(np.arange(200), 50))
-    low, high = interval(ranks)
+    low, high = interval(ranks, level=level)
     means = 100 * hits.reshape(200, 50).mean(1)
-    error = 1.96 * means.std() / math.sqrt(200)
+    error = quantile * means.std() / math.sqrt(200)
     assert low == pytest.approx(means.mean() - error, abs=0.1 * error)
     assert high == pytest.approx(means.mean() + error, abs=0.1 * error)
 
@@ -179,6 +181,7 @@ def test_runs_are_drawn_in_pairs() -> None:
     assert paired < 1.5 * width(interval_of_mean(one, against=other, seeds=False))
     assert width(interval_of_mean(one, against=other[::-1])) > 2 * paired
     assert interval_of_mean(one, against=one) == (0.0, 0.0)
+    assert interval_of_mean(one[:1]) == interval(one[0])
     beside = other[:1]  # one run is paired with each of the others
     assert interval_of_mean(one, against=beside) == interval_of_mean(one, against=beside * 3)
     with pytest.raises(ValueError, match="not of the same windows"):

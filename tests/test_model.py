@@ -91,6 +91,14 @@ def test_erratum_8_the_gate_is_the_weight_of_copying(data: Dataset, batch: Batch
     torch.testing.assert_close(out.pointer_log_probs.exp(), copied, atol=1e-14, rtol=0)
 
 
+def test_scores_know_no_dropout_and_leave_the_model_as_it_was(data: Dataset, batch: Batch) -> None:
+    model = model_of(tiny_config(data, dropout=0.5))
+    expected = model(batch).log_probs
+    for training in (True, False):
+        assert torch.equal(model.train(training).scores(batch), expected)
+        assert model.training == training
+
+
 def shuffled(batch: Batch, part: str) -> Batch:
     """The batch with the values that a part reads replaced by others."""
     inside = ~batch.padding
@@ -342,6 +350,11 @@ def test_dropout_drops_so_many_keeps_the_mean_and_acts_in_training_alone(p: floa
     assert torch.equal(out[kept], torch.full_like(out[kept], 1 / (1 - p)))
     assert torch.equal(part(x), out) == (p == 0)
     assert part.eval()(x) is x or torch.equal(part(x), x)
+    if p > 0:  # of all numbers that 16 bits can be, so many are dropped
+        every = torch.arange(-(2**15), 2**15).to(torch.int16).view(torch.int64)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Tensor, "random_", lambda bits, *_: bits.copy_(every))
+            assert (part.train()(torch.ones(2**16)) == 0).sum() == round(p * 2**16)
     if p == 0.5:  # neighbours and rows know nothing of each other
         for other in (kept.roll(1, 0), kept.roll(1, 1)):
             assert abs((kept == other).float().mean().item() - 0.5) < 5 * 0.5 / math.sqrt(n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,8 @@ def test_the_history_and_the_bar_tell_the_truth(
     history = fit(model, data.train, data.valid, config, device="cpu")
     assert torch.equal(torch.get_rng_state(), before) and not model.training
     row, said = history.rows[-1], capsys.readouterr().out
-    assert "3/3" in said and f"loss {row['valid_loss']:.3f}, Acc@1 {row['valid_acc@1']:.1f}" in said
+    assert "3/3" in said and "epoch" in said
+    assert f"loss {row['valid_loss']:.3f}, Acc@1 {row['valid_acc@1']:.1f}" in said
     assert history.table().index.tolist() == [1, 2, 3]
     run(data, replace(QUICK, max_epochs=1))
     assert capsys.readouterr().out == ""
@@ -90,12 +92,13 @@ def test_a_row_tells_the_loss_and_the_gradient_before_clipping(
     data: Dataset, tmp_path: Path
 ) -> None:
     # Steps of next to no length: every batch meets the first weights. Half of the loss is asked.
-    config = replace(QUICK, learning_rate=1e-12, label_smoothing=0.1, clip=1e-3, max_epochs=1)
+    config = replace(QUICK, learning_rate=1e-12, label_smoothing=0.1, clip=1e-3, max_epochs=1,
+                     batch_size=4)  # fmt: skip
     train = data.train.subset(np.arange(150))  # the last batch is a small one
     model = new_model(data, dropout=0.0)
     norms, losses = [], []
     shuffle = np.random.default_rng((config.seed, 0))
-    for batch in train.batches(64, shuffle=shuffle, max_len=50):
+    for batch in train.batches(4, shuffle=shuffle, max_len=50):
         loss = half(model(batch).log_probs, batch.target, 0.1)
         gradients = torch.autograd.grad(loss.mean(), list(model.parameters()))
         norms.append(float(torch.cat([one.flatten() for one in gradients]).norm()))
@@ -103,12 +106,26 @@ def test_a_row_tells_the_loss_and_the_gradient_before_clipping(
     path = tmp_path / "run.safetensors"
     how: dict[str, Any] = {"progress": False, "device": "cpu", "checkpoint": path, "loss": half}
     (row,) = fit(model, train, data.valid, config, **how).rows
-    assert len(norms) == 3 and min(norms) > 100 * config.clip
+    assert len(norms) == 38 and min(norms) > 100 * config.clip
     assert row["gradient_norm"] == pytest.approx(np.mean(norms), rel=1e-3)
     assert row["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
     # What the optimizer was given is the gradient after clipping.
     kept = [value.flatten() for name, value in read(path)[0].items() if ".exp_avg." in name]
-    assert 0 < torch.cat(kept).norm() <= config.clip * (1 - config.betas[0] ** 3) * 1.001
+    assert 0 < torch.cat(kept).norm() <= config.clip * (1 - config.betas[0] ** 38) * 1.001
+
+
+def test_every_number_of_the_configuration_counts(data: Dataset) -> None:
+    few = replace(data, train=data.train.subset(np.arange(96)), valid=data.valid.subset([0]))
+    changes: Any = ({}, {"weight_decay": 1.0}, {"eps": 1e-3}, {"betas": (0.5, 0.98)},
+                    {"betas": (0.9, 0.5)}, {"clip": 0.1}, {"label_smoothing": 0.3})  # fmt: skip
+    found = [weights(run(few, replace(QUICK, max_epochs=1, **one))[0]) for one in changes]
+    assert not any(same(*pair) for pair in combinations(found, 2))
+
+
+def test_a_target_out_of_reach_costs_much_and_does_not_stop_the_training() -> None:
+    data = prepare(random_visits(4, users=4, visits=130, places=20))
+    _, history = run(data, replace(QUICK, max_epochs=1), model={"without": ("generator",)})
+    assert math.log(20) < history.rows[0]["valid_loss"] < -math.log(1e-10)
 
 
 def test_a_run_cut_off_goes_on_to_the_very_same_weights(data: Dataset, tmp_path: Path) -> None:
