@@ -40,17 +40,14 @@ from pgt.metrics import gains, interval_of_mean
 # ## The windows that papers compare on
 #
 # **GeoLife** ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/))
-# holds GPS tracks of people in Beijing, recorded between 2007 and 2012. Hong et al.
-# ([2023](https://doi.org/10.1016/j.trc.2023.104315)) turned the tracks into visits and published the code with their
-# model, and others have scored on windows made the same way. After their filters there are 45 people.
+# holds GPS tracks of people in Beijing, recorded between 2007 and 2012.
+# [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) turned the tracks into visits and published the code with their
+# model, and others have scored on windows made the same way. After their filters there are 45 people. The owners hand out the
+# data themselves, so we read the scores that our experiments kept.
 #
-# We cannot give you the data; the owners hand it out themselves, for research. We can give you every score that we
-# measured. Each experiment of this book leaves one JSON file, with a row for every model, seed and group of windows, and
-# with the command that makes it again.
-#
-# Seven models answer the same windows. Four are rules from [chapter 4](04_baselines.ipynb). Three are networks: an LSTM and
-# a Transformer without a pointer (MHSA), both as Hong et al. built them, and our PGT. Each network has the best of ten
-# settings, chosen on validation windows. None knows when the next visit is.
+# Seven models answer the same {{ n_windows:,}} test windows. Four are rules from [chapter 4](04_baselines.ipynb). Three are
+# networks: an LSTM and a Transformer without a pointer (MHSA), both as Hong et al. built them, and our PGT. Each network has
+# the best of ten settings, chosen on validation windows. None knows when the next visit is.
 #
 # **First, a bet.** Write down your order of the seven, best first.
 
@@ -66,8 +63,7 @@ MODELS = {
     "context kernel": {"model": "kernel"},
 }
 exact = read_results("geolife_exact")
-print(f"{exact.header['data']['windows']['test']:,} test windows, made by")
-print(exact.header["command"])
+n_windows = exact.header["data"]["windows"]["test"]
 
 # %% [markdown]
 # How do we count? *Acc@1* is the share of windows, in percent, in which the first guess is the very place where the
@@ -81,6 +77,10 @@ score = {name: exact.mean(metric, **which) for name, which in MODELS.items()}
 spans = {
     name: exact.interval(metric, **which) for name, which in MODELS.items()
 }
+lead, low, high = exact.difference(MODELS["context kernel"], MODELS["PGT"])
+
+# %% tags=["hide-input"]
+# @title Figure 23.1: seven models on GeoLife
 axes = plots.bars(
     score,
     intervals=spans,
@@ -99,29 +99,12 @@ show(
 # **A rule with five numbers beats the networks at the first guess.** The context kernel is {{ lead:.1f }} points ahead of
 # PGT (95 % interval {{ low:.1f }} to {{ high:.1f }}). It gives every past visit a vote. The vote is larger if the visit came
 # after the same place as now, began at a similar time of day, and is not long ago. Its five numbers are chosen on validation
-# windows, without a gradient. Such kernels over time and place are not new: [Do et al.
-# (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) used them on phones, and
-# [Flashback](https://doi.org/10.24963/ijcai.2020/302) weighs a network's past states by how alike their contexts are. We know
-# of no paper about these windows that compares its network with one.
+# windows, without a gradient.
 #
-# > **Try it.** Choose `acc@10` in the form above and run the two cells again. Who is ahead now?
-
-# %%
-networks = list(exact.ranks(**MODELS["PGT"]))
-rule = list(exact.ranks(**MODELS["context kernel"]))
-lead, low, high = exact.difference(MODELS["context kernel"], MODELS["PGT"])
-ten = exact.difference(MODELS["PGT"], MODELS["context kernel"], "acc@10")
-pd.DataFrame(
-    {"kernel minus PGT, one guess": [lead, low, high]}
-    | {"PGT minus kernel, ten guesses": ten},
-    index=["points", "from", "to"],
-).T.round(1)
-
-# %% [markdown]
-# With ten guesses the order turns, though by little.
+# > **Try it.** Choose `acc@10` in the form above and run the two cells below it again. Now PGT is ahead, though by little.
 #
-# > **Pitfall.** The intervals resample *people*, not windows. A few people own a large part of the windows; if one of them
-# > moved away, the score would move too. Exercise 2 shows how much too narrow the other kind is.
+# > **Pitfall.** The intervals resample *people*, not windows. A few people own a large part of the windows.
+# > Exercise 2 shows how much too narrow the other kind is.
 #
 # ## Part of the skill was a label
 #
@@ -144,20 +127,20 @@ both.sort_values("lost").round(1)
 # %% [markdown]
 # No model got worse between the columns. The question got harder for those that copy: a pointer and a kernel can copy the
 # label "unknown" from the window, although it names no place. PGT loses {{ both.loc["PGT", "lost"]:.1f }} points, the kernel
-# {{ both.loc["context kernel", "lost"]:.1f }}. LSTM and MHSA never say "unknown", so hardly anything changes for them. When
-# you compare a copying model with one that cannot copy, ask for the exact protocol, or for known places alone.
+# {{ both.loc["context kernel", "lost"]:.1f }}. LSTM and MHSA never say "unknown", so hardly anything changes for them.
 #
 # ## What does the rule have that the network lacks?
 #
 # The kernel and PGT's pointer both end in a weight for every visit in the window. So we can ask both the same: how does the
 # weight depend on the clock?
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 23.2: how a visit's weight depends on the clock
 wins = read_results("wins").rows
 names = {"kernel": "kernel's vote", "pgt_tuned": "PGT's attention"}
 clock = wins[(wins.table == "clock") & wins.model.isin(list(names))]
 clock = clock.assign(weight_of=clock.model.map(names))
-figure, axes = plt.subplots(figsize=(7, 3.4))
+figure, axes = plt.subplots(figsize=(7, 3.0))
 sns.lineplot(clock, x="hours", y="value", hue="weight_of", ax=axes)
 axes.get_legend().set_title("")
 axes.axhline(1, color=MUTED, lw=1)
@@ -180,35 +163,37 @@ show(
 # quarters of an hour, each with a vector of its own. Nothing tells it that 14:00 and 14:15 are neighbours; it has to find
 # this in a few thousand windows.
 #
-# So far this is a story. To test it, take the cue away. Here is the kernel without each of its cues in turn, its other
-# numbers chosen anew on validation windows. (*Without nothing* is the whole kernel.)
+# So far this is a story. To test it, take the clock away, and choose the rule's other numbers anew on validation windows.
 
 # %%
 without = wins[(wins.table == "without") & (wins["by"] == "all")]
-less = without.set_index("group").value.rename("Acc@1 (%)")
-less = less.drop("decay").rename(lambda cue: f"kernel without {cue}")
-less["PGT, with everything"] = score_of_pgt = exact.mean(**MODELS["PGT"])
-less.rename_axis(None).sort_values().round(1).to_frame()
+without = without.set_index("group").value
+less = pd.Series(
+    {
+        "kernel": without["nothing"],
+        "kernel without the clock": without["the clock"],
+        "PGT": exact.mean(**MODELS["PGT"]),
+    },
+    name="Acc@1 (%)",
+)
+less.round(1).to_frame()
 
 # %% [markdown]
-# **Most of the lead is the clock.** Without it the rule falls to {{ less["kernel without the clock"]:.1f }} %, behind PGT with its
-# {{ score_of_pgt:.1f }} %. (The place before costs more than it brings on these test windows. It was worth its keep on
-# validation, so it stays.) [Chapter 20](20_contextual_pointer.ipynb) gives the clock to a pointer.
+# **Most of the lead is the clock.** Without it the rule falls behind PGT. [Chapter 20](20_contextual_pointer.ipynb) gives the
+# clock to a pointer.
 #
 # ## Another city, another answer
 #
 # In New York, people checked in with Foursquare
-# ([Yang et al., 2015](https://doi.org/10.1109/TSMC.2014.2327053)): at places that have a name and a door, when they felt like
-# it, and without saying when they left. Will the kernel win again? Here a hit may be the label "unknown"; the column *known*
-# leaves it out. Two models see more than a week.
+# ([Yang et al., 2015](https://doi.org/10.1109/TSMC.2014.2327053)): when they felt like it, and without saying when they left.
+# Will the kernel win again? Here a hit may be the label "unknown"; the column *known* leaves it out. Two models see more than
+# a week.
 
 # %%
 new_york = read_results("last_visit")
 here = {"variant": "full", "target_time": "unknown"}
 CITY = {
     "most frequent place": {"model": "most_frequent"},
-    "LSTM": {"model": "lstm", **here},
-    "MHSA": {"model": "mhsa", **here},
     "PGT": {"model": "pgt", **here},
     "context kernel": {"model": "kernel"},
     "context kernel, 100 visits": {"model": "kernel_memory"},
@@ -225,28 +210,27 @@ pd.DataFrame(there, ["all", "known"]).T.sort_values("all").round(1)
 # validation windows it even switches its clock off. Check-ins have holes: a person who eats out every evening checks in on
 # some of them.
 #
-# What carries over is **the past**. A hundred visits in place of a week lift the rule; the
+# What carries over is **the past**. A hundred visits in place of a week lift the rule. The
 # [contextual pointer](20_contextual_pointer.ipynb), which compares each past visit with now and also has
-# [summaries of older places](22_open_vocabulary.ipynb), is best of all. Its settings were chosen elsewhere. Intervals,
-# groups and the answers of a language model on the same windows are on the page
-# [Evidence: real cities](evidence_cities.ipynb).
+# [summaries of older places](22_open_vocabulary.ipynb), is best of all. ([Evidence: real cities](evidence_cities.ipynb)
+# has intervals and groups.)
 #
 # ## The leaderboard that everybody quotes
 #
 # Most papers on the next check-in print one table: New York as GETNext cut it
 # ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)). Check-ins of a person less than a day apart are a *session*. The
-# last tenth of the check-ins is the test. The question is the last check-in of each session there, if training shows the
-# person and the place.
+# question is the last check-in of each session in the test, if training shows the person and the place.
 #
-# Two things differ between the papers, and few tables say so. *What is it told?* The prompt of a language model such as
-# [LLM4POI](https://arxiv.org/abs/2404.17591) names the time of the check-in that it asks for; GETNext and
-# [STHGCN](https://doi.org/10.1145/3539618.3591770) are not told. *What does it see?* GETNext sees the session. LLM4POI adds
-# training sessions. But whoever foretells a visit in January may look at all visits until then.
+# The papers differ in two things, and few tables say so. *What is a model told?* LLM4POI, a language model
+# ([Li et al., 2024](https://arxiv.org/abs/2404.17591)), is told the time of the check-in that it foretells; GETNext and STHGCN
+# ([Yan et al., 2023](https://doi.org/10.1145/3539618.3591770)) are not. *What does it see?* GETNext sees the session, and
+# LLM4POI adds training sessions. But whoever foretells a visit in January may look at all visits until then.
 #
-# We rebuilt the sessions, which gives a few more than the published file has, and asked our models, told and untold. No
-# setting was touched. The kernel's five numbers and the epoch of a network are chosen on the validation tenth.
+# We rebuilt the sessions, nearly as they were published, and asked our models, told and untold. They may look at every earlier
+# visit of the person; only PGT keeps to its week.
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 23.3: the leaderboard
 NAMES = {
     "most_frequent": "most frequent place",
     "kernel": "context kernel",
@@ -257,14 +241,9 @@ NAMES = {
 board = read_results("leaderboard")
 rows = board.rows[board.rows.seed.isna()].replace({"model": NAMES})
 rows["told"] = rows.told.map({True: "told the time", False: "untold"})
-rows = rows.set_index(["model", "told"])
 ours = rows[rows.past == "every earlier visit"]
-ours[["acc@1", "low", "high", "acc@10"]].round(1)
-
-# %% tags=["hide-input"]
-# @title Figure 23.3: the leaderboard
 theirs = rows.query("questions == 'published' and model != 'GNPR-SID'")
-shown = pd.concat([ours, theirs]).reset_index()
+shown = pd.concat([ours, theirs])
 figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.2), sharex=True)
 for axes, told in zip(panels, ("untold", "told the time"), strict=True):
     part = shown[shown.told == told].sort_values("acc@1")
@@ -291,35 +270,36 @@ show(
 )
 
 # %% [markdown]
-# **A small model with a long past is ahead of every figure in the table.** The contextual pointer has a few thousand numbers
-# and trains in minutes on one core. Untold it is right in {{ ours.loc[("contextual pointer", "untold"), "acc@1"]:.1f }} % of the
-# sessions; [STHGCN](https://doi.org/10.1145/3539618.3591770) reports 27.3. Told the time it is right in
-# {{ ours.loc[("contextual pointer", "told the time"), "acc@1"]:.1f }} %; [LLM4POI](https://arxiv.org/abs/2404.17591) reports 33.7.
-# Our own Transformer, PGT with its week, is no better than those of the papers.
+# **A small model with a long past is ahead of all three.** The contextual pointer has a few thousand numbers
+# and trains in minutes on one core. Untold, it is ahead of STHGCN; told the time, of LLM4POI. Our own Transformer, PGT with
+# its week, is no better than those of the papers.
 #
-# Is it only that ours sees more? Partly. Give it what LLM4POI takes, the training visits and the session:
+# Is it only that ours sees more? Give the pointer no more than LLM4POI takes, the training visits and the session:
 
 # %%
-less_past = rows[rows.past == "training and session"]["acc@1"]
-pd.DataFrame(
-    {"every earlier visit": ours["acc@1"], "training and session": less_past}
-).round(1)
+pasts = ["every earlier visit", "training and session"]
+pointer = rows[rows.model == "contextual pointer"]
+pointer = pointer.pivot(index="told", columns="past", values="acc@1")[pasts]
+pointer.rename_axis(None).rename_axis("Acc@1 (%)", axis=1).round(1)
 
 # %% [markdown]
-# So untold, most of the lead is the past; told, about half of it is. With what LLM4POI takes, and untold, the pointer has
-# {{ less_past[("contextual pointer", "untold")]:.1f }} %, about what STHGCN reports. Told the time it has
-# {{ less_past[("contextual pointer", "told the time")]:.1f }} %, still ahead of LLM4POI's figure: knowing what to compare helps when there is
-# something to compare with. These are not duels, though. The published models' answers are not public, so nothing can be
-# paired, and our sessions are nearly theirs, not exactly. The [evidence page](evidence_cities.ipynb) has the published
-# prompts too, where the questions are the same.
+# So untold, most of the lead is the past: with as little of it the pointer is about level with STHGCN. Told the time, about
+# half of the lead is the past, and the pointer stays ahead of LLM4POI. But this is no duel. The published models' answers are not
+# public, so nothing can be paired. The [evidence page](evidence_cities.ipynb) has the published prompts too, where the
+# questions are the same.
 #
 # ## Your own city
 #
 # Your data needs three columns: who, where, from when; until when, if you have it. Here is a table as you might find one,
 # made from our town: check-ins without an end, in UTC, under other column names, unsorted, three visits in ten missing.
 
-# %%
+# %% tags=["hide-input"]
+# @title `checkins.csv`, and `run`: a command, as in a terminal
+import re
+import subprocess
+import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 rng, visits = np.random.default_rng(0), city.load().visits
@@ -334,16 +314,11 @@ checkins = {
     "Longitude": own.lon,
     "Check-in time": utc,
 }
-checkins = pd.DataFrame(checkins).sample(frac=1, random_state=0)
+checkins = pd.DataFrame(checkins).sample(
+    frac=1, random_state=0, ignore_index=True
+)
 folder = Path(tempfile.mkdtemp())
 checkins.to_csv(folder / "checkins.csv", index=False)
-
-# %% tags=["hide-input"]
-# @title `run`: a command, as in a terminal
-import re
-import subprocess
-import sys
-import textwrap
 
 
 def run(command, keep=""):
@@ -354,20 +329,22 @@ def run(command, keep=""):
     lines = [line.split("\r")[-1] for line in done.stdout.splitlines()]
     lines = [line for line in lines if re.search(keep, line)]
     for line in [*lines, *done.stderr.splitlines()]:
-        print(textwrap.fill(line, 88) if len(line) > 110 else line)
+        print(textwrap.fill(line, 78) if len(line) > 78 else line)
 
+
+checkins.head(3)
 
 # %% [markdown]
-# One command turns the file into visits, says what it found, and finds the usual column names by itself. `--timezone` says
-# where these people's clocks are. (`run` is `python -m pgt` in a terminal.)
+# One command turns the file into visits. It finds the usual column names by itself; for others there is `--columns`.
+# `--timezone` says where these people's clocks are. (`run` is `python -m pgt` in a terminal.)
 
 # %%
 run("visits checkins.csv --out visits.parquet --timezone America/Regina")
 
 # %% [markdown]
-# **Look first.** Which places have many visitors, and to which do people come back? Nothing of New York's venues may be
-# shipped, so this map shows the town's. Write the path of your own file between the quotation marks to see yours. Places
-# with few visitors stay off the map: a map of single people's visits is a map of their homes.
+# **Look first.** To which places do people come back? Nothing of New York's venues may be shipped, so this map shows the
+# town's. Write the path of your own file between the quotation marks to see yours. Places with few visitors stay off the map: a
+# map of single people's visits is a map of their homes.
 
 # %%
 own_file = ""  # @param {type:"string"}
@@ -384,31 +361,13 @@ maps.value_map(busy, "visits a visitor")
 # %% [markdown]
 # Where people come back, a pointer has something to copy. Now ask: where next? And how good is that on these people? The
 # package ships a predictor that was trained on simulated people alone ([next chapter](24_trained_on_nobody.ipynb)).
-# `evaluate` puts rules beside it, and advises only what the interval carries.
+# `evaluate` puts rules beside it, and claims no more than the interval carries. (To train the book's model on these visits
+# instead, give them to `pgt.prepare`, as in [chapter 10](10_training.ipynb).)
 
 # %%
 person = checkins["User ID"].value_counts().index[0]
 run(f"predict visits.parquet --user {person} --top 3")
 run("evaluate visits.parquet", keep="interval| all |guess")
-
-# %% [markdown]
-# Or train the book's model on your people. Two epochs show that it works; leave out `max_epochs` for the real thing.
-
-# %%
-data = pgt.prepare(
-    pgt.read_visits(folder / "visits.parquet"), protocol="exact"
-)
-sizes = data.vocabulary.n_locations, data.vocabulary.n_users
-model = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*sizes))
-training = pgt.TrainConfig(max_epochs=2)
-pgt.fit(model, data.train, data.valid, training, progress=False)
-pgt.summarize(pgt.evaluate(model, data.test), ["all"]).round(1)
-
-# %% [markdown]
-# If anything is wrong with your table, one sentence says what, and what to do.
-
-# %%
-run("predict checkins.csv --columns location_id=Shop")
 
 # %% [markdown]
 # ## What to remember
@@ -440,6 +399,7 @@ pd.Series(gain, name="Acc@10 minus Acc@1").sort_values().round(1).to_frame()
 # $2 \cdot 1.96\, \sqrt{v / N}$ wide, with $v$ the variance of the hits over the $N$ windows.
 
 # %% tags=["try"]
+rule = list(exact.ranks(**MODELS["context kernel"]))
 NAME = "width when windows are resampled"
 hits = 100 * gains(rule[0])["acc@1"]
 expected = 2 * 1.96 * hits.std() / len(hits) ** 0.5  # points
@@ -462,6 +422,7 @@ print(f"windows: {window_width:.1f} points wide")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
+networks = exact.ranks(**MODELS["PGT"])
 seeds = [gains(r)["acc@1"] for r in networks]
 by_window = 100 * (gains(rule[0])["acc@1"] - sum(seeds) / len(seeds))
 check.same(by_window.mean(), lead, name="the whole lead", atol=0.01)
