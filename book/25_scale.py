@@ -4,15 +4,14 @@
 # A city grows from 2,500 places to 160,000, and nobody visits the new ones. How many times the memory does a step of training
 # need?
 #
-# *You will be able to* find out which part of a program gives up first when its data grow, train with a
-# million places on a laptop, and divide the work between processes and computers with DuckDB, Dask and torchrun
-# without changing its numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
+# *You will be able to* find out which part of a program gives up first when its data grow, train with a million places
+# on a laptop, and divide the work with DuckDB, Dask and torchrun without changing its numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
 # [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
 # section uses a GPU if there is one.
 #
 # > **In one sentence.** {{ more:.0f }} times the memory at {{ places:,}} places, as the loss is usually written; with sums a
-# > new place costs no memory, for a pointer it costs nothing, and since no window crosses from one person to another,
-# > everything else can be dealt out by person.
+# > new place costs none of this memory, for a pointer it costs nothing, and since no window crosses from one person to
+# > another, everything else can be dealt out by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -124,7 +123,7 @@ for n in (2_500, 20_000, places):
     model = model.to(device)
     costs[f"{n:,}"] = {}
     for name, way in (("every place", every_place), ("sums", only_sums)):
-        tries = [cost(model, batch, way) for _ in range(4)]
+        tries = [cost(model, batch, way) for _ in range(3)]
         best = np.min(tries, axis=0)
         costs[f"{n:,}"] |= {f"{name}, ms": best[0], f"{name}, MB": best[1]}
 costs = pd.DataFrame(costs).T.rename_axis("places")
@@ -136,18 +135,14 @@ check.same(one.cpu(), other.cpu(), name="the loss", atol=1e-5)
 costs.round(0).astype(int)
 
 # %% [markdown]
-# So the answer is {{ more:.0f }} times, and its time grows, too. The windows are the same at every size. Still the
-# first way pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the
-# mixture and more are arrays of $B \times V$. The second way needs the score of the target, the scores of the window's
-# own places, and two sums over all places: that of the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes
-# through the places a stretch at a time, adds up, and throws the stretch away. For the gradient it does so again: every
-# score is computed twice, but this needs hardly any memory. The time still grows with the places, only more slowly: for
-# a million of them, take the last row six times.
+# So the answer is {{ more:.0f }} times, and the time grows, too. The windows are the same at every size. Still the first way
+# pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and
+# more are arrays of $B \times V$.
 #
-# > **Pitfall.** It is tempting to *sample* the sum: take a thousand places at random and scale. The
-# > logarithm spoils it. The average of the logarithm lies below the logarithm of the average (Jensen's
-# > inequality), so the loss would be too small, most of all where a few places hold most of the mass.
-# > Exercise 3 measures it. The exact sum costs less than you might think.
+# The second way needs the score of the target, the scores of the window's own places, and two sums over all places: that of
+# the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds up, and throws
+# the stretch away. For the gradient it does so again. So every score is computed twice, but hardly any memory is needed.
+# The time still grows with the places, only more slowly.
 #
 # ## A model that never counts the places
 #
@@ -167,9 +162,8 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not: there are as many parameters as before, and nothing is computed for each place. A million places cost it
-# nothing, because it never writes them down: the places of a person's past are numbered within the window, 0, 1, 2, …, and
-# only the answer at the end gets its name.
+# It does not. The places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets
+# its name.
 #
 # Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is
 # enough to *count* the higher ones, a stretch at a time (`pgt.large_vocabulary.rank`).
@@ -179,7 +173,8 @@ pd.DataFrame(rows, ["parameters", "ms a step"]).T
 # How do the other stages grow with the visits? The town's people are too few to tell. So we repeat them, as other people
 # in other weeks, who go to the same places.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: seconds of a processor for three stages
 COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
 
 
@@ -193,8 +188,6 @@ def grown(n):
     return pd.concat(copies, ignore_index=True)[:n]
 
 
-# %% tags=["hide-input"]
-# @title Table: seconds of a processor for three stages
 seconds = {}
 for n in (10_000, 100_000, 1_000_000):
     visits, at = grown(n), [time.process_time()]
@@ -209,7 +202,7 @@ stages = ["windows", "a longer past", "kernel's ranks"]
 pd.DataFrame(seconds, stages).round(2).rename_axis("seconds")
 
 # %% [markdown]
-# All stages are close to linear: each looks at a visit a fixed number of times. (These are seconds of a
+# No stage is far from linear: each looks at a visit a fixed number of times. (These are seconds of a
 # processor in one run, and so rough.)
 #
 # ## More visits than memory
@@ -285,6 +278,7 @@ from dask.distributed import Client, LocalCluster
 
 small = town.visits[COLUMNS]
 two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+two["silence_logs"] = "ERROR"  # no word of a process that stops slowly
 with LocalCluster(processes=True, **two) as cluster, Client(cluster):
     dealt = dd.from_map(read, files, meta=small)
     found = dealt.map_partitions(places_of, meta=places_of(small)).compute()
@@ -301,7 +295,7 @@ print(f"{len(apart):,} windows: every answer as in memory")
 # %% [markdown]
 # Every window has the same rank as in the section before, where all visits were in memory at once. On a million
 # visits the cluster does not pay: starting processes takes longer than the work. It pays when a part takes minutes,
-# or when the parts do not fit into memory together. If a process dies, Dask gives its part to another one.
+# or when the parts do not fit into memory together.
 #
 # ## More than one computer for training
 #
@@ -322,8 +316,8 @@ print(f"mean of the two means: {each.mean():.2f}")
 # `DistributedDataParallel` takes the mean over the processes, so the sum is multiplied by their number first.
 #
 # Chance is the second trap. Each process draws its own dropout, so two processes train another model than one does,
-# as with another seed. That is no mistake, but nothing could be compared. So the script below, an epoch of PGT, goes
-# without dropout. It keeps the gradients of the first step, for us to compare with.
+# as with another seed. To be able to compare, the script below, an epoch of PGT, goes without dropout, and keeps the
+# gradients of the first step.
 
 # %%
 script = work / "train.py"
@@ -399,22 +393,18 @@ print("the same gradients, and two processes with the same weights")
 # bit, though each has seen only half of the windows.
 #
 # > **Pitfall.** With dropout, seed each process with a number of its own once the model is built
-# > (`torch.manual_seed(rank)`). Otherwise all of them drop the same numbers. And if a share of the last batch can be
-# > empty, leave that batch out: a process that has no loss waits for gradients that never come.
+# > (`torch.manual_seed(rank)`). Otherwise all of them drop the same numbers.
 #
 # ## What does not scale?
 #
 # | what | why | what one would do |
 # |---|---|---|
 # | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | sparse gradients, or no generator |
-# | the vocabulary | names are Python objects, and every process holds all of them | numbers from the start, names in a database |
 # | dealing visits out to people | one stream through one machine | deal each file alone, then merge |
-# | one row of ranks a window | comes back to one process | add up per person in the part |
 # | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #
-# We have not tried a billion visits. If every stage stays linear, they take a thousand times what a million take, and
-# training would take longest. But a model of so few numbers does not need a billion visits. Train on a sample, and spend the
-# cluster on predicting.
+# We have not tried a billion visits. But a model of so few numbers does not need them. Train on a sample, and spend the cluster
+# on predicting.
 #
 # ## What to remember
 #
@@ -466,9 +456,10 @@ def stretched(z, n):
 check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 
 # %% [markdown]
-# **Exercise 3** (longer). Measure the price of sampling. For the trained generator of the town, estimate $\Lambda$
-# from 20 places drawn evenly, $\log\big(\frac{V}{20}\sum e^{s_\ell}\big)$. For the first test window, how far is the
-# mean of 5,000 such estimates from $\Lambda$, and how far is a single one? Is the difference more than chance?
+# **Exercise 3** (longer). It is tempting to *sample* the sum, but the mean of a logarithm lies below the logarithm of the
+# mean. For the trained generator of the town, estimate $\Lambda$ from 20 places drawn evenly,
+# $\log\big(\frac{V}{20}\sum e^{s_\ell}\big)$. For the first test window, how far is the mean of 5,000 such estimates from
+# $\Lambda$, and how far is a single one? Is the difference more than chance?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
