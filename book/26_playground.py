@@ -107,12 +107,10 @@ live(pgt.NextLocation.pretrained(), own)
 # %%
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from IPython.display import display
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, GENERATED, show
 from wherenext.results import read_results
 from wherenext.weights_json import pack, switch_off, unpack
 
@@ -165,32 +163,7 @@ change.round(1) + 0.0  # no minus zeros
 # The first two columns are changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
 # over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these
 # changes are too small to tell from chance. The third is the share of first guesses that the switch changes.
-
-# %% tags=["hide-input"]
-# @title Figure 26.3: two questions about the same parts
-both = change[["switched off", "trained without"]]
-tall = both.rename_axis("part").reset_index().melt("part", var_name="model")
-ax = sns.scatterplot(
-    tall, x="value", y="part", hue="model", style="model", markers=["D", "o"],
-    palette=[GENERATED, COPIED], s=60,
-)  # fmt: skip
-ax.axvline(0, color="0.6", lw=1)
-ax.set_xscale("symlog", linthresh=1)
-ticks = [-30, -10, -3, -1, 0, 1, 3]
-ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
-ax.minorticks_off()
-ax.set(xlim=(-70, 4), ylabel="", xlabel="change of Acc@1 (points, log scale)")
-ax.legend(loc="lower left")
-show(
-    ax.figure,
-    alt="Change of accuracy for eleven parts, switched off after training "
-    "and trained without. Only the pointer lies far from zero, and farther "
-    "when it is switched off.",
-    caption="Dots: the model was trained without the part. Diamonds: it was "
-    "trained with it, and the part was silenced afterwards.",
-)
-
-# %% [markdown]
+#
 # Silencing the pointer costs **{{ silenced:.0f }} points**, training without it **{{ untrained:.0f }}**. The difference is
 # what the generator never learned, because there was always a pointer to rely on
 # ([chapter 8](08_generator_and_gate.ipynb) watches that happen). Switch the *generator* off instead, and hardly a first guess
@@ -326,9 +299,9 @@ print(f"most missed: no. {table.change.idxmin()}")
 elsewhere = table[~table["to the first guess"]].change < 0
 print("visits to other places without which the first guess loses:")
 print(f"{elsewhere.sum()} of {len(elsewhere)}")
-# Even where the two agree, attention is not effect. A visit elsewhere leaves
-# its weight to the others when it goes, so the first guess should gain. Often
-# it loses, because the other visits are encoded anew without it.
+# No: attention is not effect. A visit elsewhere leaves its weight to the
+# others when it goes, so the first guess should gain. Often it loses, because
+# the other visits are encoded anew without it.
 
 # %% [markdown]
 # Here are **the first four of the five things to try**, on the moment with which the page opens:
