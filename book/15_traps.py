@@ -130,9 +130,9 @@ with_names = ceiling["target in the window, real places"]
 # On a journey nearly every place is *unknown*. So the symbol is in the window, and it is the answer: someone who goes from
 # one new place to another "returns to unknown". (It also wins votes where a known place is the answer, so that column falls.)
 # A softmax never sees the symbol as a target in training, so it can never learn to answer it. A pointer copies it. On GeoLife,
-# where people travel, the kernel has {{ merged:.0f }} % with merged places and
-# places and {{ by_name:.0f }} % when it must name the very place. The ceiling of copying rises from {{ with_names:.0f }} to
-# {{ with_token:.0f }} %, more than these people's *whole past* could give.
+# where people travel, the kernel has {{ merged:.0f }} % with merged places and {{ by_name:.0f }} % when it must name the
+# very place. The ceiling of copying rises from {{ with_names:.0f }} to {{ with_token:.0f }} %, more than these people's *whole
+# past* could give.
 #
 # > **Remedy.** Give real places their own names (`prepare(visits, protocol="exact")`), report known and unknown targets apart,
 # > and print the ceiling beside every score of a model that copies.
@@ -169,13 +169,13 @@ show(
     alt="Two charts of when the next visit comes, by how far a window "
     "reaches back. Left, windows that go back from the target's day: those "
     "that reach back seven days are all followed by a visit on the same day. "
-    "Right, windows that go back from the last visit: bars differ little.",
+    "Right, windows that go back from the last visit: bars differ less.",
     caption="When the next visit comes, by how far the window reaches back. "
     "If windows gave nothing away, all bars of a chart would look the same.",
 )
 
 # %% [markdown]
-# (On the right the window does not depend on the target's time. That the bars still differ a little is what people's past
+# (On the right the window does not depend on the target's time. That the bars still differ is what people's past
 # says about them, and a model may use that.)
 #
 # We could not show that any of our models profits from the hint. But a model that is said not to know the time must not know
