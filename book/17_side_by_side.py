@@ -8,8 +8,8 @@
 # the swapped parts, [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and about a minute to run, with or
 # without a GPU.
 #
-# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it; of the parts that
-# > we gave back to it, only the old encoder changes the first guess clearly (in the simulated town), and for the worse.
+# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it; given the old parts
+# > back one by one, only the old encoder changes its first guess clearly, in the simulated town, and for the worse.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -27,27 +27,17 @@ import numpy as np
 import pandas as pd
 import torch
 from matplotlib import pyplot as plt
-from wherenext import city, side_by_side
+from wherenext import city, figures, side_by_side
 from wherenext.comparison import compare
 from wherenext.exercises import check
-from wherenext.figures import (
-    COPIED,
-    EXTRA,
-    GATE,
-    GENERATED,
-    INK,
-    TRUTH,
-    flowchart,
-    show,
-)
+from wherenext.figures import flowchart, show
 from wherenext.results import read_results
 
 from pgt import summarizer
 from pgt.checkpoint import load_model, shipped
-from pgt.config import PRESETS, ModelConfig
+from pgt.config import ModelConfig
 from pgt.look import story
 from pgt.metrics import evaluate, gains
-from pgt.model import PointerGeneratorTransformer, log_mixture
 from pgt.windows import prepare
 
 torch.set_num_threads(1)
@@ -59,26 +49,16 @@ data = prepare(city.load().visits, protocol="exact")
 # trains faster than an LSTM. An LSTM forgets old visits. PGT needs no decoder. Every place is known, so PGT needs no way to
 # copy an unknown one.*
 #
-# Here are both models, untrained: the parent as published, the child with the places and people of our town.
-
-# %%
-torch.manual_seed(0)
-parent = summarizer.PointerGenerator(summarizer.DOCUMENT).eval()
-sizes = {
-    "n_locations": data.vocabulary.n_locations,
-    "n_users": data.vocabulary.n_users,
-}
-child = ModelConfig(**sizes, **PRESETS["diy"].model)
-child = PointerGeneratorTransformer(child).eval()
-
-# %% [markdown]
 # ## Two data flows
 #
 # Time runs downwards. On the left two LSTMs read a text, and a third writes its summary. After each word it looks back at the
-# text and goes on, which is the bent arrow. On the right all visits are read at once, the last one asks, and there is one answer.
+# text and goes on: the bent arrow. On the right all visits are read at once, the last one asks, and there is one answer.
 
 # %% tags=["hide-input"]
 # @title Figure 17.1: both data flows
+COPIED, GENERATED = figures.COPIED, figures.GENERATED
+EXTRA, GATE, INK = figures.EXTRA, figures.GATE, figures.INK
+TRUTH = figures.TRUTH
 FLOWS = {  # name: x, y, colour, and where its arrows lead
     "summarizer": {
         "words, one embedding": (0, 8, INK, "two LSTMs, from both ends"),
@@ -103,7 +83,7 @@ FLOWS = {  # name: x, y, colour, and where its arrows lead
         "a list of places": (0, 0.4, INK),
     },
 }
-figure, panels = plt.subplots(1, 2, figsize=(7.4, 6.0))
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 5.2))
 for axes, (title, boxes) in zip(panels, FLOWS.items(), strict=True):
     flowchart(axes, boxes)
     axes.set_title(title)
@@ -138,38 +118,22 @@ trained, _ = load_model(shipped("city"))  # the package's weights
 window = data.test.batch([story(data.test)])
 with torch.no_grad():
     out = trained(window)
-pointed, generated = out.pointer_log_probs, out.generator_log_probs
-by_ours = log_mixture(torch.logit(out.gate), pointed, generated).exp()
-
-given = (generated.exp(), out.pointer_attention, window.location, 0)
-by_theirs = summarizer.mixture(1 - out.gate, *given)
-wrong = summarizer.mixture(out.gate, *given)
-same = float((by_ours - by_theirs).abs().max())
-print(f"g = {float(out.gate):.3f}; largest difference {same:.0e}")
-apart = float((by_ours - wrong).abs().max())
-print(f"with the gate read the wrong way round {apart:.2f}")
+ours = out.log_probs.exp()  # what PGT predicts
+generated = out.generator_log_probs.exp()
+given = (generated, out.pointer_attention, window.location, 0)
+theirs = summarizer.mixture(1 - out.gate, *given)
+wrong = summarizer.mixture(out.gate, *given)  # the wrong way round
+print(f"g = {float(out.gate):.3f}")
+print(f"largest difference {(ours - theirs).abs().max():.0e}")
+print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 
 # %% [markdown]
-# ## Where the parameters are
-#
-# Counted in the two models above, part by part:
-
-# %%
-parts = {"summarizer": parent, "PGT": child}
-parts = {name: side_by_side.parameters(m) for name, m in parts.items()}
-parts = pd.DataFrame(parts)
-times = parts.summarizer.sum() / parts.PGT.sum()
-parts.map("{:,}".format)
-
-# %% [markdown]
-# The summarizer is {{ times:.0f }} times as large. Most of both models is embedding and output: a row of numbers for each
-# word, or for each place that training knows.
+# Turned round, $1 - g$ makes the summarizer's program give PGT's own probabilities. Left as it is, it puts one place far off.
 #
 # ## Are all places known?
 #
 # The parent needs its pointer for names that nobody knows. It is tempting to say that PGT does not, because its list of places
-# is fixed. How many targets of the test days are places that training has never seen, and how often is trained PGT right
-# about them?
+# is fixed. How many targets of the test days did training never show, and how often is trained PGT right about them?
 
 # %%
 ranks = evaluate(trained, data.test)
@@ -185,8 +149,8 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
 # So {{ unknown:.0f }} % of the targets are unknown. If one is in the window, PGT is right in {{ copied:.0f }} % of the cases: it
-# copies a place that training never showed, just as its parent copies a name. (This needs the exact protocol, in which such a
-# place has an id. Of a place that appears after the ids were dealt out, see [chapter 22](22_open_vocabulary.ipynb).)
+# copies a place that training never showed, just as its parent copies a name. (Here such a place has an id. How to name
+# one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
 #
 # ## Why a Transformer?
 #
@@ -195,31 +159,32 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 # **Parallel** is true of the depth, the number of steps that must wait for each other. An LSTM needs one for each visit, a
 # Transformer one for each layer. But the *work*, counted in multiplications, is larger, and grows faster with the length. A
 # graphics card has to wait for the depth; one processor core has to do all the work. How many times as much does a Transformer
-# take as a BiLSTM, in work, and in measured time of a training step on one core? (A batch is so many windows; blank: not
-# measured.)
+# take as a BiLSTM, in work, and in measured time of a training step on one core?
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: Transformer / BiLSTM
+sizes = data.vocabulary.n_locations, data.vocabulary.n_users
+config = ModelConfig(*sizes)
 measured = read_results("side_by_side")
-config = ModelConfig(**sizes)
-steps = measured.rows.query("table == 'encoder'").pivot_table(
-    "milliseconds", ["length", "batch"], "model"
-).rename(index=int)
-ratio = steps.transformer / steps.bilstm
-cost = ratio.unstack("batch").add_prefix("time, batch of ")
+steps = measured.rows.query("table == 'encoder' and batch < 64")
+steps = steps[steps.length.isin([5, 18, 100, 400])]
+steps = steps.astype({"length": int, "batch": int})
+steps = steps.pivot_table("milliseconds", "length", ["model", "batch"])
+cost = steps["transformer"] / steps["bilstm"]
+cost.columns = [f"time, batch of {size} windows" for size in cost]
 work = [
     [side_by_side.work(kind, n, config) for n in cost.index]
     for kind in ("transformer", "bilstm")
 ]
 cost.insert(0, "work", np.divide(*work))
-cost = cost.rename_axis(index="visits", columns=None).round(1)
-cost.astype(object).where(cost.notna(), "")
+cost.rename_axis("visits").round(1)
 
 # %% [markdown]
-# On one core the Transformer is the slower one in every case.
+# On one core the Transformer is the slower one in every row.
 #
 # **Far.** How strongly does the last visit's encoding depend on each visit, before any training? We take the gradient. At each
-# visit an LSTM multiplies its memory by numbers between 0 and 1, its *forget gate*: 1 keeps, 0 forgets. PyTorch starts the
-# gate half open, near one half. The summarizer opens it further: a bias of one is added before its sigmoid.
+# visit an LSTM multiplies its memory by numbers between 0 and 1, its *forget gate*: 1 keeps, 0 forgets. PyTorch starts it
+# near one half. The summarizer opens it further: a bias of one is added before its sigmoid.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -250,8 +215,10 @@ reaches = {
 reaches = pd.DataFrame(reaches, index=range(18, 0, -1))
 further = reaches["Transformer"][18] / reaches["BiLSTM"][18]
 
-# %%
-axes = reaches.plot(marker="o", logy=True, figsize=(7.0, 3.0))
+# %% tags=["hide-input"]
+# @title Figure 17.2: how far an encoder sees
+axes = reaches.plot(marker="o", logy=True, figsize=(7.0, 2.6))
+axes.xaxis.get_major_locator().set_params(integer=True)
 axes.set(xlabel="position from the end (1 = last visit)")
 axes.set(ylabel="gradient, last visit = 1")
 show(
@@ -268,10 +235,11 @@ show(
 # > **Try it.** Raise the forget bias to 3 and watch the middle curve. How fast an LSTM forgets depends on how it starts.
 #
 # **Faster.** Here are whole trainings on our town, with the package's default sizes. The BiLSTM takes the encoder's place. *With a
-# decoder*, the encoded last visit starts the summarizer's LSTM; the LSTM attends to all visits and makes the context for
+# decoder*, the encoded last visit starts the summarizer's LSTM, which attends to all visits and makes the context for
 # pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one word.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: whole trainings, mean of three seeds
 rows = measured.select(table="training")
 MODELS = {
     ("pgt", "full"): "PGT",
@@ -288,11 +256,11 @@ heads = {
 means = rows.groupby(["model", "variant"])[list(heads)].mean()
 means = means.loc[list(MODELS)].set_axis(MODELS.values())
 means["seconds an epoch"] = means.cpu_seconds / means.epochs
-means.round(1).rename(columns=heads).rename_axis("mean of three seeds")
+means.round(1).rename(columns=heads)
 
 # %% [markdown]
-# An epoch of the Transformer takes longer than one of the BiLSTM, but it needs fewer of them. On a graphics card, which does
-# many things at once, the ratio may be another. A claim about speed needs a machine, a length and a batch size.
+# An epoch of the Transformer takes longer than one of the BiLSTM, but it needs fewer of them. On a graphics card the ratio may
+# be another. A claim about speed needs a machine, a length and a batch size.
 #
 # ## Why no decoder?
 #
@@ -302,11 +270,11 @@ means.round(1).rename(columns=heads).rename_axis("mean of three seeds")
 # ## The parent's parts in PGT
 #
 # Now the other way round. What changes when PGT gets one part of the summarizer back: its encoder, its attention, or a memory
-# of what was attended to? (For the memory, each earlier visit first asks as if it were the last, and their attention is added
-# up.) And what if no visit may look at later ones? The change of Acc@1 in points, mean of five seeds. The 95 % intervals, over
-# people and seeds, are widened until all four of a column hold at once:
+# of what earlier visits attended to? The fourth row is a check: no visit may look at later ones. Shown is the change of Acc@1
+# in points, mean of five seeds. The 95 % intervals, over people and seeds, are widened until all four of a column hold at once.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: PGT with one part of its parent
 swapped = read_results("improvements")
 SWAPS = {
     "BiLSTM encoder": "bilstm",
@@ -324,7 +292,7 @@ for name in ("city", "GeoLife"):
         f"{row['mean']:+z.2f} [{row.low_all:+z.2f}, {row.high_all:+z.2f}]"
         for _, row in changes.table().iterrows()
     ]
-pd.DataFrame(cells, pd.Index(SWAPS, name="PGT with"))
+pd.DataFrame(cells, SWAPS)
 
 # %% [markdown]
 # The old encoder costs the first guess some accuracy, clearly in the town. That does not make it worse altogether:
@@ -336,26 +304,24 @@ pd.DataFrame(cells, pd.Index(SWAPS, name="PGT with"))
 #
 # ## Part by part
 #
-# With the reasons told, here is all of it in one table. PGT has the sizes of the preset `diy`; the trainings above have the
-# default ones. (The design calls it PointerNetworkV45.
-# [One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its code.)
+# Here is all of it in one table. PGT has the sizes of the preset `diy`; the trainings above have the default ones.
+# ([One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its code.)
 #
 # | | the summarizer | PGT |
 # |---|---|---|
-# | reads | the words of a text, at most 400 | the visits of a week: place, time, weekday, duration, days ago; and the person |
-# | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers a visit, projected to 64 |
+# | reads | at most 400 words | a week's visits, and who made them |
+# | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers, projected to 64 |
 # | order | in the recurrence | sinusoid, position from the end, days ago, position bias |
-# | encoder | 1 layer: a bidirectional LSTM, 256 numbers each way | 2 Transformer layers with 4 heads, pre-norm, GELU |
-# | decoder | an LSTM, 256 numbers, starts from the reduced last states | none |
-# | what asks | the decoder's output and cell, 512 numbers, at each word | the encoded last visit, 64 numbers, once |
-# | attention | additive; coverage says where it has looked before | scaled dot product; position bias says how many visits ago |
-# | the generator sees | the decoder's output and the context, 768 numbers | the context, 64 numbers |
-# | the gate sees | context, cell, output and input, 1,152 numbers | the context, 64 numbers |
-# | the gate is | 1 layer; the weight of *generating* | 2 layers; the weight of *copying* |
-# | knows | 50,000 words, four of them special | the places of the training days |
-# | an unknown name | each text lends it a number | an id is reserved beforehand, or all are one "unknown" ([Windows](03_windows.ipynb)) |
-# | answers | at most 100 words, one after the other | 1 place |
-# | in use | a beam of 4 drafts | the sorted list |
+# | encoder | 1 layer of LSTMs, 256 numbers each way | 2 Transformer layers with 4 heads |
+# | decoder | an LSTM, 256 numbers | none |
+# | what asks | the decoder, 512 numbers, at each word | the last visit, 64 numbers, once |
+# | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
+# | generator sees | output and context, 768 numbers | the context, 64 numbers |
+# | gate sees | these, cell and input, 1,152 numbers | the context, 64 numbers |
+# | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
+# | knows | 50,000 words | the places of the training days |
+# | unknown name | each text lends it a number | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
+# | answers | at most 100 words | 1 place |
 #
 # ## What to remember
 #
@@ -396,7 +362,7 @@ check.exercise("17.2", from_visits)
 # 2 L D for the attention, 4 D² for the feed-forward network.
 # 8 D² + 2 L D is larger than 6 D² at every length: from one visit on.
 check.exercise("17.2", 1)
-one_layer = ModelConfig(**sizes, n_layers=1)
+one_layer = ModelConfig(*sizes, n_layers=1)
 for n in (1, 18, 400):
     more = side_by_side.work("transformer", n, one_layer)
     less = side_by_side.work("bilstm", n, one_layer)

@@ -34,7 +34,7 @@ from pgt.improvements import IMPROVEMENTS
 from pgt.look import look
 from pgt.metrics import ends, gains, resampled_means
 from pgt.model import PointerGeneratorTransformer
-from pgt.summarizer import DOCUMENT, SPECIAL, PointerGenerator
+from pgt.summarizer import DOCUMENT, PointerGenerator
 from pgt.windows import prepare
 
 from ..helpers import ROOT, give_up
@@ -319,18 +319,14 @@ def test_the_comparison_of_17_is_true() -> None:
         "encoder": ([parent.encoder.lstm.num_layers, H], [len(child.encoder.layers), heads]),
         "decoder": ([parent.decoder.cell.hidden_size], []),
         "what asks": ([asks], [query]),
-        "the generator sees": ([parent.project.in_features], [child.generator.in_features]),
-        "the gate sees": ([parent.gate.in_features], [child.gate[0].in_features]),
-        "the gate is": ([1], [sum(isinstance(m, torch.nn.Linear) for m in child.gate)]),
+        "generator sees": ([parent.project.in_features], [child.generator.in_features]),
+        "gate sees": ([parent.gate.in_features], [child.gate[0].in_features]),
+        "gate is": ([1], [sum(isinstance(m, torch.nn.Linear) for m in child.gate)]),
         "knows": ([DOCUMENT.n_words], []),
         "answers": ([DOCUMENT.max_summary], [1]),
-        "in use": ([DOCUMENT.beam], []),
     }  # fmt: skip
     assert {name: tuple(map(numbers, rows[name])) for name in true} == true
-    assert parent.encoder.lstm.bidirectional and len(SPECIAL) == 4
-    (norms,) = {sum(isinstance(m, torch.nn.LayerNorm) for m in layer.modules())
-                for layer in child.encoder.layers}  # fmt: skip
-    assert norms == 2 and sum(isinstance(m, torch.nn.GELU) for m in child.encoder.modules()) > 0
+    assert parent.encoder.lstm.bidirectional
     assert all(child.config.has(part) for part in
                ("sinusoid", "position_from_end", "recency", "position_bias"))  # fmt: skip
 
