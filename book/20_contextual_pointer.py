@@ -31,7 +31,7 @@ import torch
 from torch import nn
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, EXTRA, MUTED, show
+from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
 from wherenext.ground import ground, located
 from wherenext.results import read_results
 
@@ -51,17 +51,16 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 
 # %% [markdown]
 # On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book
-# by {{ gap:.0f }} points of Acc@1 when the very place must be named. That chapter guessed why. The kernel is *given* two
-# comparisons: of the hour, and of the place before. The network gets hours and places, and has to discover that comparing
-# them is useful.
-
-# %% [markdown]
+# by {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and of the
+# place before. The network gets hours and places, and has to discover that comparing them is useful.
+#
 # ## A relation is not a property
 #
 # "It began at about this hour" is not a fact about a past visit alone. It is a fact about a past visit *and now*. PGT's
 # pointer multiplies a query made from now with a key made from the visit. The query knows that it is 17:15. The key knows
 # that the visit began at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close
-# times have large products. How many examples does it have for that? Let us count, in the town's training windows.
+# times have large products. How many examples does it have for that? Here are three facts, and a count in the town's training
+# windows.
 
 
 # %%
@@ -75,7 +74,8 @@ def facts(batch):
     return {"age": age, "before": (before == here) * 1, "clock": apart}
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: examples for each number
 every = train.batch(np.arange(len(train)))
 real = ~every.padding
 now, then = every.now_minute[:, None] // 15, every.start_minute // 15
@@ -94,13 +94,13 @@ pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
 # The first row takes both times as they are: thousands of pairs, and many of them never occur. The others keep only how now and
-# then relate. What we put in by hand is little: that 14:00 and 14:15 are neighbours, and that a place is the same as itself.
+# then relate, and every number has thousands of examples.
 #
 # ## One fact, one curve
 #
 # So hand relations to the pointer. A **feature** looks at one fact about a past visit, such as the minutes between its time
-# of day and the present one. Training decides what the fact is worth. Nobody guesses the shape of that curve: it has a few
-# **knots** with a learned value each, and straight lines in between.
+# of day and the present one. Training decides what the fact is worth, by a curve with a few **knots**. Each knot has a learned
+# value, and between them the curve is straight.
 #
 # $$
 # \begin{aligned}
@@ -284,61 +284,55 @@ show(
 )
 
 # %% [markdown]
-# Nobody told the tables that a near hour counts more. They found it. And they found something that the kernel cannot say.
-# The kernel fades evenly. The tables treat two visits apart from all others: age 0 is where the person *is*, and the next
-# visit is seldom there again; age 1 is where they *came from*, and people often go back.
+# Nobody told the tables that a near hour counts more. They found it, if not as smoothly. And they found something that the kernel
+# cannot say. The kernel fades evenly. The tables treat two visits apart from all others: age 0 is where the person *is*, and the
+# next visit is seldom there again; age 1 is where they *came from*, and people often go back.
 #
-# ## The same week under two models
+# ## Every weight has a name
 #
-# Here is the window that Part II followed: first PGT's attention, then that of the tables that started as the kernel and were
-# trained on. Compare the discs; click one for its numbers. (Dashed rings are guesses, the green ring is the truth.)
+# Here is the window that Part II followed, seen by the tables that started as the kernel and were trained on. Click a disc for its
+# numbers. Dashed rings are guesses, the green ring is the truth.
 
-# %%
-i = story(test)  # the window that Part II followed
-seen, one = look(network, test, i, top=5), test.batch([i])
-base = ground(town.base)
-base["features"] = [  # without the small streets, so that two maps are light
-    f for f in base["features"] if f["properties"].get("kind") != "street"
-]
-
-
-def same_week(visits, guesses, caption):
-    return maps.attention_map(
-        located(visits, town),
-        guesses=located(guesses, town),
-        truth=located(seen.target, town),
-        ground=base,
-        caption=caption,
-    )
-
-
-same_week(seen.visits, seen.candidates, "The story window: PGT.")
-
-# %%
+# %% tags=["hide-input"]
+# @title Figure 20.2: the week of Part II
+i = story(test)
+seen, one = look(network, test, i, top=50), test.batch([i])
 reason = started.reasons(one)[0].detach()  # (L, 3)
 best = started.scores(one)[0].detach().topk(5)
 ids = data.vocabulary.decode(best.indices)
 guesses = pd.DataFrame({"location_id": ids, "probability": best.values})
-visits = seen.visits.assign(attention=reason.sum(1).numpy())
-same_week(visits, guesses, "The same week: three facts, three reasons.")
+maps.attention_map(
+    located(seen.visits.assign(attention=reason.sum(1).numpy()), town),
+    guesses=located(guesses, town),
+    truth=located(seen.target, town),
+    ground=ground(town.base),
+    caption="The story window: three facts, three reasons.",
+)
 
 # %% [markdown]
-# Why does The Red Grill, with its one visit, get so much from the second model? The answer can be taken apart.
-#
-# ## Every weight has a name
-#
-# The tables that started as the kernel have kept their reasons: the second, for one, still speaks only for visits that came
-# after the present place. So each weight can be split by reason.
+# Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much. Why?
+# The tables have kept the kernel's reasons: the second, for one, still speaks only for visits that came after the present
+# place. So each weight can be split by reason. The diamonds are PGT's probabilities.
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 20.3: places by reason
 place = town.places.set_index("location_id").name
 where = seen.visits.location_id.map(place).to_list()
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
 by = by.loc[by.sum(axis=1).sort_values().index]
 look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
-ax = by.plot.barh(stacked=True, figsize=(7.2, 2.8), **look_of)
+ax = by.plot.barh(stacked=True, figsize=(7.2, 2.6), **look_of)
+of_pgt = seen.candidates.set_index("location_id").probability
+of_pgt = of_pgt.rename(index=place)[by.index]
+ax.plot(of_pgt, range(len(by)), "D", color=INK, label="PGT")
+ax.legend()
 ax.set(xlabel="probability of the place", ylabel="")
-show(ax.figure, alt="Places by reason", caption="The story window: why?")
+show(
+    ax.figure,
+    alt="Places by probability, each bar split into three reasons. 46 Alder "
+    "Walk leads for two of them, The Red Grill follows for the other two.",
+    caption="The story window: why? Bars: the tables; diamonds: PGT.",
+)
 
 # %% [markdown]
 # The Red Grill, then: its one visit came after the place where the person is now, *and* it began at about this hour.
@@ -348,10 +342,11 @@ show(ax.figure, alt="Places by reason", caption="The story window: why?")
 # ## On real people
 #
 # Now the same on GeoLife, one fact after the other. Nothing of PGT is there: no embeddings, no encoder, no generator, no
-# gate. These pointers remember the last hundred visits instead of seven days, and the fair rival is a kernel with the same
+# gate. These pointers remember the last hundred visits instead of seven days. The fair rival is a kernel with the same
 # hundred.
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 20.4: fact by fact, on GeoLife
 steps = {
     "PGT, seven days": ("pgt", "full"),
     "kernel, seven days": ("kernel", "full"),
@@ -378,8 +373,8 @@ show(
 )
 
 # %% [markdown]
-# The place before brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts, in
-# curves of its own, the pointer is at the kernel's level. Eleven more facts, and a scale for each curve, together add less than a
+# The place before brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts
+# the pointer is at the kernel's level. Eleven more facts, and a scale for each curve, together add less than a
 # point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
 #
 # The last bar is the package's `ContextualPointer`. Its fourteen facts say *when* (such as visits and days back, the clock, the
@@ -426,29 +421,11 @@ for k, name in enumerate(NAMES):
 # The others were trained beside it; trained anew they could do its work.
 
 # %% [markdown]
-# **Exercise 3** (medium). How many numbers must a query and a key have to *draw* closeness in time of day? Write the log-weight
-# as a matrix: a row for each quarter of an hour that now can be, a column for each that a visit can be. How much of it do the
-# best vectors with $k$ numbers miss? Do the same for "the same place" among ninety-six. Why does one need so many?
+# **Exercise 3** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. What do you
+# expect, if a window holds each weekday about once, and what do you find?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-q = torch.arange(96.0) * 15
-near = torch.exp(-around_the_clock(q[:, None], q) / kernel.width)
-relations = {"the clock": torch.log(kernel.base + kernel.clock * near)}
-relations["the same place"] = torch.eye(96)
-for name, relation in relations.items():
-    relation = relation - relation.mean(1, keepdim=True)  # no softmax minds
-    power = torch.linalg.svdvals(relation) ** 2
-    missed = 1 - power.cumsum(0) / power.sum()
-    k = int((missed > 0.1).sum()) + 1
-    print(f"{name}: {k} numbers until nine tenths of it are drawn")
-
-# %% [markdown]
-# **Exercise 4** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. What do you
-# expect, if a window holds each weekday about once, and what do you find?
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
-# @title Solution 4
 three_facts = facts
 KNOTS["weekday"] = torch.tensor([0.0, 1])
 
