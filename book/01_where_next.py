@@ -44,41 +44,30 @@ from pgt.windows import prepare
 # %% [markdown]
 # It is Monday, half past six in the evening. Somebody leaves a pancake house. Where do they go?
 #
-# You cannot know, but you would not bet on a random address either. You would ask where they live,
-# where they work and what they did last Monday. After a few questions you would have a short
-# list, and the true answer would often be on it. **Next-location prediction** asks a machine to do the
-# same: given the places that a person has visited lately, name the next one.
-#
-# This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts
-# up. First, let us meet the people and find out what there is to predict.
+# You cannot know, but after a few questions you would have a short list: home, work, last Monday's place.
+# **Next-location prediction** asks a machine to do the same: given the places that a person has visited lately, name the
+# next one. This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts up. First,
+# let us meet the people.
 #
 # ## A town whose people tell the truth
 #
 # Real movement data is private, and it does not give reasons. If a person shows up at a café,
-# no data set says whether that was a habit or a whim. So this book comes with a simulated town. Its
-# people have homes, jobs and habits, and each visit records something that no real data has: whether it
-# was an **exploration** (the person had never been there). Later we use this to check what the model
-# believes.
+# no data set says whether that was a habit or a whim. So this book comes with a simulated town, Larkmere. Its
+# {{ n_people }} people have homes, jobs and habits, and made {{ n_visits:,.0f }} visits. Each visit records whether it
+# was an **exploration** (the person had never been there) and, as `p_explore`, how likely that was: the
+# simulator tosses a weighted coin. A model never sees either. We use them to check what it believes.
 
 # %%
 town = city.load()
-n_places = town.visits.location_id.nunique()
-print(
-    f"{town.name}: {len(town.people)} people, "
-    f"{n_places:,} visited places, {len(town.visits):,} visits"
-)
+n_people, n_visits = len(town.people), len(town.visits)
 
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
-# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them, and says what `protocol="exact"` means; here
-# `prepare` does it. This number picks the week, and with it the person that we meet:
+# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it. This number picks the week.
+# Change it, and everything follows, down to the last map:
 
 # %%
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
-
-# %% [markdown]
-# Another number is another week, mostly of somebody else, and everything follows it, down to the last map. We chose this
-# one because its record is nearly complete; many have holes, as real ones have.
 
 # %%
 data = prepare(town.visits, protocol="exact")
@@ -89,24 +78,17 @@ table["kind"] = week.kind.to_numpy()
 table["from"] = week.started_at.dt.strftime("%a %H:%M").to_numpy()
 table["to"] = week.finished_at.dt.strftime("%a %H:%M").to_numpy()
 table["explored"] = week.explored.to_numpy()
-table["chance of it"] = week.p_explore.to_numpy().round(2)
-print(f"Person {target.user_id}: the last ten of {len(week)} visits")
-table.tail(10)
+table.tail(7)  # the end of the week
 
 # %% [markdown]
-# A row is a **visit**: one stay at one place. Times are local, because a day is shaped by "half past eight in the
-# morning", not by the time in Greenwich. The last two columns are the town's truth, which a model never sees. Before
-# most visits the simulator tosses a weighted coin, and the last column is its *chance* of sending the person somewhere
-# new. (A chance of 0 means that there was no toss: on some mornings a person simply starts at home.)
-#
-# Here is the whole week.
+# A row is a **visit**: one stay at one place, in local time. Here is the whole week.
 
 # %% tags=["hide-input"]
 # @title Figure 1.1: a week
 day = local_day(week.started_at).to_numpy()
 start = local_minute(week.started_at).to_numpy() / 60
 stay = (week.finished_at - week.started_at).dt.total_seconds() / 3600
-fig, ax = plt.subplots(figsize=(7.4, 3.8))
+fig, ax = plt.subplots(figsize=(7.4, 3.1))
 colour = np.where(week.explored, GENERATED, COPIED)
 row = day - day[0]
 after = start + stay.to_numpy() - 24  # hours past midnight
@@ -131,12 +113,10 @@ show(
 )
 
 # %% [markdown]
-# Home, work, home, and now and then something new. Most bars are returns.
-#
 # ## People return
 #
-# How often does a visit go to a place where the person has never been? And does that depend on how many
-# places they know already?
+# Most bars are returns. How often does a visit go to a place where the person has never been? And does that depend
+# on how many places they know already?
 
 # %%
 table = town.visits.copy()
@@ -154,72 +134,56 @@ print(f"{known:.1f} % of all visits go to a known place")
 # P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 , \tag{1.1}
 # $$
 #
-# and otherwise returns to a known one, mostly to one that they visit often. The more places you know, the less you
-# explore. But the exponent is small, so exploring never stops. The people of our town follow a law of
-# this form, with differences from person to person and from day to day. Does the town's curve show it?
-
-# %%
-edges = np.geomspace(2, table.known_places.max() + 1, 13).astype(int)
-bins = pd.cut(table.known_places, np.unique(edges), right=False)
-some_known = table[table.known_places > 1]
-grouped = some_known.groupby(bins, observed=True)
-rate, middle = grouped.new.mean(), grouped.known_places.mean()
+# and otherwise returns to a known one. The more places you know, the less you explore. But the exponent is small, so
+# exploring never stops. The people of our town were built to follow a law of this form. Does it show? On the left, all
+# people together; on the right, the same people, as their visits add up.
 
 # %% tags=["hide-input"]
 # @title Figure 1.2: exploration against experience
-ax = sns.lineplot(x=middle, y=100 * rate, marker="o", color=TRUTH)
-law = 100 * 0.6 * middle**-0.21
-sns.lineplot(x=middle, y=law, color=MUTED, ls="--", ax=ax)
-ax.text(middle.iloc[1], law.iloc[1] + 2, "0.6 · S^(-0.21)", color=MUTED)
-ax.text(2.2, 100 * rate.iloc[0] - 24, f"people of {town.name}", color=TRUTH)
-ax.set(xscale="log", xlabel="places already known, S (logarithmic)")
-ax.set(ylabel="visits to a new place (%)", ylim=(0, None))
-ax.xaxis.set_major_formatter("{x:.0f}")
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.8), sharey=True)
+edges = np.geomspace(2, table.known_places.max() + 1, 13).astype(int)
+bins = pd.cut(table.known_places, np.unique(edges), right=False)
+grouped = table.groupby(bins, observed=True)
+rate, middle = 100 * grouped.new.mean(), grouped.known_places.mean()
+sns.lineplot(x=middle, y=rate, marker="o", color=TRUTH, ax=left)
+sns.lineplot(x=middle, y=60 * middle**-0.21, color=MUTED, ls="--", ax=left)
+left.text(5, 47, "equation (1.1)", color=MUTED)
+left.set(xscale="log", xlabel="places already known (logarithmic)")
+left.set(title="everybody", ylim=(0, None))
+left.set_ylabel("visits to a new place (%)")
+left.xaxis.set_major_formatter("{x:.0f}")
+table["number"] = table.groupby("user_id").cumcount()
+steady = table[table.groupby("user_id").number.transform("max") >= 199]
+stages = ["20 to 49", "50 to 99", "100 to 199"]
+stage = pd.cut(steady.number, [20, 50, 100, 200], right=False, labels=stages)
+same_people = 100 * steady.groupby(stage, observed=True).new.mean()
+n_steady = steady.user_id.nunique()
+sns.lineplot(same_people, marker="o", color=TRUTH, ax=right)
+right.set(title=f"the same {n_steady} people", xlabel="their visits")
 show(
-    ax.figure,
-    alt="The share of visits that go to a new place, over the number of "
-    "places known: first it falls, then from about thirty places on it "
-    "climbs, and falls again at the end. A dashed curve, Song's law, falls "
-    "all the way.",
-    caption="Exploration against experience, all people together. "
-    "Dashed: the law of Song et al. with their two numbers.",
+    fig,
+    alt="Two panels of the share of visits that go to a new place. Left, "
+    "over the number of places known: it falls, climbs from about thirty "
+    "places on, and falls again at the end, while the dashed law falls all "
+    "the way. Right, the same people over their visits: it falls.",
+    caption="Exploration against experience. Left: all people together; "
+    "dashed, the law of Song et al. Right: those with at least 200 visits.",
 )
 
 # %% [markdown]
-# The curve lies below the law on the left because the law counts free choices only, and many visits, such as going to
-# work, are routine. But look to the right: between thirty and a hundred known places the law falls and the curve climbs,
-# in a town that was built to follow the law. Before you read on: who *are* the people on the right?
-#
-# They are mostly the curious ones. Few others get to know a hundred places. The
-# curve compares different people, but it looks like the story of one person. So follow the same people
-# instead: take those with at least two hundred visits, and watch them as their visits add up.
-
-# %%
-table["visit_number"] = table.groupby("user_id").cumcount()
-n_visits = table.groupby("user_id").user_id.transform("size")
-steady = table[n_visits >= 200]
-labels = ["20 to 49", "50 to 99", "100 to 199"]
-ages = pd.cut(
-    steady.visit_number, [20, 50, 100, 200], right=False, labels=labels
-)
-same_people = 100 * steady.groupby(ages, observed=True).new.mean()
-print(f"{steady.user_id.nunique()} people with at least 200 visits")
-same_people.rename("to a new place, %").rename_axis("visits").round(
-    1
-).to_frame()
-
-# %% [markdown]
-# The same people explore less, from {{ same_people.iloc[0]:.1f}} % to {{ same_people.iloc[-1]:.1f}} %, as the law says. An
-# average over people can turn a trend upside down. This is called *Simpson's paradox*. [Chapter 11](11_gate.ipynb) guards
-# against it.
+# At first the curve lies below the law, because the law counts free choices only, and many visits, such as going to work, are
+# routine. But between thirty and a hundred known places the law falls and the curve *climbs*. Who are the people out
+# there? Mostly the curious: few others get to know a hundred places. The curve compares different people.
+# Follow the same people instead, and they explore less, from {{ same_people.iloc[0]:.1f}} % to
+# {{ same_people.iloc[-1]:.1f}} %, as the law says. An average over people can turn a trend upside down. This is *Simpson's
+# paradox*; [chapter 11](11_gate.ipynb) guards against it.
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
 # place it has to generate, too.
 #
-# > **Note.** A simulation says nothing about people unless it looks like them. This one was tuned to GeoLife, a data set
-# > of people tracked by GPS around Beijing. [An evidence page](evidence_windows.ipynb) compares the two, and the rest of the
-# > book goes back to real people again and again.
+# > **Note.** The town was tuned to GeoLife, people tracked by GPS around Beijing.
+# > [An evidence page](evidence_windows.ipynb) compares the two.
 #
 # ## A game to play before any model
 #
@@ -243,16 +207,15 @@ scores["no rule that copies can do better"] = ceiling
 pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 
 # %% [markdown]
-# The last row is the **copy ceiling**: a rule that only copies from the window can be right at most as
-# often as the true place is in the window at all. Between the second row and the last lie the windows that hold the
-# right answer, and the rule misses it. To win them, one must point at the right place.
+# The last row is the **copy ceiling**: the true place is in the window no more often than that. Between the second row
+# and the last lie the windows that hold the right answer, and the rule misses it. To win them, one must point at the
+# right place.
 #
 # ## A first look at the model
 #
-# Here is the model at work on the week of Figure 1.1, before we know how it is made. It has read the visits, and nothing
-# else: no map, no names. (The `vocabulary` is the list of places that it knows.) The blue circles are its **pointer
-# attention**: how much it would like to copy each past place. The dashed rings are its final bets, and the green ring is
-# where the person went. Click a circle for its name.
+# Here is the model at work on the week of Figure 1.1. It has read the visits, and nothing else: no map, no names. (The
+# `vocabulary` is the list of places that it knows.) The blue circles are its **pointer attention**: how much it would like
+# to copy each past place. The dashed rings are its final bets, and the green ring is where the person went.
 
 # %%
 model, vocabulary = load_model(shipped("city"))
@@ -270,10 +233,11 @@ attention_map(
 # %% tags=["hide-input"]
 # @title Figure 1.3: copied and generated
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
-ax = plots.mixture(seen.candidates, gate=seen.gate, names=names)
+six = seen.candidates.head(6)
+ax = plots.mixture(six, gate=seen.gate, names=names)
 show(
     ax.figure,
-    alt="Stacked bars of the ten likeliest next places, each with a part "
+    alt="Stacked bars of the six likeliest next places, each with a part "
     "that is copied from the window and a part that is generated.",
     caption="The same prediction as bars. Blue is probability copied from "
     "the window, hatched orange is generated from the whole town; the gate "
@@ -281,9 +245,8 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so. (We chose this window for that reason, too. Move the slider, and you will
-# soon see it fail; [chapter 13](13_attention_on_maps.ipynb) shows a confident mistake.) The bars have two parts, and one
-# number, the **gate** $g$, mixes them:
+# The person went home, and the model said so. (We chose a window that it gets right; another number will soon show it
+# fail.) The bars have two parts, and one number, the **gate** $g$, mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
@@ -313,9 +276,8 @@ architecture(
 #
 # ## Exercises
 #
-# Most exercises have a cell to try them in, and all have a folded solution. Replace the three dots with your answer
-# and run the cell. `check` says whether it is right and, if not, often why. Until then it says "Not yet".
-# On the book's own pages, a form below the exercise checks the same answers without Python.
+# Replace the three dots with your answer and run the cell: `check` says whether it is right and, if not, often why.
+# On the book's own pages, a form checks the same answers without Python. Solutions are folded.
 #
 # **Exercise 1** (quick). At which kind of place is a visit most often an exploration, and at which kind
 # least often? Use `explored` and `kind`.
@@ -357,9 +319,8 @@ print(f"ties to the most recent: {percent:.1f} %, before: {before:.1f} %")
 
 # %% [markdown]
 # **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is tossed. Is it
-# honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`: ten bins of equal size
-# (pandas merges two of them, since nearly all their values are zero). In each bin, compare the mean of `p_explore` with
-# the share of explorations. How many percentage points apart are they at most?
+# honest? Sort the visits into bins of equal size with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`. In each
+# bin, compare the mean of `p_explore` with the share of explorations. How many percentage points apart are they at most?
 
 # %% tags=["try"]
 gap = ...  # the largest difference, in percentage points
@@ -402,47 +363,6 @@ print(f"not in the window at all: {100 - ceiling:.0f} %")
 # The second place helps most: home and work take turns. From then on the
 # list creeps towards the ceiling: what is not in the window is on no list.
 on_list.rename_axis("places on the list").round(1).to_frame()
-
-# %% [markdown]
-# **Exercise 5** (project). Estimate $\rho$ and $\gamma$ of equation (1.1) from the visits alone. First fit a straight line to
-# $\log P_\text{new}$ against $\log S$, all people together. Why do you not get 0.6 and 0.21 back, although
-# the simulator used them (`town.truth`)? Then give each person $u$ a $\rho_u$ of their own and find the one
-# $\gamma$ of greatest likelihood. (Use the visits of people who know at least two places. Given how often $u$
-# explored in all, each exploration falls on visit $t$ with probability
-# $S_t^{-\gamma} / \sum_{t'} S_{t'}^{-\gamma}$, and $\rho_u$ has cancelled.)
-
-# %% tags=["try"]
-gamma = ...  # to two digits, with a rho for each person
-check.exercise("1.5", gamma)
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
-# @title Solution 5
-from scipy.optimize import minimize_scalar
-
-x, y = np.log(middle), np.log(rate)
-slope, intercept = np.polyfit(x, y, 1, w=grouped.size() ** 0.5)
-rho = np.exp(intercept)
-print(f"all people on one line: rho = {rho:.2f}, gamma = {-slope:.2f}")
-free = table[table.known_places > 1]
-log_s = np.log(free.known_places.to_numpy(dtype=float))
-who, new = pd.factorize(free.user_id)[0], free.new.to_numpy()
-explored = np.bincount(who, new)  # explorations of each person
-
-
-def minus_log_likelihood(gamma):
-    total = np.bincount(who, np.exp(-gamma * log_s))  # of each person
-    return gamma * log_s[new].sum() + (explored * np.log(total)).sum()
-
-
-fit = minimize_scalar(minus_log_likelihood, bounds=(-1, 2), method="bounded")
-gamma, truth = fit.x, town.truth["gamma"]
-check.exercise("1.5", gamma)
-print(f"a rho for each person: gamma = {gamma:.2f}; simulator: {truth}")
-# Two reasons for the first line. The right end of the curve belongs to the
-# curious, the left end to everybody: a mixture of people has a flatter curve
-# than each of them. A rho for each person cures that. And some visits are not
-# free choices (people start their day at home and go to work), which pulls
-# rho down; nothing in the visits alone tells which.
 
 # %% [markdown]
 # **Next:** [From GPS to visits](02_gps_to_visits.ipynb), where records become visits. If you have visits
