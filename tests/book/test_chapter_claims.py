@@ -707,9 +707,6 @@ def test_claims_of_02() -> None:
     }
     assert noise["5 m"][0] > noise["0 m"][0] + 5  # "Worse data gives better places"
     assert noise["0 m"][1] > 2 * noise["5 m"][1]  # "the mean lands away from the door"
-    ends = {row[0]: row[-1] for row in printed("02_gps_to_visits", "error of the end")}
-    assert number(ends["median, either way"]) <= 5  # "right to the minute"
-    assert number(ends["one in ten is later than"]) > 120  # "late by many hours"
 
 
 @pytest.mark.built
