@@ -65,7 +65,8 @@ both.astype(float).round(1)
 # %% [markdown]
 # ## How well positions become visits
 #
-# For [From GPS to visits](02_gps_to_visits.ipynb): F1 of staypoints and of visits in percent, for eight people and four weeks.
+# For [From GPS to visits](02_gps_to_visits.ipynb): F1 (precision and recall in one number) of staypoints and of visits
+# in percent, for eight people and four weeks.
 # First one fault of the receiver at a time, the others at their usual setting.
 
 # %% tags=["hide-input"]

@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 
 from pgt import gps
 from pgt.config import Protocol
@@ -106,26 +105,6 @@ def _short_list() -> Worked:
     return right, {TIES: sorted_, "these are the gains of each place; add them up.": gains}
 
 
-@works_out("1.5", ["γ, with a ρ for each person"], digits=2, atol=0.01, code=True)
-def _law() -> Worked:
-    """One line for all people is flatter, for it mixes the curious with everybody else."""
-    visits = town().visits
-    new = ~visits.duplicated(["user_id", "location_id"])
-    known = new.groupby(visits.user_id).cumsum() - new
-    keep = (known > 1).to_numpy()
-    logs, new = np.log(known.to_numpy(dtype=float)[keep]), new.to_numpy()[keep]
-    person = pd.factorize(visits.user_id)[0][keep]
-    explorations = np.bincount(person, new)
-
-    def slope(gamma: float) -> float:
-        """Derivative of the log-likelihood, once each person's rho is chosen best."""
-        weight = np.exp(-gamma * logs)
-        mean = np.bincount(person, weight * logs) / np.bincount(person, weight).clip(1e-300)
-        return float((explorations * mean).sum() - logs[new].sum())
-
-    return brentq(slope, -1, 2), {}
-
-
 @cache
 def _truth() -> pd.DataFrame:
     """The first four weeks of the people with most visits in theirs."""
@@ -173,26 +152,6 @@ def _generous() -> Worked:
         return recovery(found, _truth(), people=False).loc[0, ["recall", "precision"]].tolist()
 
     return scores(1), {"that is min_samples=2, as published.": scores(2)}
-
-
-@works_out("2.4", ["Ends late by [minutes]", "F1 [%]"], atol=0.01, code=True)
-def _ends() -> Worked:
-    """Most of the error goes, and hardly any stay."""
-    fixes = _fixes()
-    stays = gps.generate_staypoints(fixes)
-
-    def scores(ended: pd.Series) -> list[float]:
-        table = recovery(stays.assign(finished_at=ended), _truth(), people=False)
-        return table.loc[0, ["end_late", "f1"]].tolist()
-
-    row = stays.first_fix + stays.n_fixes - 1
-    last = fixes.tracked_at.iloc[row].reset_index(drop=True)
-    silent = stays.finished_at - last > pd.Timedelta(hours=2)
-    every = scores(last)
-    return scores(stays.finished_at.mask(silent, last)), {
-        "these are the ends as published.": scores(stays.finished_at),
-        "you moved all ends; only those after more than two hours of silence should move.": every,
-    }
 
 
 @works_out(
