@@ -4,9 +4,9 @@
 # How can a model name a place that its training never showed? It points.
 #
 # *You will be able to* build the part that copies: score past visits against the present one, turn scores into
-# weights, and add the weights up per place. *You need* [Windows](03_windows.ipynb), the encoder's output from
-# [Position and encoder](06_position_and_encoder.ipynb), and the idea of a softmax. *It takes* twenty minutes to
-# read and less than half a minute to run; a GPU makes no difference.
+# weights, and add the weights up per place. *You need* [Windows](03_windows.ipynb) and the encoder's output from
+# [Position and encoder](06_position_and_encoder.ipynb). *It takes* twenty minutes to read and half a minute to run; a GPU
+# makes no difference.
 #
 # > **In one sentence.** The pointer gives every visit of the window a weight and adds the weights up per place, so
 # > it can name any place in the window, known or new; and before it has learned anything, it counts visits.
@@ -34,9 +34,7 @@ from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, show
-from wherenext.ground import ground, located
 
-from pgt import maps
 from pgt.baselines import MostFrequent
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
@@ -63,51 +61,38 @@ architecture("context", "pointer", "bias", "copies", caption=caption)
 # %% [markdown]
 # ## What a softmax over places cannot do
 #
-# The usual way to predict one of many things is to give each a score and take a softmax. Every place owns a row
-# of weights. Training pulls its score up when the place is the answer, and pushes it down a little otherwise. A
-# place that training never shows has a row, too, but nothing ever pulls its score up.
-#
-# How much of a problem is that? Sort the test windows by two questions. Did training show the place where the
-# person goes next, the **target**? And is that place in the window, in plain sight?
+# The usual way to predict one of many things is to give each a score and take a softmax. Every place owns a row of
+# weights. Training pulls its score up when the place is the **target**, where the person goes next, and down a little
+# otherwise. A place that training never shows has a row, too, but nothing ever pulls its score up. How often does that
+# matter?
 
 # %%
 known = vocabulary.is_known(test.targets)
-rows = np.where(known, "known", "never seen in training")
-columns = np.where(test.in_window, "in the window", "not in the window")
-heads = {"rownames": ["target's place"], "colnames": ["% of windows"]}
-cross = 100 * pd.crosstab(rows, columns, normalize=True, **heads)
 unseen = 100 * (~known).mean()  # % of all targets
 in_sight = 100 * test.in_window[~known].mean()  # % of those
-cross.round(1)
 
 # %% [markdown]
-# **{{ unseen:.0f }} %** of the targets are places that training never saw. Of these, **{{ in_sight:.0f }} %** are in
-# the window all the same: the person has found a new bakery, and goes there again. A softmax over places has no idea
-# of that bakery. Yet it need not be *known*. It need only be *pointed at*.
+# **{{ unseen:.0f }} %** of the test targets are places that training never saw. Of these, **{{ in_sight:.0f }} %** are
+# in the window, in plain sight: the person has found a new bakery, and goes there again. The bakery need not be *known*.
+# It need only be *pointed at*.
 #
 # That is the idea of pointer networks ([Vinyals et al., 2015](https://arxiv.org/abs/1506.03134)): the answer is a
 # *position in the input*. Text summarisers took it up to copy names they could not spell
-# ([Gu et al., 2016](https://arxiv.org/abs/1603.06393); [See et al., 2017](https://arxiv.org/abs/1704.04368)). We
-# copy places.
+# ([Gu et al., 2016](https://arxiv.org/abs/1603.06393); [See et al., 2017](https://arxiv.org/abs/1704.04368)). We copy places.
 #
 # ## The question and the visits
 #
 # The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
 # others. It stands for "here and now" and is called the **context** $c$. We take the story window that all chapters
-# share, the shortest test window, and one that is three visits longer than the story window, so that there is padding
-# to get wrong.
+# share and seven others. Some are longer, so that there is padding to get wrong.
 
 # %%
-lengths = test.lengths
-shortest = int(lengths.argmin())
-longer = int((lengths == lengths[i] + 3).argmax())
-batch = test.batch([i, shortest, longer])
+batch = test.batch([i, *range(7)])  # B = 8 windows, the story window first
+B, L = batch.location.shape
 with torch.no_grad():
     x = model.embeddings(batch)
     encoded, _ = model.encoder(x, batch.padding)  # (B, L, D)
-B, L = batch.location.shape
 context = encoded[torch.arange(B), batch.length - 1]  # (B, D) last visit
-windows = ["story window", "shortest window", "longer window"]
 
 # %% [markdown]
 # The context asks a question, and each visit offers an answer. Let $x_i$ be the encoder's vector of visit $i$. Two
@@ -117,22 +102,18 @@ windows = ["story window", "shortest window", "longer window"]
 # q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} . \tag{7.1}
 # $$
 #
-# There are two maps because asking and answering are different things. With one map for both, the last visit would
-# tend to match itself best, and the pointer would favour staying put. The division by $\sqrt D$ keeps scores at the
-# same size whatever the width of the model ([chapter 6](06_position_and_encoder.ipynb)).
+# There are two maps because asking and answering are different things: with one map for both, the last visit would tend
+# to match itself best. The division by $\sqrt D$ keeps scores at the same size whatever the width of the model
+# ([chapter 6](06_position_and_encoder.ipynb)). This is one head of attention, but without values: where attention mixes
+# *vectors*, the pointer returns the *weights themselves*.
 
 # %%
 w = model.pointer.state_dict()  # the trained numbers
 query = context @ w["query.weight"].T + w["query.bias"]  # (B, D)
 keys = encoded @ w["key.weight"].T + w["key.bias"]  # (B, L, D)
 scores = (keys @ query[:, :, None]).squeeze(-1) / math.sqrt(D)  # (B, L)
-n = int(batch.length[0])  # the rest of the row is padding
-print("scores of the story window:", scores[0, :n].numpy().round(2))
 
 # %% [markdown]
-# > **Note.** This is one head of attention with one query. There are no values: an attention layer mixes *vectors*,
-# > while the pointer returns the *weights themselves*.
-#
 # ## A bias for each position
 #
 # Recent visits may matter more. So each position from the end has a learned number, the **position bias** $b_p$,
@@ -154,28 +135,28 @@ def attend(s, padding):
 position = (batch.length[:, None] - torch.arange(L)).clamp(min=0)  # (B, L)
 bias = w["position_bias"]  # one entry a position; entry 0 is padding's
 a = attend(scores + bias[position], batch.padding)  # (B, L)
-print("positions, story window:", position[0].tolist())
+n = int(batch.length[0])  # visits of the story window; then padding
+unmasked = (scores + bias[position]).softmax(1)[0]  # wrong
+leak = 100 * unmasked[n:].sum().item()
 
 # %% [markdown]
-# In equation (7.2) only differences between biases count. Add a constant $C$ to all of them, and it cancels:
+# > **Pitfall.** Without the mask nothing crashes, and the weights still add up to one. But padding has a key, too, since
+# > $b_k$ is not zero. In the story window {{ leak:.0f }} % of the weight would leak to padding, and how much depends on
+# > which *other* windows share the batch.
+#
+# Only differences between biases count. A constant $C$ added to all of them cancels:
 #
 # $$
-# \frac{e^{s_i + b_{p_i} + C}}{\sum_j e^{s_j + b_{p_j} + C}}
-#   = \frac{e^C\, e^{s_i + b_{p_i}}}{e^C \sum_j e^{s_j + b_{p_j}}} = a_i . \tag{7.3}
+# \operatorname{softmax}(s + b + C) = \operatorname{softmax}(s + b). \tag{7.3}
 # $$
 #
-# So the common height of all biases is not **identifiable**: no data can tell what it is.
-#
-# What does the bias do? Make one up: let each visit count for less than the one after it, by a constant slope.
+# So the common height of all biases is not **identifiable**: no data can tell what it is. What do differences do? Make a
+# bias up: let each visit count for less than the one after it, by a constant slope.
 
 # %%
 slope = 0.1  # @param {type:"slider", min:0, max:0.5, step:0.05}
 steep = -slope * torch.arange(len(bias))  # 0.1 less for each step back
-biases = {
-    "no bias": torch.zeros_like(bias),
-    "the trained bias": bias,
-    "made up, by slope": steep,
-}
+biases = {"no bias": 0 * bias, "the trained bias": bias, "made up": steep}
 bars = pd.DataFrame(index=pd.RangeIndex(1, n + 1, name="visit"))
 for name, b in biases.items():
     bars[name] = attend(scores + b[position], batch.padding)[0, :n]
@@ -183,7 +164,7 @@ shift = (bars["the trained bias"] - bars["no bias"]).abs().max()
 
 # %% tags=["hide-input"]
 # @title Figure 7.2: the same scores under three biases
-ax = bars.plot.bar(rot=0, width=0.8)
+ax = bars.plot.bar(rot=0, width=0.8, figsize=(7.2, 2.4))
 ax.set(xlabel="visits, oldest first", ylabel="attention $a_i$")
 alt = "Three bars for each visit. Only those of the made-up bias differ."
 show(ax.figure, alt=alt, caption="The same scores under three biases.")
@@ -191,20 +172,8 @@ show(ax.figure, alt=alt, caption="The same scores under three biases.")
 # %% [markdown]
 # The first two bars of each visit differ by at most {{ shift:.3f }}. So the *trained* bias does next to nothing here:
 # what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. Move the slope
-# to its end and run on: watch the old visits fade in the figure, and the last row of the table below.
+# to its end and run on: the old visits fade.
 #
-# > **Pitfall.** It is tempting to multiply by the mask *after* the softmax. Nothing crashes, and the weights of short
-# > windows no longer add up to one. Leaving the mask out is just as quiet. A padding column still has a key, because
-# > $b_k$ is not zero and the encoder writes something there. So weight leaks to padding, and how much depends on
-# > which *other* windows share the batch:
-
-# %%
-no_mask = torch.softmax(scores + bias[position], dim=1)  # wrong
-leak = 100 * (no_mask * batch.padding).sum(1).double()
-table = {"visits": batch.length, "leaks to padding, %": leak}
-pd.DataFrame(table, index=windows).round(2)
-
-# %% [markdown]
 # ## From visits to places
 #
 # We have a weight per *visit* and want a probability per *place*. Let $l_i$ be the place of visit $i$. A place $\ell$
@@ -214,7 +183,8 @@ pd.DataFrame(table, index=windows).round(2)
 # P_\text{ptr}(\ell) = \sum_{i:\, l_i = \ell} a_i . \tag{7.4}
 # $$
 #
-# This is a **scatter**. As a loop, and then as the one call that does the same for a batch:
+# This is a **scatter**. Here it is as a loop, and then as one call for the whole batch. (Padding has id 0. The mask made its
+# weight exactly zero, so "place" 0 stays empty.)
 
 # %%
 looped = torch.zeros(B, V)
@@ -224,87 +194,61 @@ for row in range(B):
 
 scattered = torch.zeros(B, V).scatter_add(1, batch.location, a)  # (B, V)
 assert torch.allclose(looped, scattered, atol=1e-7)
-print(f"{(scattered[0] > 0).sum()} of {V:,} places have any probability")
 
 # %% [markdown]
-# Padding has id 0, so its weight lands on "place" 0. Because the mask made that weight exactly zero, place 0 stays
-# empty.
-#
-# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** Here are the bars of the
-# story window under the trained bias, one a visit, laid end to end for each place. (`look` runs the model once on a
-# window and returns what it used, as tables.)
+# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** How often do the largest
+# sum and the tallest single bar belong to different places? The function `point` looks at all test windows. It also notes
+# the target's share of the weights and of the visits, for later.
 
-# %%
-seen = look(model, test, i)
-blocks = seen.visits.assign(place=seen.visits.location_id.map(names))
+
+# %% tags=["hide-input"]
+# @title Two favourites and two shares, for all test windows
+@torch.no_grad()
+def point(model):
+    """A row a window: two favourites, and two shares of the target."""
+    found = []
+    for b in test.batches(512):
+        a = model(b).pointer_attention  # (B, L)
+        p = torch.zeros(len(b), V).scatter_add(1, b.location, a)
+        target, tallest = b.target[:, None], a.argmax(1, keepdim=True)
+        row = {"largest sum": p.argmax(1)}
+        row["tallest bar"] = b.location.gather(1, tallest)[:, 0]
+        row["pointer's share"] = p.gather(1, target)[:, 0]
+        row["share of the visits"] = (b.location == target).sum(1) / b.length
+        found.append(pd.DataFrame(row, index=b.index.numpy()))
+    return pd.concat(found).sort_index()
+
+
+pointed = point(model)
+favourites = pointed[["largest sum", "tallest bar"]]
+right = 100 * favourites.eq(test.targets, axis=0).mean()
+differ = 100 * (pointed["largest sum"] != pointed["tallest bar"]).mean()
+
+# %% [markdown]
+# In {{ differ:.0f }} % of the windows they differ. The largest sum is right in {{ right["largest sum"]:.1f }} % of all
+# windows, the tallest bar in {{ right["tallest bar"]:.1f }} %. Here is one where they differ, of the same person as in
+# the story window, some visits earlier.
+
+# %% tags=["hide-input"]
+# @title Figure 7.3: small bars add up
+blocks = look(model, test, 11).visits  # the weights of test window 11
+blocks["place"] = blocks.location_id.map(names)
 by_place = blocks.groupby("place").attention
 blocks["block"] = by_place.rank(ascending=False, method="first")
 wide = blocks.pivot(index="place", columns="block", values="attention")
 wide = wide.loc[by_place.sum().sort_values().index]  # the largest on top
 look_of = {"color": COPIED, "edgecolor": "white", "legend": False}
-ax = wide.plot.barh(stacked=True, width=0.8, figsize=(7.0, 2.6), **look_of)
+ax = wide.plot.barh(stacked=True, width=0.8, figsize=(7.0, 2.3), **look_of)
 ax.set(xlabel="pointer probability $P_{ptr}$; one block a visit", ylabel="")
 alt = "Bars made of blocks, one bar a place and one block a visit."
 show(ax.figure, alt=alt, caption="The trained weights, added up per place.")
 
 # %% [markdown]
-# The four small blocks of Sage & Jolly Instruments add up to more than the one block of Saint Alder Music School, which
-# is larger than any of them. How often does the tallest bar belong to another place than the largest sum? And what do
-# the three biases change? We run all test windows.
-
-
-# %%
-@torch.no_grad()
-def point(model, bias=None):
-    """A row a window: favourite by sum, by tallest bar; target's share."""
-    found = []
-    for b in test.batches(512):
-        a = model(b).pointer_attention  # (B, L)
-        if bias is not None:  # exchange the trained bias for this one
-            change = bias - model.pointer.position_bias
-            a = (a.log() + change[b.position_from_end]).softmax(1)
-        p = torch.zeros(len(b), V).scatter_add(1, b.location, a)
-        tallest = a.argmax(1, keepdim=True)
-        row = {"largest sum": p.argmax(1)}
-        row["tallest bar"] = b.location.gather(1, tallest)[:, 0]
-        row["share"] = p.gather(1, b.target[:, None])[:, 0]
-        found.append(pd.DataFrame(row, index=b.index.numpy()))
-    return pd.concat(found).sort_index()
-
-
-# %%
-right = {}
-for name, b in biases.items():
-    guesses = point(model, b)[["largest sum", "tallest bar"]]
-    right[name] = 100 * guesses.eq(test.targets, axis=0).mean()
-pointed = point(model)
-trained = 100 * (pointed["largest sum"] == test.targets).mean()
-differ = 100 * (pointed["largest sum"] != pointed["tallest bar"]).mean()
-pd.DataFrame(right).T.rename_axis("right, % of test windows").round(1)
-
-# %% [markdown]
-# In {{ differ:.1f }} % of the windows the two name different places, and adding up is right more often.
+# Indigo Wine Cellar, visited once, has the tallest bar of all. But the four bars of 46 Alder Walk, each a little smaller,
+# add up to more than twice as much, and that is where the person went.
 #
-# ## On the map
-#
-# A disc's *area* is the sum for its place. Bent lines lead to the last visit, the wider, the more attention. Click a
-# disc for its numbers. At the top right you can choose one of the encoder's heads instead: what the last visit looks
-# at. (The dashed rings are the whole model's answers, the subject of the next chapter.)
-
-# %%
-maps.attention_map(
-    located(seen.visits, town),
-    guesses=located(seen.candidates.head(5), town),
-    truth=located(seen.target, town),
-    heads=seen.self_attention,
-    ground=ground(town.base),
-    caption="The story window. Green ring: where the person went.",
-)
-
-# %% [markdown]
-# Now it is your turn. Delete a visit, change its hour, add one by clicking a place, or go on to this person's other
-# moments: the same trained pointer answers, computed in this page. The whole model waits in
-# [chapter 26](26_playground.ipynb).
+# Now it is your turn, with the story window. On the map a disc's *area* is the sum for its place. Delete a visit, change
+# its hour, or add one by clicking a place: the same trained pointer answers, computed in this page.
 
 # %%
 from wherenext.live import playground
@@ -314,80 +258,62 @@ playground(small="pointer", window=i)
 # %% [markdown]
 # ## A pointer that has learned nothing
 #
-# What does the pointer do *before* training? All biases are 0, and query and key are random maps with small
-# numbers. The visits of one window have much in common, the person first of all, and what they have in common moves
-# all their scores alike. So the weights of two visits differ by a modest factor, while a window may show one place
-# once and another nine times. Adding up nearly equal weights is counting.
+# What does the pointer do *before* training? All biases are 0, and query and key are random maps with small numbers. So
+# the weights of two visits differ by a modest factor only, while a window may show one place once and another nine
+# times. Adding up nearly equal weights is counting.
 
 # %%
 torch.manual_seed(0)
-newborn = PointerGeneratorTransformer(model.config).eval()
+newborn = point(PointerGeneratorTransformer(model.config).eval())
+newborn_right = 100 * (newborn["largest sum"] == test.targets).mean()
 counts = MostFrequent().fit(data.train)  # the rule that counts visits
-dots = []
-with torch.no_grad():
-    for b in test.batches(512):
-        visits = counts.scores(b).clamp(min=0)  # (B, V), 0: not there
-        p = newborn(b).pointer_log_probs.exp()  # (B, V)
-        share = visits / b.length[:, None]
-        dots.append(torch.stack([share[visits > 0], p[visits > 0]]))
-share, p = torch.cat(dots, 1).numpy()
-correlation = np.corrcoef(share, p)[0, 1]
 rule = summarize(evaluate(counts, test), ["all"])
 counting = rule["acc@1"].iloc[0]
-newborn_right = 100 * (point(newborn)["largest sum"] == test.targets).mean()
 
 # %% tags=["hide-input"]
-# @title Figure 7.5: random weights, and yet the pointer counts
-ax = plt.figure(figsize=(4.6, 4.2)).gca()
-sns.histplot(x=share, y=p, bins=50, color=COPIED, ax=ax)
+# @title Figure 7.4: random weights, and yet the pointer counts
+inside = newborn[test.in_window]
+correlation = inside["share of the visits"].corr(inside["pointer's share"])
+ax = plt.figure(figsize=(6.4, 2.5)).gca()
+axes_of = {"x": "share of the visits", "y": "pointer's share"}
+sns.histplot(inside, **axes_of, bins=50, color=COPIED, ax=ax)
 ax.axline((0, 0), slope=1, color=MUTED, lw=1, ls="--")
-ax.set(xlabel="share of the window's visits")
-ax.set(ylabel="untrained pointer's probability")
+ax.set(xlabel="target's share of the visits")
+ax.set(ylabel="untrained pointer's share")
 show(
     ax.figure,
-    alt="Share of visits against the untrained pointer's probability.",
-    caption="All places of all test windows: the darker, the more of them. "
-    "Dashed: exactly counting.",
+    alt="Share of visits against the untrained pointer's share: a diagonal.",
+    caption="Test windows with the target in the window: the darker, the "
+    "more of them. Dashed: exactly counting.",
 )
 
 # %% [markdown]
 # The correlation is {{ correlation:.2f }}. Of all test windows, the counting rule gets {{ counting:.1f }} % right, the
-# newborn pointer {{ newborn_right:.1f }} %, and the trained pointer {{ trained:.1f }} %. So compare a trained pointer
-# with the counting rule, not with zero.
+# newborn pointer {{ newborn_right:.1f }} %, and the trained one {{ right["largest sum"]:.1f }} %. So compare a trained
+# pointer with the counting rule, not with zero.
 #
 # ## What it can and cannot do
 #
-# The pointer has a ceiling. If the target is not in the window, the pointer gives it the probability zero, whatever
-# we train. Such targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
+# The pointer has a ceiling. If the target is not in the window, it gets the probability zero, whatever we train. Such
+# targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
 # And it has a handicap. The embedding of a place that training never saw is still the random vector that it started
-# with. The pointer has to judge visits to such a place by the other features, and by whether the same random vector
-# turns up twice. Does it manage?
+# with. The pointer has to judge visits to such a place by the other features. Does it manage, where the target is in sight?
 
 # %%
-inside = test.in_window
-kind = np.where(known, "known", "never seen")
-able = pd.DataFrame({"place": kind, "pointer's share": pointed.share})
-able["share of the visits"] = [
-    (test.visits_of(j).location_id == test.target_of(j).location_id).mean()
-    for j in range(len(test))
-]
-able["right, %"] = 100.0 * (pointed["largest sum"] == test.targets)
-able = able[inside].groupby("place").mean()
-ceiling = 100 * inside.mean()
-able.round({"right, %": 1}).round(3)
+kinds = pd.Series(np.where(known, "known", "never seen"), name="target")
+shares = pointed[["pointer's share", "share of the visits"]]
+shares[test.in_window].groupby(kinds).mean().round(3)
 
 # %% [markdown]
-# The table has the windows with the target in sight, {{ ceiling:.0f }} % of all: that is the ceiling. Places never seen
-# in training are visited less often within the window, so some disadvantage is fair. For *known* targets the pointer's
-# share is larger than the share of the visits: it has learned something. For new ones it is about the same: it counts.
-# A softmax over places would have next to no chance with the new ones.
+# For *known* targets the pointer's share is larger than the share of the visits: it has learned something. For new ones
+# it is about the same: it counts. That is modest, but a softmax over places would have next to no chance with them.
 #
 # ## The whole part, and the package's
 #
-# Here is everything above in one module. Its parameters have the package's names, so that the trained weights can be
-# loaded. (The package adds the weights up in logarithms, so that no place is lost to rounding however small its
-# weight. [Evidence: the model](evidence_model.ipynb) shows how. In this town the two differ by rounding only.)
+# Here is everything above in one module. The cell after it loads the trained weights, and stops with an error if the two
+# differ by more than a millionth. (The package adds up in logarithms, so that no place is lost to rounding;
+# [Evidence: the model](evidence_model.ipynb) shows how.)
 
 
 # %%
@@ -421,26 +347,17 @@ with torch.no_grad():
     x, _ = model.encoder(model.embeddings(many), many.padding)
     a, p = mine(x, many.location, many.length)
     package = model(many)
-equal = {"rtol": 0, "atol": 1e-6}  # raises an error if they are not
+equal = {"rtol": 0, "atol": 1e-6}
 torch.testing.assert_close(a, package.pointer_attention, **equal)
 torch.testing.assert_close(p, package.pointer_log_probs.exp(), **equal)
-print(f"{len(many)} windows: the same to a millionth")
 
 # %% [markdown]
-# | step | shape |
-# |---|---|
-# | visits, encoded | (B, L, D) |
-# | context, query | (B, D) |
-# | keys | (B, L, D) |
-# | scores, bias, mask, weights $a_i$ | (B, L) |
-# | $P_\text{ptr}$ | (B, V), zero for places not in the window |
-#
 # ## What to remember
 #
 # - A softmax over places knows only places that were targets. To be pointed at, a place only needs to be *in the
 #   window*; that is also the pointer's ceiling.
-# - Score = scaled dot product of the last visit's query with each visit's key, plus a bias of which only differences
-#   mean anything. Mask *before* the softmax.
+# - A visit's score is the scaled dot product of the last visit's query with its key, plus a bias of which only
+#   differences count. Mask *before* the softmax.
 # - Add up per place: many small bars can beat one tall bar.
 # - An untrained pointer counts, so training starts from "most frequent place".
 #
@@ -484,11 +401,11 @@ def heated(b, T):
 
 frequency = counts.scores(many).clamp(min=0) / many.length[:, None]
 check.same(heated(many, 1e9), frequency, name="infinite temperature")
-right = pd.Series(dtype=float, name="Acc@1, %")
+by_heat = pd.Series(dtype=float, name="Acc@1, %")
 for T in (0.1, 0.3, 1.0, 3.0, 10.0):
     hits = [heated(b, T).argmax(1) == b.target for b in test.batches(512)]
-    right[T] = 100 * float(torch.cat(hits).float().mean())
-right.rename_axis("temperature").round(1).to_frame().T
+    by_heat[T] = 100 * float(torch.cat(hits).float().mean())
+by_heat.rename_axis("temperature").round(1).to_frame().T
 # Of these five, T = 1 is the best. Small temperatures trust the tallest bar,
 # and lose what adding up gives; large ones only count visits.
 

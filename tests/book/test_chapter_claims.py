@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 import re
 from typing import Any
@@ -241,16 +242,35 @@ def rows(name: str) -> dict[str, list[float]]:
 
 
 @pytest.mark.built
+def in_sentences(name: str) -> dict[str, float]:
+    """The numbers in a chapter's sentences, by their names in its source."""
+    notebook = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    numbers = notebook["metadata"]["numbers"].items()
+    return {key.rpartition(":")[0]: number(text.replace(",", "")) for key, text in numbers}
+
+
 def test_claims_of_07() -> None:
     table = rows("07_pointer")
-    by_sum, by_bar = table["the trained bias"]
-    assert by_sum > by_bar  # "adding up is right more often"
-    assert abs(by_sum - table["no bias"][0]) < 0.5  # the trained bias "does next to nothing"
-    pointed, visits, _ = table["known"]
+    said = in_sentences("07_pointer")
+    assert said['right["largest sum"]'] > said['right["tallest bar"]'] + 1
+    assert said["shift"] < 0.01  # the trained bias "does next to nothing here"
+    pointed, visits = table["known"]
     assert pointed > 1.2 * visits  # "it has learned something"
-    pointed, visits, _ = table["never seen"]
+    pointed, visits = table["never seen"]
     assert abs(pointed / visits - 1) < 0.1  # "it counts"
 
+    # Figure 7.3: four small bars, "each a little smaller", against the tallest one.
+    town = city.load()
+    model, vocabulary = load_model(shipped("city"))
+    test = prepare(town.visits, protocol="exact", vocabulary=vocabulary).test
+    places = look(model, test, 11).visits.groupby("location_id").attention
+    sums = places.agg(["sum", "max", "count"]).sort_values("sum", ascending=False)
+    home, cellar = sums.iloc[0], sums.iloc[1]
+    names = town.places.set_index("location_id").name[sums.index[:2]].tolist()
+    assert names == ["46 Alder Walk", "Indigo Wine Cellar"]
+    assert home["count"] == 4 and cellar["count"] == 1
+    assert cellar["max"] == sums["max"].max() > home["max"] and home["sum"] > 2 * cellar["sum"]
+    assert test.target_of(11).location_id == sums.index[0]
 
 @pytest.mark.built
 def test_claims_of_08() -> None:
