@@ -3,10 +3,9 @@
 #
 # Nobody ever shows the gate what a return is. So what does it learn?
 #
-# *You will be able to* build the part that names any place of the town and the gate that mixes it with the pointer;
-# say, with a derivation, what a gate is trained to mean; and explain why one part of a mixture may learn almost
-# nothing. *You need* [The pointer](07_pointer.ipynb). *It takes* twenty minutes to read and half a minute to run; a
-# GPU makes no difference.
+# *You will be able to* build the part that names any place of the town and the gate that mixes it with the pointer; derive
+# what a gate is trained to mean; and explain why one part of a mixture may learn almost nothing. *You need*
+# [The pointer](07_pointer.ipynb). *It takes* twenty minutes to read and half a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** The gate learns which of the two, pointer or generator, explains the answer better; and
 # > because the pointer explains the easy answers from the start, the generator is hardly taught any of them.
@@ -28,7 +27,6 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -39,7 +37,7 @@ from wherenext.figures import show
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
 from pgt.look import story
-from pgt.model import PointerGeneratorTransformer, log_mixture
+from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 
 # %%
@@ -91,8 +89,7 @@ scores = context @ w["generator.weight"].T + w["generator.bias"]  # (B, V)
 log_gen = scores.log_softmax(1)
 
 # %% [markdown]
-# The pointer has the same size in a village and in a metropolis. The generator has $V(D + 1)$ numbers: double the
-# town, and the generator doubles.
+# The generator has $V(D + 1)$ numbers: double the town, and it doubles. The pointer has the same size everywhere.
 #
 # ## The gate
 #
@@ -130,50 +127,42 @@ weights = zip(my_gate.state_dict(), trained, strict=True)
 my_gate.load_state_dict(dict(weights))
 z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
-print(f"story window: z = {z:.3f}, g = {g:.3f}")
 
 # %% [markdown]
-# > **Note.** Mind the convention. In [See et al. (2017)](https://arxiv.org/abs/1704.04368) the number is called
-# > $p_\text{gen}$ and is the weight of *generating*: $g = 1 - p_\text{gen}$. Swap the two when you port code, and
-# > everything still runs and sums to one.
+# Mind the convention. In [See et al. (2017)](https://arxiv.org/abs/1704.04368) the number is called $p_\text{gen}$ and is
+# the weight of *generating*: $g = 1 - p_\text{gen}$.
 #
-# ## The mixture, with the gate in your hand
+# ## The mixture
 #
 # $$
 # P(\ell) = g\,P_\text{ptr}(\ell) + (1 - g)\,P_\text{gen}(\ell). \tag{8.4}
 # $$
 #
-# If both parts sum to one, so does the mixture: $g \cdot 1 + (1 - g) \cdot 1 = 1$. No softmax follows. Set a gate of
-# your own:
+# If both parts sum to one, so does the mixture, and no softmax follows. Set a gate of your own:
 
 # %%
 gate_by_hand = 0.5  # @param {type:"slider", min:0, max:1, step:0.05}
 
-
-# %%
-def candidates(g, log_ptr, log_gen, target, top=8):
-    """The likeliest places of one window, with their two parts."""
-    copied, generated = g * log_ptr.exp(), (1 - g) * log_gen.exp()  # (V,)
-    ids = (copied + generated).topk(top).indices
+# %% tags=["hide-input"]
+# @title Figure 8.2: the model's gate and yours
+target = batch.target[0]
+_, axes = plt.subplots(2, 1, figsize=(7.2, 3.4), sharex=True)
+for ax, gate in zip(axes, (g, gate_by_hand), strict=True):
+    copied = gate * log_ptr[0].exp()  # (V,)
+    generated = (1 - gate) * log_gen[0].exp()  # (V,)
+    ids = (copied + generated).topk(7).indices
     table = {"location_id": vocabulary.decode(ids), "copied": copied[ids]}
     table |= {"generated": generated[ids], "is_target": ids == target}
-    return pd.DataFrame(table)
-
-
-_, axes = plt.subplots(2, 1, figsize=(7.2, 4.6), sharex=True)
-for ax, gate in zip(axes, (g, gate_by_hand), strict=True):
-    table = candidates(gate, log_ptr[0], log_gen[0], batch.target[0])
-    plots.mixture(table, gate=gate, names=names, axes=ax)
+    plots.mixture(pd.DataFrame(table), gate=gate, names=names, axes=ax)
+axes[0].set_xlabel("")
 alt = "Stacked bars of the likeliest places, copied and generated, twice."
 caption = "The story window. Above: the model's gate. Below: yours."
 show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# Watch the order of the list while you change `gate_by_hand`. The numbers change; the first place stays first until
-# the gate is nearly 0. Then the list turns into the generator's, whose probability is spread thinly over thousands of
-# places. There is a reason, and we will find it.
-#
-# Turn the dial in the page, too. Then untick *set it by hand* and delete visits: how does the gate respond?
+# Watch the list while you change `gate_by_hand`. The numbers change, but the first place stays first until the gate is
+# nearly 0. Then the list turns into the generator's, whose probability is spread thinly over thousands of places. There is
+# a reason, and we will find it. Turn the dial in the page, too.
 
 # %%
 from wherenext.live import playground
@@ -183,75 +172,68 @@ playground(small="gate", window=i)
 # %% [markdown]
 # ## What is the gate worth?
 #
-# Replace it by others, for all test windows. A *constant* gate is the mean of the training gates. An *oracle* knows
-# whether the target is in the window: 1 if so, else 0. The **loss** of a window is what training makes small:
+# The **loss** of a window is what training makes small:
 #
 # $$
 # \mathcal{L} = -\log P(\ell^*), \tag{8.5}
 # $$
 #
 # for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows without bound as the
-# true place gets less probability. Its unit is the **nat**.
-# Code takes the logarithm of the mixture without ever leaving logarithms,
+# true place gets less probability. Its unit is the **nat**. Code never leaves logarithms
+# ([chapter 9](09_model.ipynb) shows why):
 #
 # $$
 # \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
-# &\log\sigma(-z) + \log P_\text{gen}\big), \end{aligned} \tag{8.6}
+# &\log\sigma(-z) + \log P_\text{gen}\big). \end{aligned} \tag{8.6}
 # $$
 #
-# and [chapter 9](09_model.ipynb) shows what goes wrong otherwise.
+# Now replace the gate by others, for all test windows. A *constant* gate is the mean of the training gates. An *oracle*
+# knows whether the target is in the window: 1 if so, else 0.
 
 
 # %%
+def mix(z, log_ptr, log_gen):
+    """log P of equation (8.6), for any shapes that fit."""
+    copied = F.logsigmoid(z) + log_ptr
+    return torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)
+
+
 @torch.no_grad()
-def run(windows):
-    """A row a window: gate, and log P of the target by each part."""
+def run(windows, gate=None):
+    """A row a window: the gate, log P of the target by each part, a hit."""
     found = []
     for b in windows.batches(512):
         out, own = model(b), b.target[:, None]
-        row = {"gate": out.gate, "mix": out.log_probs.gather(1, own)[:, 0]}
-        row["ptr"] = out.pointer_log_probs.gather(1, own)[:, 0]
-        row["gen"] = out.generator_log_probs.gather(1, own)[:, 0]
+        g = out.gate if gate is None else torch.tensor(gate)[b.index]
+        ptr, gen = out.pointer_log_probs, out.generator_log_probs
+        log_p = mix(g.logit()[:, None], ptr, gen)  # (B, V)
+        row = {"gate": g, "hit": log_p.argmax(1) == b.target}
+        for part, x in {"mix": log_p, "ptr": ptr, "gen": gen}.items():
+            row[part] = x.gather(1, own)[:, 0]
         found.append(pd.DataFrame(row, index=b.index.numpy(), dtype=float))
     return pd.concat(found).sort_index()
 
 
 opened, inside = run(test), test.in_window
-constant = run(data.train).gate.mean()
-
-# %%
-gates = pd.DataFrame({"the model's gate": opened.gate, "constant": constant})
-gates["by hand"], gates["oracle"] = gate_by_hand, inside.astype(float)
-heads = ["Acc@1, %", "loss, nats"]
-worth = pd.DataFrame(0.0, index=gates.columns, columns=heads)
-for b in test.batches(512):
-    with torch.no_grad():
-        out = model(b)
-    ptr, gen = out.pointer_log_probs.exp(), out.generator_log_probs.exp()
-    for name in gates:
-        g = torch.tensor(gates[name].to_numpy())[b.index, None]  # (B, 1)
-        p = g * ptr + (1 - g) * gen  # (B, V)
-        loss = -p.gather(1, b.target[:, None]).log().sum()
-        hits = 100 * (p.argmax(1) == b.target).sum()
-        worth.loc[name] += [float(hits), float(loss)]
-worth /= len(test)
-paid = worth["loss, nats"]
-room = paid["constant"] - paid["oracle"]
-share = 100 * (paid["constant"] - paid["the model's gate"]) / room
-worth.round({"Acc@1, %": 2, "loss, nats": 3})
+constant = np.full(len(test), run(data.train).gate.mean())
+others = {"constant": constant, "oracle": inside.astype(float)}
+runs = {"the model's gate": opened}
+runs |= {name: run(test, gate) for name, gate in others.items()}
+worth = pd.DataFrame({name: found.mean() for name, found in runs.items()}).T
+worth["Acc@1, %"], worth["loss, nats"] = 100 * worth.hit, -worth.mix
+worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 
 # %% [markdown]
 # We expected the first column to show what a gate is good for. It does not. The generator's probability is spread so
-# thinly that the first guess is the pointer's *for nearly any gate*. Even an oracle gains nothing: where it turns the
-# pointer off, the place that the generator names first is nearly always wrong, too. The gate's worth is in the loss: it
-# sets how much probability is left for places outside the window. Of what the oracle saves against a constant, the
-# model's gate saves **{{ share:.0f }} %**. [Chapter 11](11_gate.ipynb) measures it properly.
+# thinly that the first guess is the pointer's *for nearly any gate*. Even an oracle gains next to nothing: where it turns
+# the pointer off, the place that the generator names first is nearly always wrong, too. The gate's worth is in the loss:
+# it sets how much probability is left for places outside the window. [Chapter 11](11_gate.ipynb) measures it.
 #
 # ## What does a gate learn?
 #
 # "The gate says whether the person returns or explores." That is the usual description. But nobody ever shows the gate
-# a label "return". It sees one thing: the slope of the loss. What does that ask for? At the target
-# $P = g P_\text{ptr} + (1 - g) P_\text{gen}$, and $\partial g / \partial z = g (1 - g)$, so
+# a label "return". It sees one thing: the slope of the loss. At the target $P = g P_\text{ptr} + (1 - g) P_\text{gen}$,
+# and $\partial g / \partial z = g (1 - g)$, so
 #
 # $$
 # \begin{aligned}
@@ -263,57 +245,26 @@ worth.round({"Acc@1, %": 2, "loss, nats": 3})
 #
 # because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. The number $r$ is the **responsibility** of the
 # pointer: of the probability that the true place got, the share that was *copied*. In the bars above it is the blue
-# share of the bar with the ✓. So the gate is pulled towards $r$ by their distance, like a yes-or-no classifier whose
-# label is $r$.
+# share of the bar with the ✓. So the gate is pulled towards $r$, like a yes-or-no classifier whose label is $r$.
 #
-# The derivative, checked on all test windows:
-
-
-# %%
-def mix(z, log_ptr, log_gen):
-    """log P of equation (8.6), for any shapes that fit."""
-    copied = F.logsigmoid(z) + log_ptr
-    return torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)
-
-
-g, log_p, ptr, gen = (torch.tensor(opened[part].to_numpy())
-                      for part in ("gate", "mix", "ptr", "gen"))  # fmt: skip
-z = torch.logit(g).requires_grad_()  # (W,) back to log-odds
-mix(z, ptr, gen).neg().sum().backward()
-r = torch.exp(g.log() + ptr - log_p)
-print(f"autograd and g - r differ by {(z.grad - (g - r)).abs().max():.0e}")
-
-# %% [markdown]
-# So the gate is trained to answer: *which expert explains the target better?* The question is not: *is it a return?*
-# In a simulated town we can see where the two differ. Sort the test windows:
+# It is trained to answer: *which expert explains the target better?* The question is not: *is it a return?* In a
+# simulated town we can see where the two differ. Sort the test windows:
 
 # %%
-opened["r"] = r.numpy()
+opened["r"] = np.exp(np.log(opened.gate) + opened.ptr - opened.mix)
 explored = test.visits.explored.to_numpy()[test.target]  # a first visit
 kinds = ["return, in the window", "return, not in the window", "exploration"]
 opened["kind"] = np.select([inside, ~explored], kinds[:2], kinds[2])
 by_kind = opened.groupby("kind")[["r", "gate"]].mean().loc[kinds]
 by_kind.columns = ["mean responsibility r", "mean gate g"]
-each = 100 * opened.kind.value_counts(normalize=True)
-by_kind.insert(0, "% of windows", each)
 elsewhere = 100 * (~explored & ~inside).sum() / (~explored).sum()
-by_kind.round({"% of windows": 1}).round(3)
+by_kind.round(3)
 
 # %% [markdown]
 # **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. The person
 # returns, but only the generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an
-# exploration. Nothing in the loss tells the two apart. Does the gate?
-
-# %%
-ax = sns.ecdfplot(opened, x="gate", hue="kind", hue_order=kinds)
-ax.set(xlabel="gate (0: generate, 1: copy)", ylabel="share below")
-alt = "Cumulative distribution of the gate for three kinds of target."
-caption = "The further apart two curves, the more the gate knew."
-show(ax.figure, alt=alt, caption=caption)
-
-# %% [markdown]
-# A little. But any distance between the curves of these two, *return, not in the window* and *exploration*, is a
-# by-product: they happen in different contexts. And whether somebody explores is partly a coin toss in the simulation itself.
+# exploration. Nothing in the loss tells the two apart. The trained gate does, a little, but only because they happen in
+# different contexts.
 #
 # ## Who teaches the generator?
 #
@@ -325,8 +276,8 @@ show(ax.figure, alt=alt, caption=caption)
 # $$
 #
 # where the bracket is 1 at the target and 0 elsewhere. This is the ordinary softmax slope, *times* $1 - r$. Where the
-# pointer explains the target, the generator's lesson is cancelled. An untrained pointer already counts visits, while an
-# untrained generator guesses among thousands. So how large is $r$ before the very first step?
+# pointer explains the target, the generator's lesson is cancelled. How large is $r$ before the very first step, when the
+# pointer already counts visits and the generator guesses among thousands?
 
 # %%
 torch.manual_seed(0)
@@ -338,11 +289,10 @@ log_copied = out.gate.log() + out.pointer_log_probs.gather(1, own)[:, 0]
 newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
 
 # %% [markdown]
-# It is {{ newborn_r:.3f }} on average, for targets in the window. Nothing has been learned, and already the generator is
-# taught almost only about targets outside the window. This predicts something surprising: the generator should be *poor
-# at the easiest targets*, those in the window, such as people's homes. Test it. Freeze everything before the generator,
-# and train a fresh one on the same contexts with the same steps, twice: once *alone*, and once *in the mixture*, with
-# the trained pointer and gate beside it.
+# It is {{ newborn_r:.3f }} on average, for targets in the window. So the generator is taught almost only about targets
+# outside it. This predicts something surprising: the generator should be *poor at the easiest targets*, such as people's
+# homes. Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
+# and once *in the mixture*, with the trained pointer and gate beside it.
 
 
 # %%
@@ -373,7 +323,8 @@ def teach(lessons, in_mixture, epochs=6):
     return layer
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Taught twice, and examined
 lessons, exam = frozen(data.train), frozen(test)
 context, _, _, truth = exam
 homes = torch.from_numpy(inside & vocabulary.is_known(test.targets))
@@ -390,11 +341,10 @@ heads = ["nats better than guessing", "Acc@1, %"]
 pd.DataFrame(table, index=heads).T.rename_axis("generator").round(2)
 
 # %% [markdown]
-# The table is about the test windows whose target is known and in the window. Guessing among all places would be at
-# zero nats. Alone, the layer learns the usual places. In the mixture, next to nothing makes it learn them, because the
-# pointer already knows; and the model's own generator is no better than guessing. This is typical of mixtures of
-# experts: the expert that is a little better early gets most of the gradient, and so gets further ahead. It is not a
-# fault but a division of labour. So do not judge the generator of such a model by its own accuracy.
+# The test windows are those whose target is known and in the window. Alone, the layer learns the usual places. In the
+# mixture, and so in the model, it learns little about them, because the pointer already knows. Mixtures of experts are
+# like that: the expert that is a little better early gets most of the gradient. It is a division of labour, not a fault.
+# So do not judge the generator of such a model by its own accuracy.
 #
 # ## The whole part, and the package's
 
@@ -446,45 +396,10 @@ responsibility = 0.3 / (0.3 + 0.2)  # the two halves cancel
 check.exercise("8.1", [turn, responsibility])
 
 # %% [markdown]
-# **Exercise 2** (medium). You are handed a network that outputs the log-odds `y` of $p_\text{gen}$, in the convention of
-# See et al. Write `mixture(y, log_ptr, log_gen)` that gives the same $\log P$ as the package's `log_mixture`, without
-# ever computing a sigmoid. Let `check.function` compare, with extreme cases among the arguments.
-
-
-# %% tags=["try"]
-def mixture(y, log_ptr, log_gen):
-    """(B,) log-odds of generating, twice (B, V) -> (B, V) log P."""
-    return ...
-
-
-def package(y, log_ptr, log_gen):
-    return log_mixture(-y, log_ptr, log_gen)
-
-
-ptr = torch.tensor([[0.2, 0.8, 0.0]]).log()
-gen = torch.tensor([[0.5, 0.1, 0.4]]).log()
-odds = torch.tensor([[0.0], [1.5], [-3.0], [40.0], [-40.0]])
-cases = [(y, ptr, gen) for y in odds]
-check.function(mixture, package, *cases)
-
+# **Exercise 2** (longer). Derive equation (8.8), the slope along the generator's scores, and verify it with autograd.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-def mixture(y, log_ptr, log_gen):
-    # log sigma(y), for either sign of y
-    log_generate = y.clamp(max=0) - torch.log1p(torch.exp(-y.abs()))
-    log_copy = log_generate - y  # log sigma(-y)
-    copied = log_copy[:, None] + log_ptr
-    return torch.logaddexp(copied, log_generate[:, None] + log_gen)
-
-
-check.function(mixture, package, *cases)
-
-# %% [markdown]
-# **Exercise 3** (longer). Derive equation (8.8), the slope along the generator's scores, and verify it with autograd.
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
 # dL / d log P_gen(l*) = -(1 - g) P_gen(l*) / P = -(1 - r), and
 # d log P_gen(l*) / ds = [l = l*] - P_gen(l).
 with torch.no_grad():
