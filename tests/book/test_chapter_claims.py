@@ -6,6 +6,7 @@ import ast
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import jupytext
@@ -28,12 +29,13 @@ from wherenext.results import read_results, results_folder
 from wherenext.window_features import gates
 
 from pgt import improvements
+from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.config import PRESETS, ModelConfig
 from pgt.contextual import HISTORY_FEATURES
 from pgt.improvements import IMPROVEMENTS
 from pgt.look import look
-from pgt.metrics import ends, gains, resampled_means
+from pgt.metrics import ends, evaluate, gains, interval, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.summarizer import DOCUMENT, PointerGenerator
 from pgt.windows import prepare
@@ -139,14 +141,15 @@ def test_claims_of_06() -> None:
     assert wrong > right - 0.5  # "accuracy does not notice this bug"
     rows = printed("06_position_and_encoder", "difference on valid")
     ends = {
-        row[0]: [[number(end) for end in re.split(" to ", row[k])] for k in (2, 3)]
+        row[0]: [[number(end) for end in re.split(" to ", row[k])] for k in (1, 2)]
         for row in rows
-        if " to " in row[2]
+        if " to " in row[1]
     }
-    assert len(ends) == 6
-    assert all(high > 0 for both in ends.values() for _, high in both)  # "none clearly worse"
-    ahead = [kind for kind, (_, test) in ends.items() if test[0] > 0]
-    assert ahead == ["no attention"] and ends["no attention"][0][0] < 0  # "but not on valid"
+    assert len(ends) == 5
+    for kind, both in ends.items():
+        lows, highs = zip(*both, strict=True)
+        assert max(highs) > 0 > min(lows), f"{kind}: the splits confirm each other"
+        assert all(abs(low + high) / 2 < 2 for low, high in both), f"{kind}: 'hardly their quality'"
 
 
 def curves(what: str, variant: str, letter: str = "b", upto: int = 15) -> np.ndarray:
@@ -733,17 +736,23 @@ def test_claims_of_02() -> None:
 
 @pytest.mark.built
 def test_claims_of_04() -> None:
-    head, *rows = printed("04_baselines", "options")
-    on = {row[0]: number(row[head.index("test, %")]) for row in rows}
-    assert on["+ recency"] == on["frequency"]  # "Recency alone changes nothing"
-    after = on["+ what came after here"] - on["frequency"]
-    hour = on["+ time of day"] - on["+ what came after here"]
-    assert after > 3 * hour > 0  # "the step that counts", "adds a little"
-    head, *rows = printed("04_baselines", "mrr | ndcg@10 last")
-    first = {row[0]: number(row[head.index("acc@1")]) for row in rows}
-    assert first["most frequent"] > first["Markov"]  # "beats a Markov chain"
+    on = {row[0]: number(row[-1]) for row in printed("04_baselines", "taken away")[2:]}
+    lost = {name: on["nothing"] - value for name, value in on.items()}
+    hour, after = lost["the hour"], lost["what came after here"]
+    assert after > 3 * hour > 0  # "the term that counts", "adds a little"
+    assert lost["recency"] < hour / 2  # "nothing to speak of"
+    (counted,) = (row for row in printed("04_baselines", "every tie") if row[0].startswith("Acc@1"))
+    assert on["all three"] == number(counted[2])  # "the most frequent place again"
+    rows = {row[0]: row[1:] for row in printed("04_baselines", "GeoLife")}
+    frequent, markov = (map(number, rows[name]) for name in ("most frequent place", "Markov"))
+    assert all(a > b for a, b in zip(frequent, markov, strict=True))  # "beats a Markov chain"
     pair = {"model": "pgt", "variant": "full"}, {"model": "kernel"}
     assert read_results("geolife_exact").difference(*pair)[2] < 0  # "there the kernel is ahead"
+    data = prepare(city.load().visits, protocol="exact")
+    kernel = ContextKernel().fit(data.train).choose(data.valid)
+    whole, less = (evaluate(one, data.test) for one in (kernel, replace(kernel, clock=0.0)))
+    assert interval(whole)[0] + 2 < interval(less)[1]  # "overlap almost entirely"
+    assert interval(whole, against=less)[0] > 0  # "clear of zero"
 
 
 def test_claims_of_the_evidence_on_sets() -> None:
