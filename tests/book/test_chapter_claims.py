@@ -197,14 +197,13 @@ def test_claims_of_12() -> None:
         for v in ("bias only", "both, bias at a tenth", "both", "both, bias tenfold")
     }
     share = {v: slope / np.log(0.8) for v, slope in bias.items()}
-    assert share["both, bias at a tenth"] < 0.15 < share["both"] < 0.5, "off by more than two"
+    assert share["both, bias at a tenth"] < 0.15 < share["both"] < 0.5, "nothing, or a part"
     assert min(share["bias only"], share["both, bias tenfold"]) > 0.85
     assert abs(fall("short memory", "as documented", "b")) < 0.1, "flat, with recency"
-    assert fall("city", "fast bias", "b") < 0, "rises, with recency"
-    for way in ("as documented", "fast bias"):
-        total = {w: fall(w, way, "b") + fall(w, way, "c") for w in ("short memory", "no recency")}
-        assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
-        assert fall("city", way, "b") + fall("city", way, "c") < 0.15, "and misses weak recency"
+    worlds = ("short memory", "no recency", "city")
+    total = {w: fall(w, "as documented", "b") + fall(w, "as documented", "c") for w in worlds}
+    assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
+    assert abs(total["city"]) < 0.15, "and misses weak recency"
 
 
 def test_claims_of_13() -> None:
@@ -219,11 +218,8 @@ def test_claims_of_13() -> None:
         for batch in test.batches(512):
             sure[batch.index] = model(batch).log_probs.exp().max(1).values
     opened["sure"] = sure
-    truth = test.visits.iloc[test.target].reset_index(drop=True)
     different = (opened.length * opened.unique_share).round()
     readable = opened.length.between(8, 20) & (different >= 5)
-    story = truth.p_explore[readable & truth.explored].idxmax()
-    assert truth.p_explore[story] > 0.99 and opened.gate[story] > opened.gate.quantile(0.2)
     assert sure[opened[readable & ~opened.correct].sure.idxmax()] > 0.6, "a confident mistake"
     surest = opened.nlargest(200, "sure")
     assert surest.sure.mean() > surest.correct.mean() + 0.05, "too sure among the surest"
@@ -250,6 +246,34 @@ def in_sentences(name: str) -> dict[str, float]:
     notebook = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8"))
     numbers = notebook["metadata"]["numbers"].items()
     return {key.rpartition(":")[0]: number(text.replace(",", "")) for key, text in numbers}
+
+
+@pytest.mark.built
+def test_claims_of_11_in_its_tables() -> None:
+    table = rows("11_gate")
+    assert table["person"][0] > 50  # "what moves the gate is who the person is"
+    rule, share, gate = (table[k] for k in ("logistic regression", "the person's share", "gate"))
+    assert min(rule) > max(gate) + 1  # "the regression beats a Transformer"
+    assert abs(share[1] - gate[1]) < 0.7  # "about as much as the gate"
+
+
+@pytest.mark.built
+def test_claims_of_12_in_its_tables() -> None:
+    ((text,),) = printed("12_position_bias", "with query and key adapted")
+    before, after = map(int, re.findall(r"(\d+) %", text))
+    assert after < 0.4 * before  # "query and key have undone most of what it did"
+
+
+@pytest.mark.built
+def test_claims_of_13_in_its_tables() -> None:
+    table = rows("13_attention_on_maps")
+    naive, exact, control = (table[k][0] for k in ("naive", "arithmetic", "control: place only"))
+    assert naive < 0.4 < control / 1.5 and control < exact  # "the sign does most of it"
+    attention, answers = table["the last visit"]
+    assert answers < attention < 0.9  # "people seldom stay, if not quite how seldom"
+    assert min(table["the visit before it"]) > 1.2  # "they go back where they came from"
+    attention, answers = table["earlier, at this hour"]
+    assert abs(attention - 1) < 0.05 and answers > 1.2  # "the third cue lies unused"
 
 
 @pytest.mark.built
