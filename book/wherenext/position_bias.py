@@ -1,4 +1,4 @@
-"""The position bias under the lens: read it with its company, hurry it, hold it, or fit it last.
+"""The position bias under the lens: read it with its company, or hurry it.
 
 A pointer's log-weight of a visit is *content* (query times key) plus *bias* (by position), up to a
 constant for each window. What one of them says of a position, the other can say as well.
@@ -12,13 +12,10 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 from torch.nn.utils import parametrize
 
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
-
-PENALTY = 1e-4
 
 
 def bias_of(model: PointerGeneratorTransformer, upto: int) -> Tensor:
@@ -71,52 +68,3 @@ def faster_bias(model: PointerGeneratorTransformer, times: float) -> Iterator[No
         yield
     finally:
         parametrize.remove_parametrizations(model.pointer, "position_bias")
-
-
-def refit(model: PointerGeneratorTransformer, windows: Windows) -> tuple[np.ndarray, float]:
-    """The best change (max_len,) of the bias if all else stays, and the gain, nats a window.
-
-    `PENALTY` times the sum of squared changes holds still what the windows do not determine.
-    """
-    weight, position, hit, gate, generated = _parts(model, windows)
-    change = torch.zeros(model.config.max_len + 1, requires_grad=True)  # 0 is padding's
-
-    def loss() -> Tensor:
-        attention = (weight + change[position]).softmax(1)  # (W, L), 0 at padding
-        return -(gate * (attention * hit).sum(1) + generated).clamp(min=1e-10).log().mean()
-
-    optimizer = torch.optim.LBFGS([change], max_iter=100, line_search_fn="strong_wolfe")
-
-    def closure() -> float:
-        optimizer.zero_grad()
-        value = loss() + PENALTY * change.square().sum()
-        value.backward()
-        return value.item()
-
-    before = loss().item()
-    optimizer.step(closure)
-    return change.detach().numpy()[1:], before - loss().item()
-
-
-@torch.no_grad()
-def _parts(
-    model: PointerGeneratorTransformer, windows: Windows
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """What the loss is made of: (W, L) log-weights, positions, hits; (W,) gate, generated."""
-    model.eval()
-    widest = min(int(windows.lengths.max()), model.config.max_len)
-    parts = []
-    for batch in windows.batches(512, max_len=model.config.max_len):
-        out = model(batch)
-        weight = out.pointer_attention.clamp(min=1e-30).log().masked_fill(batch.padding, -torch.inf)
-        own = out.generator_log_probs.gather(1, batch.target[:, None]).squeeze(1).exp()  # (B,)
-        room = (0, widest - weight.shape[1])
-        hit = (batch.location == batch.target[:, None]) & ~batch.padding
-        parts.append(
-            (
-                pad(weight, room, value=-torch.inf), pad(batch.position_from_end, room),
-                pad(hit, room), out.gate, (1 - out.gate) * own,
-            )
-        )  # fmt: skip
-    weight, position, hit, gate, generated = (torch.cat(part) for part in zip(*parts, strict=True))
-    return weight, position, hit, gate, generated

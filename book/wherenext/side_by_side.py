@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -16,27 +15,6 @@ from pgt.improvements import RecurrentEncoder
 from pgt.model import Encoder
 
 Kind = Literal["bilstm", "transformer"]
-ROLES = {
-    "embedding": ("embedding", "embeddings"),
-    "encoder": ("encoder",),
-    "state reduction": ("reduce",),
-    "decoder": ("decoder.fuse", "decoder.cell"),
-    "attention": ("decoder.attention", "pointer"),
-    "gate": ("gate",),
-    "output": ("project", "generate", "generator"),
-}  # the modules that play a part, in either model
-
-
-def parameters(model: nn.Module) -> pd.Series:
-    """How many numbers training sets in each part of a model, one of `ROLES`."""
-    found = dict.fromkeys(ROLES, 0)
-    for name, parameter in model.named_parameters():
-        owners = [role for role, starts in ROLES.items()
-                  if any(name.startswith(f"{start}.") for start in starts)]  # fmt: skip
-        if len(owners) != 1:
-            raise ValueError(f"{name} belongs to {owners or 'no part'}; see ROLES.")
-        found[owners[0]] += parameter.numel() if parameter.requires_grad else 0
-    return pd.Series(found)
 
 
 def work(kind: Kind, length: int, config: ModelConfig) -> int:

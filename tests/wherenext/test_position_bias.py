@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from lab import recency_world
-from wherenext.position_bias import by_position, refit
+from wherenext.position_bias import by_position
 
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer
@@ -53,17 +52,3 @@ def test_a_bias_set_by_hand_is_read_back(data: Dataset) -> None:
     bias, content = by_position(silent(data, curve), data.test, UPTO)
     np.testing.assert_allclose(bias, curve - curve.mean(), atol=1e-6)
     np.testing.assert_allclose(content, 0, atol=1e-5)
-
-
-def test_a_refit_finds_the_kernel_and_then_nothing_more(data: Dataset) -> None:
-    copied = data.train.subset(data.train.in_window)
-    model = silent(data, np.zeros(UPTO), without=("generator",))
-    before = copy.deepcopy(model.state_dict())
-    change, gain = refit(model, copied)
-    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-    truth = np.log(recency_world.fading())
-    found = change[:UPTO] - change[:UPTO].mean()
-    assert np.abs(found - (truth - truth.mean()))[:8].max() < 0.2
-    assert gain > 0.1
-    again, little = refit(silent(data, change, without=("generator",)), copied)
-    assert little < 0.01 * gain and np.ptp(again[:12]) < 0.05
