@@ -89,7 +89,7 @@ def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any =
 
 def stored(outputs: list[Any]) -> list[Any]:
     """Outputs as a committed notebook keeps them: small, and the same after every run."""
-    kept = []
+    kept: list[Any] = []
     for output in outputs:
         output = nbformat.from_dict(output)
         if output.output_type == "stream" and output.name == "stderr":
