@@ -63,8 +63,8 @@ architecture("context", "pointer", "bias", "copies", caption=caption)
 #
 # The usual way to predict one of many things is to give each a score and take a softmax. Every place owns a row of
 # weights. Training pulls its score up when the place is the **target**, where the person goes next, and down a little
-# otherwise. A place that training never shows has a row, too, but nothing ever pulls its score up. How often does that
-# matter?
+# otherwise. A place that training never shows has a row, too, but nothing ever pulls its score up (but for a small trick,
+# [chapter 9](09_model.ipynb)). How often does that matter?
 
 # %%
 known = vocabulary.is_known(test.targets)
@@ -140,9 +140,9 @@ unmasked = (scores + bias[position]).softmax(1)[0]  # wrong
 leak = 100 * unmasked[n:].sum().item()
 
 # %% [markdown]
-# > **Pitfall.** Without the mask nothing crashes, and the weights still add up to one. But padding has a key, too, since
-# > $b_k$ is not zero. In the story window {{ leak:.0f }} % of the weight would leak to padding, and how much depends on
-# > which *other* windows share the batch.
+# > **Pitfall.** Without the mask nothing crashes, and the weights still add up to one. But a padding column gets a score
+# > like any other, and even a score of 0 means $e^0 = 1$, not zero weight. In the story window {{ leak:.0f }} % of the
+# > weight would leak to padding, and how much depends on which *other* windows share the batch.
 #
 # Only differences between biases count. A constant $C$ added to all of them cancels:
 #
@@ -150,8 +150,8 @@ leak = 100 * unmasked[n:].sum().item()
 # \operatorname{softmax}(s + b + C) = \operatorname{softmax}(s + b). \tag{7.3}
 # $$
 #
-# So the common height of all biases is not **identifiable**: no data can tell what it is. What do differences do? Make a
-# bias up: let each visit count for less than the one after it, by a constant slope.
+# So their common height is not **identifiable**. What do differences do? Make a bias up: let each visit count for less than
+# the one after it, by a constant slope.
 
 # %%
 slope = 0.1  # @param {type:"slider", min:0, max:0.5, step:0.05}
@@ -171,8 +171,8 @@ show(ax.figure, alt=alt, caption="The same scores under three biases.")
 
 # %% [markdown]
 # The first two bars of each visit differ by at most {{ shift:.3f }}. So the *trained* bias does next to nothing here:
-# what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. Move the slope
-# to its end and run on: the old visits fade.
+# what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. Set the slope
+# to 0.5 and run the two cells again: the old visits fade.
 #
 # ## From visits to places
 #
@@ -197,8 +197,7 @@ assert torch.allclose(looped, scattered, atol=1e-7)
 
 # %% [markdown]
 # Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** How often do the largest
-# sum and the tallest single bar belong to different places? The function `point` looks at all test windows. It also notes
-# the target's share of the weights and of the visits, for later.
+# sum and the tallest single bar belong to different places?
 
 
 # %% tags=["hide-input"]
@@ -244,8 +243,8 @@ alt = "Bars made of blocks, one bar a place and one block a visit."
 show(ax.figure, alt=alt, caption="The trained weights, added up per place.")
 
 # %% [markdown]
-# Indigo Wine Cellar, visited once, has the tallest bar of all. But the four bars of 46 Alder Walk, each a little smaller,
-# add up to more than twice as much, and that is where the person went.
+# Indigo Wine Cellar, visited once, has the longest block of all. Each of the four blocks of 46 Alder Walk is shorter, the
+# last one far shorter. But together they reach more than twice as far, and that is where the person went.
 #
 # Now it is your turn, with the story window. On the map a disc's *area* is the sum for its place. Delete a visit, change
 # its hour, or add one by clicking a place: the same trained pointer answers, computed in this page.
@@ -258,9 +257,9 @@ playground(small="pointer", window=i)
 # %% [markdown]
 # ## A pointer that has learned nothing
 #
-# What does the pointer do *before* training? All biases are 0, and query and key are random maps with small numbers. So
-# the weights of two visits differ by a modest factor only, while a window may show one place once and another nine
-# times. Adding up nearly equal weights is counting.
+# What does the pointer do *before* training? All position biases are 0, and query and key are random maps with small
+# numbers. So the weights of two visits differ by a modest factor only, while a window may show one place once and another
+# nine times. Adding up nearly equal weights is counting.
 
 # %%
 torch.manual_seed(0)
@@ -289,8 +288,8 @@ show(
 
 # %% [markdown]
 # The correlation is {{ correlation:.2f }}. Of all test windows, the counting rule gets {{ counting:.1f }} % right, the
-# newborn pointer {{ newborn_right:.1f }} %, and the trained one {{ right["largest sum"]:.1f }} %. So compare a trained
-# pointer with the counting rule, not with zero.
+# newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and the trained one
+# {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero.
 #
 # ## What it can and cannot do
 #
@@ -306,8 +305,9 @@ shares = pointed[["pointer's share", "share of the visits"]]
 shares[test.in_window].groupby(kinds).mean().round(3)
 
 # %% [markdown]
-# For *known* targets the pointer's share is larger than the share of the visits: it has learned something. For new ones
-# it is about the same: it counts. That is modest, but a softmax over places would have next to no chance with them.
+# For *known* targets the pointer's share is larger than the share of the visits: it has learned something. For new ones it
+# is no larger: on average the pointer does no better than counting. That is modest, but a softmax over places would have
+# next to no chance with them.
 #
 # ## The whole part, and the package's
 #
@@ -399,7 +399,8 @@ def heated(b, T):
     return torch.zeros(len(b), V).scatter_add(1, b.location, weights)
 
 
-frequency = counts.scores(many).clamp(min=0) / many.length[:, None]
+visits = counts.scores(many).clamp(min=0)  # -inf: not there
+frequency = visits / many.length[:, None]
 check.same(heated(many, 1e9), frequency, name="infinite temperature")
 by_heat = pd.Series(dtype=float, name="Acc@1, %")
 for T in (0.1, 0.3, 1.0, 3.0, 10.0):

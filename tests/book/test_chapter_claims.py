@@ -71,6 +71,8 @@ def test_claims_of_10() -> None:
     trained, untrained = table["trained model"], table["untrained model"]
     assert abs(trained[1] - untrained[1]) < 1  # "as good as the trained one"
     assert trained[0] - untrained[0] > 5  # "It changes their order"
+    town = read_results("city").select().groupby(["model", "variant"])["acc@1"].mean()
+    assert town["pgt", "no_generator"] >= town["pgt", "full"]  # "lies no lower than the whole"
 
 
 def test_claims_of_14() -> None:
@@ -285,8 +287,8 @@ def test_claims_of_07() -> None:
     pointed, visits = table["known"]
     assert pointed > 1.2 * visits  # "it has learned something"
     pointed, visits = table["never seen"]
-    assert abs(pointed / visits - 1) < 0.1  # "it counts"
-    # Figure 7.3: four small bars, "each a little smaller", against the tallest one.
+    assert 0.9 < pointed / visits <= 1  # "it is no larger"
+    # Figure 7.3: four shorter blocks against the longest one.
     town = city.load()
     model, vocabulary = load_model(shipped("city"))
     test = prepare(town.visits, protocol="exact", vocabulary=vocabulary).test
@@ -305,6 +307,8 @@ def test_claims_of_08() -> None:
     table = rows("08_generator_and_gate")
     hits = [table[gate][0] for gate in ("the model's gate", "constant", "oracle")]
     assert max(hits) - min(hits) < 0.2  # "Even an oracle gains next to nothing"
+    gain = {gate: table["constant"][1] - table[gate][1] for gate in ("the model's gate", "oracle")}
+    assert 0 < gain["the model's gate"] < 0.1 < 0.5 < gain["oracle"]  # "this one wins little of it"
     elsewhere, explored = table["return, not in the window"], table["exploration"]
     assert elsewhere[0] == explored[0] == 0  # "r = 0 exactly"
     assert 0 < elsewhere[1] - explored[1] < 0.1  # the gate tells them apart "a little"
