@@ -68,7 +68,7 @@ architecture("gate", "generator", "mixture", caption=caption)
 # $$
 #
 # $$
-# P_\text{gen}(\ell) = \frac{e^{s_\ell}}{\sum_{\ell'} e^{s_{\ell'}}} . \tag{8.2}
+# P_\text{gen} = \operatorname{softmax}(s) . \tag{8.2}
 # $$
 
 
@@ -103,8 +103,9 @@ log_gen = scores.log_softmax(1)
 # \end{aligned} \tag{8.3}
 # $$
 #
-# The sigmoid turns any number into a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. It can also be
-# read backwards: $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
+# A linear layer $W_g$ takes the context to $D/2$ numbers; GELU, a smooth step, damps the negative ones; $w_z$ adds them
+# up to one number $z$. The sigmoid makes it a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. Read
+# backwards, $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
 
 
 # %%
@@ -129,8 +130,7 @@ z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 
 # %% [markdown]
-# Mind the convention. In [See et al. (2017)](https://arxiv.org/abs/1704.04368) the number is called $p_\text{gen}$ and is
-# the weight of *generating*: $g = 1 - p_\text{gen}$.
+# ([See et al., 2017](https://arxiv.org/abs/1704.04368), call the weight of *generating* $p_\text{gen}$: it is $1 - g$.)
 #
 # ## The mixture
 #
@@ -160,8 +160,8 @@ caption = "The story window. Above: the model's gate. Below: yours."
 show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# Watch the list while you change `gate_by_hand`. The numbers change, but the first place stays first until the gate is
-# nearly 0. Then the list turns into the generator's, whose probability is spread thinly over thousands of places. There is
+# Watch the list while you change `gate_by_hand`. The numbers change, but the first place stays first until you set it
+# to 0. Then the list is the generator's, whose probability is spread thinly over {{ V:, }} places. There is
 # a reason, and we will find it. Turn the dial in the page, too.
 
 # %%
@@ -221,13 +221,17 @@ runs = {"the model's gate": opened}
 runs |= {name: run(test, gate) for name, gate in others.items()}
 worth = pd.DataFrame({name: found.mean() for name, found in runs.items()}).T
 worth["Acc@1, %"], worth["loss, nats"] = 100 * worth.hit, -worth.mix
+gain = worth.loc["constant", "loss, nats"] - worth["loss, nats"]
 worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 
 # %% [markdown]
 # We expected the first column to show what a gate is good for. It does not. The generator's probability is spread so
 # thinly that the first guess is the pointer's *for nearly any gate*. Even an oracle gains next to nothing: where it turns
-# the pointer off, the place that the generator names first is nearly always wrong, too. The gate's worth is in the loss:
-# it sets how much probability is left for places outside the window. [Chapter 11](11_gate.ipynb) measures it.
+# the pointer off, the place that the generator names first is nearly always wrong, too.
+#
+# What a gate can win is in the loss: it sets how much probability is left for places outside the window. The oracle wins
+# {{ gain["oracle"]:.2f }} nats over the constant. The trained gate wins {{ gain["the model's gate"]:.2f }}: the context says
+# little about whether the target is in sight. [Chapter 11](11_gate.ipynb) looks closer.
 #
 # ## What does a gate learn?
 #
@@ -244,8 +248,9 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # $$
 #
 # because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. The number $r$ is the **responsibility** of the
-# pointer: of the probability that the true place got, the share that was *copied*. In the bars above it is the blue
-# share of the bar with the ✓. So the gate is pulled towards $r$, like a yes-or-no classifier whose label is $r$.
+# pointer: of the probability that the true place got, the share that was *copied*. In the bars above it is the blue share
+# of the bar with the ✓ (here nearly all of it). So the gate is pulled towards $r$, like a yes-or-no classifier whose label
+# is $r$.
 #
 # It is trained to answer: *which expert explains the target better?* The question is not: *is it a return?* In a
 # simulated town we can see where the two differ. Sort the test windows:
@@ -258,13 +263,17 @@ opened["kind"] = np.select([inside, ~explored], kinds[:2], kinds[2])
 by_kind = opened.groupby("kind")[["r", "gate"]].mean().loc[kinds]
 by_kind.columns = ["mean responsibility r", "mean gate g"]
 elsewhere = 100 * (~explored & ~inside).sum() / (~explored).sum()
+gates = by_kind["mean gate g"]
 by_kind.round(3)
 
 # %% [markdown]
-# **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. The person
-# returns, but only the generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an
-# exploration. Nothing in the loss tells the two apart. The trained gate does, a little, but only because they happen in
-# different contexts.
+# The gate does not reach $r$, because it sees only the context and not the target. The best it can do is the mean of $r$
+# over windows that look alike.
+#
+# **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. Only the
+# generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an exploration. Nothing in the
+# loss tells the two apart. The trained gate does, a little ({{ gates["return, not in the window"]:.3f }} against
+# {{ gates["exploration"]:.3f }}), but only because they happen in different contexts.
 #
 # ## Who teaches the generator?
 #
@@ -292,7 +301,8 @@ newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
 # It is {{ newborn_r:.3f }} on average, for targets in the window. So the generator is taught almost only about targets
 # outside it. This predicts something surprising: the generator should be *poor at the easiest targets*, such as people's
 # homes. Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
-# and once *in the mixture*, with the trained pointer and gate beside it.
+# and once *in the mixture*, with the trained pointer and gate beside it. The exam is the test windows whose target is known
+# and in the window. The first column says by how many nats the loss there is below $\log V$, that of guessing.
 
 
 # %%
@@ -327,26 +337,29 @@ def teach(lessons, in_mixture, epochs=6):
 # @title Taught twice, and examined
 lessons, exam = frozen(data.train), frozen(test)
 context, _, _, truth = exam
-homes = torch.from_numpy(inside & vocabulary.is_known(test.targets))
+easy = torch.from_numpy(inside & vocabulary.is_known(test.targets))
 taught = {"the model's": model.generator}
 taught["alone"] = teach(lessons, in_mixture=False)
 taught["in the mixture"] = teach(lessons, in_mixture=True)
 table = {}
 for how, layer in taught.items():
-    log_p = layer(context[homes]).log_softmax(1).detach()
-    own = log_p.gather(1, truth[homes][:, None]).mean()
-    right = (log_p.argmax(1) == truth[homes]).double().mean()
+    log_p = layer(context[easy]).log_softmax(1).detach()
+    own = log_p.gather(1, truth[easy][:, None]).mean()
+    right = (log_p.argmax(1) == truth[easy]).double().mean()
     table[how] = [float(own) + math.log(V), 100 * float(right)]
 heads = ["nats better than guessing", "Acc@1, %"]
 pd.DataFrame(table, index=heads).T.rename_axis("generator").round(2)
 
 # %% [markdown]
-# The test windows are those whose target is known and in the window. Alone, the layer learns the usual places. In the
-# mixture, and so in the model, it learns little about them, because the pointer already knows. Mixtures of experts are
-# like that: the expert that is a little better early gets most of the gradient. It is a division of labour, not a fault.
-# So do not judge the generator of such a model by its own accuracy.
+# Alone, the layer learns the usual places. In the mixture it learns little about them, because the pointer already knows.
+# (The model's own generator learned even less; its training differed from these six epochs, so compare the two roughly.)
+# Mixtures of experts are like that: the expert that is a little better early gets most of the gradient. It is a division of
+# labour, not a fault. So do not judge the generator of such a model by its own accuracy.
 #
 # ## The whole part, and the package's
+#
+# Here are generator, gate and mixture in one module. With the trained weights it must give the package's answers; if it
+# does not, the cell stops with an error.
 
 
 # %%
@@ -377,7 +390,7 @@ torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)  # or an error
 # - The gate is pulled by $r - g$: it learns which expert explains the target better. "Return or exploration" is our
 #   interpretation, and the loss knows nothing of it.
 # - The generator's lesson is multiplied by $1 - r$, so it learns little about what the pointer already explains.
-# - The gate's worth is in the loss; the first guess hardly feels it.
+# - What a gate can win is in the loss, and this one wins little of it; the first guess hardly feels it.
 #
 # ## Exercises
 #
