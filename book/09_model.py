@@ -3,12 +3,12 @@
 #
 # Some of this model's numbers are trained in every step and do nothing at all. We build the model, and find them.
 #
-# *You will be able to* write the Pointer-Generator Transformer from memory, prove that your model is the package's,
-# say where its parameters live, and take its loss apart. *You need* PyTorch's basics and [Windows](03_windows.ipynb).
-# The four chapters before take each part slowly; this one is complete without them. *It takes* twenty minutes to read and half a
-# minute to run; a GPU makes no difference.
+# *You will be able to* read and write every line of the Pointer-Generator Transformer, prove that your model is the
+# package's, say where its parameters live, and take its loss apart. *You need* PyTorch's basics and
+# [Windows](03_windows.ipynb). The four chapters before take each part slowly; this one is complete without them. *It takes*
+# twenty minutes to read and half a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** The whole model is one class of some seventy lines: seven tables, an encoder, a pointer, a
+# > **In one sentence.** The whole model is two classes of some ninety lines: seven tables, an encoder, a pointer, a
 # > generator and a gate; most of its numbers are lists of places and people, and a few do nothing.
 
 # %% tags=["hide-input"]
@@ -74,10 +74,10 @@ walkthrough(package, test, i, names)
 class Layer(nn.Module):
     """Visits look at each other: (B, L, D) -> (B, L, D)."""
 
-    def __init__(self, c):
+    def __init__(self, config):
         super().__init__()
-        d, wide = c.d_model, c.d_feedforward
-        self.heads, self.drop = c.n_heads, nn.Dropout(c.dropout)
+        d, wide = config.d_model, config.d_feedforward
+        self.heads, self.drop = config.n_heads, nn.Dropout(config.dropout)
         self.norm1 = nn.LayerNorm(d)
         self.qkv, self.out = nn.Linear(d, 3 * d), nn.Linear(d, d)
         self.norm2 = nn.LayerNorm(d)
@@ -103,34 +103,35 @@ class Layer(nn.Module):
 class MyPGT(nn.Module):
     """B windows, L visits, D = d_model, V places."""
 
-    def __init__(self, c):
+    def __init__(self, config):
         super().__init__()
-        # c: the configuration. In `forward`, c is the context.
-        self.c, d, q = c, c.d_model, c.d_model // 4
+        self.config, d, q = config, config.d_model, config.d_model // 4
         # The pointer's bias: a number for each position from the end.
-        self.position_bias = nn.Parameter(torch.zeros(c.max_len + 1))
+        n_positions, n_places = config.max_len + 1, config.n_locations
+        self.position_bias = nn.Parameter(torch.zeros(n_positions))
         sizes = {
-            "location": (c.n_locations, d),  # rows, width
-            "user": (c.n_users, d),
+            "location": (n_places, d),  # rows, width
+            "user": (config.n_users, d),
             "time": (96 + 1, q),  # quarters of an hour
             "weekday": (7 + 1, q),
             "recency": (8 + 1, q),  # days ago, at most seven
             "duration": (100 + 1, q),  # half hours
-            "position": (c.max_len + 1, q),  # from the end
+            "position": (n_positions, q),  # from the end
         }
         self.tables = nn.ModuleDict()
         for name, (rows, width) in sizes.items():
             self.tables[name] = nn.Embedding(rows, width, padding_idx=0)
         self.project, self.norm = nn.Linear(2 * d + 5 * q, d), nn.LayerNorm(d)
-        self.layers = nn.ModuleList([Layer(c) for _ in range(c.n_layers)])
+        layers = [Layer(config) for _ in range(config.n_layers)]
+        self.layers = nn.ModuleList(layers)
         self.query, self.key = nn.Linear(d, d), nn.Linear(d, d)
-        self.generator = nn.Linear(d, c.n_locations)
+        self.generator = nn.Linear(d, n_places)
         first, second = nn.Linear(d, d // 2), nn.Linear(d // 2, 1)
         self.gate = nn.Sequential(first, nn.GELU(), second)
 
     def waves(self, n):
         """(n, D) the sinusoid: which visit stands where."""
-        d = self.c.d_model
+        d = self.config.d_model
         rate = 10_000 ** (-torch.arange(0, d, 2).double() / d)  # (D/2,)
         angle = torch.arange(n)[:, None] * rate  # (n, D/2)
         return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
@@ -141,7 +142,7 @@ class MyPGT(nn.Module):
         padding = step >= length  # (B, L)
         position = (length - step).clamp(min=0)  # 1: the last visit
         days = batch.days_ago
-        if self.c.target_time == "day":  # counted from the target's day
+        if self.config.target_time == "day":  # counted from the target's day
             days = days + batch.gap_days[:, None]
         rows = {
             "location": location,
@@ -162,10 +163,10 @@ class MyPGT(nn.Module):
 
         # Pointer: weigh the visits, and add up per place.
         scores = (self.key(x) @ self.query(c)[:, :, None]).squeeze(-1)
-        scores = scores / math.sqrt(self.c.d_model)  # (B, L)
+        scores = scores / math.sqrt(self.config.d_model)  # (B, L)
         scores = scores + self.position_bias[position]
         a = scores.masked_fill(padding, -math.inf).softmax(-1)
-        empty = a.new_zeros(len(a), self.c.n_locations)
+        empty = a.new_zeros(len(a), self.config.n_locations)
         log_ptr = empty.scatter_add(1, location, a)  # (B, V)
         seen = log_ptr > 0
         log_ptr = torch.where(seen, log_ptr.where(seen, 1).log(), -math.inf)
@@ -223,10 +224,10 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 #
 # ## Numbers that do nothing
 #
-# Comparing two programs finds what nobody was looking for. After a step of training, some numbers of the two models
-# differed, though their predictions did not. They were *biases of keys*. A key's bias adds the same number, its product
-# with the query, to *every* score of a row; and a softmax does not see a number that is added to all. So set them to
-# zero in the trained model:
+# Four things show only with the whole model on the table. The first came up by chance. After a step of training, some
+# numbers of the two models differed, though their predictions did not. They were *biases of keys*. A key's bias adds the
+# same number, its product with the query, to *every* score of a row; and a softmax does not see a number that is added to
+# all. So set them to zero in the trained model:
 
 # %%
 d = size.d_model
@@ -241,24 +242,25 @@ n_idle = d * (size.n_layers + 1) + 1
 print(f"{n_idle} numbers set to zero; log-probabilities move by {moved:.0e}")
 
 # %% [markdown]
-# **{{ n_idle }} numbers do nothing.** Their true gradient is zero, and what arrives is rounding. AdamW
+# **{{ n_idle }} numbers do nothing**: {{ d }} key biases in each layer of the encoder and in the pointer, and padding's
+# position bias. (What moves is float32's rounding.) Their true gradient is zero, and what arrives is rounding. AdamW
 # ([chapter 10](10_training.ipynb)) divides each gradient by its typical size, so even rounding becomes a good part of a
 # step: these numbers wander through training without any effect.
 #
 # ## Where do the parameters live?
 #
-# Two configurations of the [design documents](https://where-next-book.github.io/where-next/book/errata.html), for their
-# two data sets, called DIY and GeoLife. DIY is private, and we have its configuration only; choose its number of places.
+# The model was designed for two data sets: GeoLife, which is public, and DIY, which is private, so that we know only its
+# settings. Choose DIY's number of places:
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
 
 
 # %%
-def count(c):
+def count(config):
     """How many numbers each part of the model has."""
     with torch.device("meta"):  # shapes only, no memory
-        model = MyPGT(c)
+        model = MyPGT(config)
     numbers = pd.Series({n: p.numel() for n, p in model.named_parameters()})
     part = numbers.index.str.extract(r"^(tables\.\w+|\w+)")[0]
     return numbers.groupby(part.to_numpy(), sort=False).sum()
@@ -280,7 +282,7 @@ table.round(1).rename_axis("% of the parameters")
 # %% [markdown]
 # **With many places, nearly all parameters are lists**, one row a place or a person. The pointer, after which the model is
 # named, has less than one per cent of DIY. It points at *visits*, so it costs the same in a village and in a metropolis.
-# Move the slider, and watch the first column of the table.
+# Move the slider, run the next cell again, and watch the first row.
 #
 # ## The loss
 #
@@ -294,7 +296,7 @@ table.round(1).rename_axis("% of the parameters")
 # $$
 #
 # PyTorch's `CrossEntropyLoss` computes the same, after a log-softmax of its own. That does no harm: a log-softmax
-# subtracts the logarithm of the sum, and probabilities sum to 1. Done twice, it does nothing: it is **idempotent**.
+# subtracts the logarithm of the sum, and probabilities sum to 1. The second time it changes nothing: it is **idempotent**.
 
 
 # %%
@@ -330,7 +332,8 @@ caption = "Dashed: what label smoothing asks for. Dotted: pure guessing."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# So what the model says about unseen places is not knowledge. It is the constant of label smoothing, shared out.
+# The middle is the constant of label smoothing. Around it most lie within a factor of ten, and that spread belongs to the
+# windows: on average over them, all these places get nearly the same. None of it is knowledge.
 #
 # ## The cliff
 #
@@ -360,7 +363,8 @@ left.set_title("log P of the place")
 right.set_title("its slope")
 left.legend()
 alt = "The exact curve falls in a line. The other drops and goes flat."
-show(fig, alt=alt, caption="In float32. With the constant, no slope is left.")
+caption = "In float32. At z = 17, 1 - g rounds to 0, and the constant hides it."
+show(fig, alt=alt, caption=caption)
 
 # %% [markdown]
 # **With the constant, a gate that is sure and mistaken is not pulled back at all.** In float32, $\sigma(z)$ rounds to 1
@@ -378,17 +382,19 @@ show(fig, alt=alt, caption="In float32. With the constant, no slope is left.")
 # ## Exercises
 #
 # **Exercise 1** (quick). How many places must there be before the location table and the generator together hold more
-# than nine tenths of a DIY model with 2,000 people? Solve it on paper, then check with `count`.
+# than nine tenths of a DIY model ($D = 64$)? The cell says how large the rest is. Solve it on paper.
 
 # %% tags=["try"]
+rest = count(configs["DIY"]).drop(["tables.location", "generator"])
+print(f"numbers that do not grow with the places: {rest.sum():,}")
 places = ...  # a whole number
 check.exercise("9.1", places)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 two, diy = ["tables.location", "generator"], configs["DIY"]
-rest = count(diy).drop(two).sum()  # does not depend on V
-by_paper = math.ceil(9 * rest / (2 * diy.d_model + 1))  # 129 V > 9 rest
+# In a DIY model the two hold (2 * 64 + 1) V numbers: 129 V > 9 rest.
+by_paper = math.ceil(9 * rest.sum() / (2 * diy.d_model + 1))
 for v in (by_paper - 1, by_paper):
     numbers = count(replace(diy, n_locations=v))
     print(v, "places:", numbers[two].sum() / numbers.sum())
@@ -423,7 +429,7 @@ check.same(mine_fixed.exp().detach(), theirs.exp().detach(), name="no_gate")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-tied = MyPGT(size)
+tied = MyPGT(size)  # counts only: the training is yours
 free = sum(p.numel() for p in tied.parameters())
 tied.generator.weight = tied.tables["location"].weight  # two owners
 bound = sum(p.numel() for p in tied.parameters())  # counts it once
