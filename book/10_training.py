@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Training
 #
-# The loss gets worse, and the model gives more right answers. How can both be true?
+# The validation loss gets worse, and the model gives more right answers. How can both be true?
 #
 # *You will be able to* read a training curve without being fooled by it, write the loop yourself, say where the time of a
 # step goes, and stop a run and resume it to the very same bits. *You need* PyTorch's basics, [Windows](03_windows.ipynb) and
 # [the model](09_model.ipynb). *It takes* twenty minutes to read and about a minute and a half to run on two CPU cores, less
 # with a GPU.
 #
-# > **In one sentence.** Training teaches the model the *order* of places that an untrained pointer already lists, and it may
-# > raise the loss while it still adds right answers, because the loss also pays for places that nobody could have known.
+# > **In one sentence.** Training mostly reorders the places that an untrained pointer already lists; and the validation
+# > loss may rise while right answers still increase, because it also charges for places nobody could have known.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -84,10 +84,8 @@ guessing = 100 / V
 # \mathcal{L} = -\log P(\ell^*) . \tag{10.1}
 # $$
 #
-# Its unit is the **nat**. A model that knows nothing and spreads its probability evenly over all places pays $\log V$ nats;
-# one that is always sure and right pays 0. We train with label smoothing ([chapter 9](09_model.ipynb)): a share
-# $\varepsilon$ of the answer is spread over all places, so that each of them, even one that is never a target, is asked to
-# keep a probability of about $\varepsilon / V$. This will matter below.
+# Its unit is the **nat**. Even guessing costs $\log V$ nats. Label smoothing ([chapter 9](09_model.ipynb)) asks the model to
+# keep a probability of about $\varepsilon / V$ for every place. This will matter below.
 #
 # ## The steps
 #
@@ -103,8 +101,14 @@ guessing = 100 / V
 # - **Bucketed batches** save time. A batch is as long as its longest window, and the rest is padding. So windows of similar
 #   length share a batch ([Evidence: windows](evidence_windows.ipynb) counts what that saves).
 #
-# The learning rate is how far a step goes, and the first thing that one tunes. It is yours to change: everything below
-# follows it.
+# With $T$ steps in all, $T_w$ of them to warm up, the learning rate of step $t = 0, 1, \dots$ is
+#
+# $$
+# \eta_t = \eta \cdot \begin{cases} (t + 1) / T_w & \text{if } t < T_w, \\
+# \tfrac12 \big(1 + \cos \pi \tfrac{t - T_w}{T - T_w}\big) & \text{else.} \end{cases} \tag{10.2}
+# $$
+#
+# Its height $\eta$ is the first thing that one tunes, and yours to change: everything below follows it.
 
 # %%
 learning_rate = 6.5e-4  # @param [1e-4, 6.5e-4, 2e-3, 5e-3] {type:"raw"}
@@ -127,16 +131,18 @@ def epoch_one(model, windows, c):
     options |= {"lr": c.learning_rate, "weight_decay": c.weight_decay}
     optimizer = torch.optim.AdamW(model.parameters(), **options)
     shuffle = np.random.default_rng([c.seed, 0])  # order of the windows
-    torch.manual_seed(c.seed * 100_003)  # dropout; in epoch k, plus k
+    # Dropout's seed; epoch k adds k. The factor keeps runs apart.
+    torch.manual_seed(c.seed * 100_003)
     norms = []
     model.train()
     batches = windows.batches(c.batch_size, shuffle=shuffle)
     for step, b in enumerate(batches):
         for group in optimizer.param_groups:
-            group["lr"] = c.learning_rate_at(step, steps)
+            group["lr"] = c.learning_rate_at(step, steps)  # (10.2)
         log_probs = model(b).log_probs  # (B, V)
         losses = cross_entropy(log_probs, b.target, c.label_smoothing)
         optimizer.zero_grad()
+        # The mean, summed as `fit` does, so that the bits are equal.
         (losses * (1 / len(b))).sum().backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)
         optimizer.step()
@@ -147,12 +153,12 @@ def epoch_one(model, windows, c):
 torch.manual_seed(42)
 by_hand = PointerGeneratorTransformer(size)
 norms = epoch_one(by_hand, data.train, config)
-clipped = 100 * (norms > config.clip).mean()
+clipped, median = 100 * (norms > config.clip).mean(), np.median(norms)
 
 # %% [markdown]
-# > **Pitfall.** We took clipping for an emergency brake. But {{ clipped:.0f }} % of these steps were clipped: the limit lies
-# > below the everyday gradient. With AdamW that matters less than it sounds, because AdamW divides by the gradient's usual
-# > size anyway. Still, count before you believe the name.
+# > **Pitfall.** We took clipping for an emergency brake. But {{ clipped:.0f }} % of these steps were clipped: the limit is
+# > {{ config.clip:.1f }}, and the median gradient is {{ median:.1f }} long. With AdamW that matters less than it sounds,
+# > because AdamW divides by the gradient's usual size anyway. Still, count before you believe the name.
 #
 # ## The real run
 #
@@ -185,9 +191,11 @@ table = history.table()
 by_loss = table.valid_loss.idxmin()
 by_accuracy = table["valid_acc@1"].idxmax()
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.6))
-plots.history(table, best_epoch=by_loss, axes=left)
+plots.history(table, axes=left)
 right.plot(table["valid_acc@1"], color=GENERATED, ls="--")
-right.axvline(by_loss, color=MUTED, lw=1, ls=":")
+for ax in (left, right):
+    ax.axvline(by_loss, color=MUTED, lw=1, ls=":", label="lowest loss")
+left.legend()
 right.set(xlabel="epoch", ylabel="validation Acc@1 (%)")
 show(
     figure,
@@ -198,7 +206,8 @@ show(
 
 # %% [markdown]
 # Validation loss is lowest in epoch {{ by_loss }}. Validation accuracy is highest in epoch {{ by_accuracy }}: it still rose
-# while the loss got worse.
+# while the loss got worse. (In epoch 1 the training loss is above: it counts dropout, label smoothing, and weights that are
+# still moving.)
 #
 # How can a loss get worse while more answers are right? The loss is a mean, and a few large terms can decide a mean. Take it
 # apart by three kinds of target: places in the window, places that training knows but the window does not show, and places
@@ -230,18 +239,23 @@ outside_share = 100 * (1 - share[kinds[0]])
 outside_loss = 100 * (1 - parts[kinds[0]] / parts.sum(axis=1)).iloc[-1]
 plt.figure(figsize=(7.2, 2.6))
 axes = sns.lineplot(by_kind, palette=[COPIED, GENERATED, EXTRA])
+floor = -math.log(config.label_smoothing / V)  # nats
+axes.axhline(floor, color=MUTED, lw=1)
 axes.set(xlabel="epoch", ylabel="validation loss (nats)", ylim=(0, None))
 show(
     axes.figure,
-    alt="The loss falls for known targets, and rises for those never seen.",
-    caption="Mean validation loss by kind of target.",
+    alt="The loss falls for known targets. For those never seen it rises to "
+    "a thin line and flattens there.",
+    caption="Mean validation loss by kind of target. Thin line: what a "
+    "place pays that has the probability of label smoothing.",
 )
 
 # %% [markdown]
 # The two kinds outside the window are {{ outside_share:.0f }} % of the windows and {{ outside_loss:.0f }} % of the final loss.
 # But only one kind climbs: *never seen*. Each step pushes the score of such a place in the generator down, and nothing pulls
-# it up except label smoothing. So training makes the model *surer and surer* that nobody goes there, and each validation
-# window that does costs more nats. The answer was wrong before and is wrong after. Accuracy does not notice; the loss pays.
+# it up except label smoothing. So the curve climbs until it is near the thin line,
+# $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats. Those answers were wrong before and are wrong after. Accuracy does not notice; the
+# loss pays.
 #
 # Which one is right? If you want **calibrated** probabilities, such that of all places given
 # 30 % about 30 % come true, listen to the loss: confidence is growing beyond what is justified. If you want the right place
@@ -271,7 +285,7 @@ chosen.astype({"epoch": int}).round(2)
 # ## What training added
 #
 # Now the comparison that counts, with the epoch that validation accuracy chose. The context kernel is the strongest rule of
-# [Baselines](04_baselines.ipynb): five numbers, no training.
+# [Baselines](04_baselines.ipynb): five numbers, chosen by trying values on validation, without a gradient.
 
 # %%
 trained = ranks_of["acc@1"]
@@ -292,12 +306,14 @@ pd.DataFrame(guesses).T.astype(float).round(1)
 # The first interval lies above zero: training has added something. The second holds zero: these people cannot tell a
 # Transformer from five numbers.
 #
-# And with ten guesses in place of one, the untrained model is as good as the trained one. A week holds few different places,
-# so ten guesses nearly exhaust it. **Training hardly changes *which* places are on the list. It changes their order.**
+# And with ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few
+# different places, so ten guesses nearly exhaust it. **Training hardly changes *which* places are on the list. It changes
+# their order.**
 #
 # ## Your point on the chart
 #
-# These are the models of the town, one dot a run. Yours is the run on this page.
+# These are the models of the town, one dot a run (some dots overlap). The rules are those of
+# [chapter 4](04_baselines.ipynb). Yours is the run on this page.
 
 # %% tags=["hide-input"]
 # @title Figure 10.3: the models of the town, and yours
@@ -317,12 +333,15 @@ show(
 )
 
 # %% [markdown]
+# PGT *without* its generator lies no lower than the whole: first guesses come from the pointer
+# ([chapter 8](08_generator_and_gate.ipynb), [chapter 14](14_ablations.ipynb)).
+#
 # > **Try it.** Change `learning_rate` above and run the cells again. Choose by the validation score. If you choose by the dot
 # > on the chart, you choose on the test set; that is one of the [traps](15_traps.ipynb).
 #
 # The five dots of one model are five seeds: the same model, other random numbers. When two models differ by less than such
-# dots scatter, a comparison with one seed each is a coin toss. There is a second kind of luck that more seeds do not shrink:
-# *whom* we happened to record. The intervals above resample people for that reason.
+# dots scatter, a comparison with one seed each is a coin toss. And more seeds do not change *whom* we happened to record:
+# the intervals above resample people.
 #
 # ## What a step costs
 #
@@ -335,9 +354,10 @@ show(
 # @title Figure 10.4: a step by the size of its batch
 device = history.device  # where `fit` trained
 student = PointerGeneratorTransformer(size).to(device).train()
+alike = np.flatnonzero(data.train.lengths == 16)  # so nothing is padded
 milliseconds = {}
 for n in (1, 4, 16, 64, 256):
-    b = data.train.batch(np.arange(n)).to(device)
+    b = data.train.batch(alike[:n]).to(device)
     times = []
     for _ in range(10):
         began = time.perf_counter()
@@ -351,27 +371,27 @@ bench = read_results("bench").rows
 whole = bench[bench.name.str.contains("city: PGT to its stop")].iloc[0]
 axes = pd.Series(milliseconds).plot(loglog=True, marker="o", figsize=(6, 2.4))
 axes.axhline(milliseconds[1], color=EXTRA, ls="--")
-axes.set(xlabel="windows in the batch", ylabel="ms")
+axes.set(xlabel="windows in the batch", ylabel="ms a step")
 show(
     axes.figure,
     alt="Milliseconds of a step rise with the size of its batch.",
-    caption="A step with one window (dashed) is nearly all launches.",
+    caption="Time of a step on the machine that ran this page. Dashed: the "
+    "cost of one window.",
 )
 
 # %% [markdown]
-# As long as the curve stays near the dashed line, more windows are nearly free. Where it is steep, arithmetic decides. On a
-# CPU that is soon.
+# While the curve stays near the dashed line, launches decide, and more windows are nearly free. On a CPU it leaves the line
+# after very few windows, and from there on arithmetic decides.
 #
 # On a GPU the curve stays flat for long: thousands of small processors do the arithmetic of our batch almost at once, and
 # then wait for the next launch, which comes from one core of the CPU. **A small model does not fill a GPU**, and a faster GPU
 # would not help. What helps is to stop launching.
 #
-# That is what a **CUDA graph** does. The operations of one step are recorded once, with the memory that they read and write.
-# From then on a single launch replays them all. The price: nothing may move, and no shape may change. So all windows lie on
-# the GPU as one table, a short last batch is filled up with copies that weigh nothing, and `fit` records one graph for each
-# of at most eight padded lengths (`pgt/graphs.py`). It pays when steps are small, many, and of few shapes: here. On an
-# {{ whole.device }} a whole training on the town takes {{ whole.ours:.1f }} seconds; with one launch after the other it takes
-# {{ whole.reference:.1f }}.
+# That is what a **CUDA graph** does. The operations of one step are recorded once, with the memory that they read and
+# write. From then on a single launch replays them all. The price: nothing may move, and no shape may change. So `fit`
+# records one graph for each of a few padded lengths (`pgt/graphs.py`). It pays when steps are small, many, and of few
+# shapes: here. On an {{ whole.device }} a whole training on the town takes {{ whole.ours:.1f }} seconds; with one launch
+# after the other it takes {{ whole.reference:.1f }}.
 #
 # ## Stop it, resume it
 #
