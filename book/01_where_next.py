@@ -70,7 +70,7 @@ n_people, n_visits = len(town.people), len(town.visits)
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 
 # %%
-data = prepare(town.visits, protocol="exact")
+data = prepare(town.visits, protocol="exact")  # chapter 3 explains it
 places = town.places.set_index("location_id")
 week, target = data.test.visits_of(window), data.test.target_of(window)
 table = pd.DataFrame({"place": places.name[week.location_id].to_numpy()})
@@ -81,7 +81,8 @@ table["explored"] = week.explored.to_numpy()
 table.tail(7)  # the end of the week
 
 # %% [markdown]
-# A row is a **visit**: one stay at one place, in local time. Here is the whole week.
+# A row is a **visit**: one stay at one place, in local time. Two in a row can be at the same place, if the person went
+# out in between. Here is the whole week.
 
 # %% tags=["hide-input"]
 # @title Figure 1.1: a week
@@ -109,14 +110,15 @@ show(
     alt="A row a day, with a bar for each visit from arrival to departure. "
     "Most are returns; a few are explorations, in another colour.",
     caption="A week. Each bar is a visit; blue: been here before, orange: "
-    "first time. Gaps are hours without a record. What is at the “?”?",
+    "first time. Short gaps are trips, long ones hours without a record. "
+    "What is at the “?”?",
 )
 
 # %% [markdown]
 # ## People return
 #
-# Most bars are returns. How often does a visit go to a place where the person has never been? And does that depend
-# on how many places they know already?
+# How often does a visit go to a place where the person has never been? And does that depend on how many places they
+# know already?
 
 # %%
 table = town.visits.copy()
@@ -135,48 +137,48 @@ print(f"{known:.1f} % of all visits go to a known place")
 # $$
 #
 # and otherwise returns to a known one. The more places you know, the less you explore. But the exponent is small, so
-# exploring never stops. The people of our town were built to follow a law of this form. Does it show? On the left, all
-# people together; on the right, the same people, as their visits add up.
+# exploring never stops. The people of our town were built to follow a law of this form. Does it show?
 
 # %% tags=["hide-input"]
 # @title Figure 1.2: exploration against experience
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.8), sharey=True)
 edges = np.geomspace(2, table.known_places.max() + 1, 13).astype(int)
-bins = pd.cut(table.known_places, np.unique(edges), right=False)
-grouped = table.groupby(bins, observed=True)
-rate, middle = 100 * grouped.new.mean(), grouped.known_places.mean()
-sns.lineplot(x=middle, y=rate, marker="o", color=TRUTH, ax=left)
-sns.lineplot(x=middle, y=60 * middle**-0.21, color=MUTED, ls="--", ax=left)
-left.text(5, 47, "equation (1.1)", color=MUTED)
-left.set(xscale="log", xlabel="places already known (logarithmic)")
-left.set(title="everybody", ylim=(0, None))
-left.set_ylabel("visits to a new place (%)")
-left.xaxis.set_major_formatter("{x:.0f}")
-table["number"] = table.groupby("user_id").cumcount()
-steady = table[table.groupby("user_id").number.transform("max") >= 199]
-stages = ["20 to 49", "50 to 99", "100 to 199"]
-stage = pd.cut(steady.number, [20, 50, 100, 200], right=False, labels=stages)
-same_people = 100 * steady.groupby(stage, observed=True).new.mean()
-n_steady = steady.user_id.nunique()
-sns.lineplot(same_people, marker="o", color=TRUTH, ax=right)
-right.set(title=f"the same {n_steady} people", xlabel="their visits")
+table["bin"] = pd.cut(table.known_places, np.unique(edges), right=False)
+most_known = table.groupby("user_id").known_places.transform("max")
+curious = table[most_known >= 90]
+n_curious = curious.user_id.nunique()
+fig, ax = plt.subplots(figsize=(6.4, 2.8))
+rates = {}
+for who, part, colour in (
+    ("everybody", table, TRUTH),
+    (f"the {n_curious} curious", curious, GENERATED),
+):
+    grouped = part.groupby("bin", observed=True)
+    rates[who] = rate = 100 * grouped.new.mean()
+    middle = grouped.known_places.mean()
+    sns.lineplot(x=middle, y=rate, marker="o", color=colour, label=who, ax=ax)
+law = {"color": MUTED, "ls": "--", "label": "equation (1.1)"}
+sns.lineplot(x=middle, y=60 * middle**-0.21, ax=ax, **law)
+ax.set(xscale="log", xlabel="places already known (logarithmic)")
+ax.set(ylim=(0, None), ylabel="visits to a new place (%)")
+ax.xaxis.set_major_formatter("{x:.0f}")
+all_then, curious_then = (rate.iloc[6] for rate in rates.values())
+curious_later = rate.iloc[9]  # they know 86 to 130 places
 show(
     fig,
-    alt="Two panels of the share of visits that go to a new place. Left, "
-    "over the number of places known: it falls, climbs from about thirty "
-    "places on, and falls again at the end, while the dashed law falls all "
-    "the way. Right, the same people over their visits: it falls.",
-    caption="Exploration against experience. Left: all people together; "
-    "dashed, the law of Song et al. Right: those with at least 200 visits.",
+    alt="Share of visits that go to a new place, over the number of places "
+    "known. Everybody together: it falls and climbs again from about thirty "
+    "places on. The curious: far above at first, it falls, then stays level.",
+    caption="Exploration against experience. The curious are those who come "
+    "to know at least ninety places. Dashed: the law of Song et al.",
 )
 
 # %% [markdown]
 # At first the curve lies below the law, because the law counts free choices only, and many visits, such as going to work, are
-# routine. But between thirty and a hundred known places the law falls and the curve *climbs*. Who are the people out
-# there? Mostly the curious: few others get to know a hundred places. The curve compares different people.
-# Follow the same people instead, and they explore less, from {{ same_people.iloc[0]:.1f}} % to
-# {{ same_people.iloc[-1]:.1f}} %, as the law says. An average over people can turn a trend upside down. This is *Simpson's
-# paradox*; [chapter 11](11_gate.ipynb) guards against it.
+# routine. But from thirty known places to a hundred the law falls and the curve *climbs*, from {{ all_then:.0f}} % to
+# {{ curious_later:.0f}} %. Who gets that far? Only {{ n_curious }} people, the curious. When these knew thirty places,
+# they explored in {{ curious_then:.0f}} % of their visits already, and their own curve falls with the law. But those who
+# explore less never get this far. An average over people can climb though the people in it do not. This is *Simpson's paradox*;
+# [chapter 11](11_gate.ipynb) guards against it.
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -208,8 +210,7 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 
 # %% [markdown]
 # The last row is the **copy ceiling**: the true place is in the window no more often than that. Between the second row
-# and the last lie the windows that hold the right answer, and the rule misses it. To win them, one must point at the
-# right place.
+# and the last lie the windows that contain the right answer, but where the rule names another place.
 #
 # ## A first look at the model
 #
@@ -239,23 +240,22 @@ show(
     ax.figure,
     alt="Stacked bars of the six likeliest next places, each with a part "
     "that is copied from the window and a part that is generated.",
-    caption="The same prediction as bars. Blue is probability copied from "
-    "the window, hatched orange is generated from the whole town; the gate "
-    "says how much of each goes in. ✓ marks the truth.",
+    caption="The same prediction as bars. Blue: probability copied from the "
+    "window. Hatched orange: generated. ✓ marks the truth.",
 )
 
 # %% [markdown]
-# The person went home, and the model said so. (We chose a window that it gets right; another number will soon show it
-# fail.) The bars have two parts, and one number, the **gate** $g$, mixes them:
+# The person went home, and the model said so. (Another number will soon show it fail.) The bars have two parts, and one
+# number, the **gate** $g$, mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
 # $$
 #
-# Here $\ell$ is any place of the town, and $P(\ell)$ is the probability that the model gives it.
-# $P_\text{ptr}$ is the pointer's, $P_\text{gen}$ that of a **generator**, which can name any place. A gate
-# near one copies, a gate near zero generates. The rest of the book builds each part of
-# the network and finds out whether it does what its name promises.
+# Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
+# $P_\text{gen}$ that of a **generator**, which can name any place that training has seen. It spreads its share over all of
+# them, so few orange bars are long. A gate near one copies, a gate near zero generates. You need not understand the boxes
+# of Figure 1.4 yet: the book builds each, and finds out whether it does what its name promises.
 
 # %% tags=["hide-input"]
 # @title Figure 1.4: the whole network
@@ -269,10 +269,10 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average over people can show the opposite of what the same people do over time.
+# - An average over people can climb though no group of them does, because the people in it change.
 # - A child's rule is right in {{ scores["most frequent place"]:.0f }} % of the windows, and no rule that copies from the week
 #   can pass {{ ceiling:.0f }} %, the copy ceiling.
-# - The model of this book copies from the window, generates from the whole town, and mixes the two.
+# - The model of this book copies from the window, generates any place that training has seen, and mixes the two.
 #
 # ## Exercises
 #
@@ -319,8 +319,9 @@ print(f"ties to the most recent: {percent:.1f} %, before: {before:.1f} %")
 
 # %% [markdown]
 # **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is tossed. Is it
-# honest? Sort the visits into bins of equal size with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`. In each
-# bin, compare the mean of `p_explore` with the share of explorations. How many percentage points apart are they at most?
+# honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`. (It makes nine, since many
+# visits share one value.) How many percentage points apart are the mean of `p_explore` and the share of explorations in a
+# bin at most?
 
 # %% tags=["try"]
 gap = ...  # the largest difference, in percentage points
@@ -333,6 +334,7 @@ by_bin = town.visits.groupby(bins, observed=True)
 honest = by_bin[["p_explore", "explored"]].mean()
 gap = 100 * (honest.p_explore - honest.explored).abs().max()
 check.exercise("1.3", gap)
+print(f"at most {gap:.1f} percentage points apart")
 honest.rename_axis("bin").round(3)
 # A probability that comes true as often as it says is called *calibrated*.
 # This one is, up to chance.
