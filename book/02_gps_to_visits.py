@@ -8,8 +8,8 @@
 # [chapter 1](01_where_next.ipynb). *It takes* twenty minutes to read and about a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** Visits are computed in three steps (stays, places, visits), and the second one deletes what is new:
-# > of the visits to a place where somebody came only once, {{ once["staypoints, %"]:.0f }} % are found as a stay, and
+# > **In one sentence.** Visits are computed in three steps (stays, places, visits), and the second one deletes what was seen
+# > once: of the visits to a place where somebody came only once, {{ once["staypoints, %"]:.0f }} % are found as a stay, and
 # > {{ once["visits, %"]:.0f }} % are left in the end.
 
 # %% tags=["hide-input"]
@@ -85,8 +85,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 # %% [markdown]
 # Times are in UTC. The receiver has five faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
 # still about eight metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and
-# then the recorder is *off*. *Indoors* it hears nothing for a part of the stay. And in the long pauses of the record it
-# says nothing at all.
+# then the recorder is *off*. *Indoors* it hears nothing for a part of the stay. And where the town itself records no visit
+# for more than two hours, there are no fixes either.
 #
 # ## Staypoints: the sliding rule
 #
@@ -140,7 +140,8 @@ eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 # %%
 def find_stays(fixes, metres, minutes, silence_hours=24):
     """Staypoints: rows (first fix, one past the last, its end)."""
-    at = fixes.tracked_at.astype("int64").to_numpy() / 1e6  # (F,) seconds
+    at = fixes.tracked_at.astype("int64").to_numpy()  # (F,) microseconds
+    at = at / 1e6  # seconds
     lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()  # (F,)
     stays, anchor = [], 0
     for i in range(1, len(at)):
@@ -215,21 +216,22 @@ ax.axhline(metres, color=MUTED, ls="--", lw=1)
 own = truth[(truth.user_id == person) & (truth.started_at.dt.date == day)]
 start, end = hours(own.started_at), hours(own.finished_at)
 ax.barh(-0.12 * metres, end - start, 0.1 * metres, start, color=TRUTH)
-ax.set(xlabel="hour of the day, local time", ylabel="metres", xlim=(0, 24))
+ax.set(xlabel="hour of the day, local time", ylabel="metres from anchor")
+ax.set(xlim=(7, 20), xticks=range(7, 21))
 show(
     fig,
     alt="Distance from the current anchor over the day. On trips it is a "
     "saw; in stays it is nearly constant. Shaded staypoints stand over the "
     "bars of true visits.",
-    caption="The sliding rule at work: distance from the anchor. Shaded: "
-    "staypoints. Bars below: the true visits. Dashed: the threshold.",
+    caption="The sliding rule at work. Shaded: staypoints. Bars below: the "
+    "true visits. Dashed: the threshold. Straight lines are silences.",
 )
 
 # %% [markdown]
 # The anchor of a stay is set before the person reaches the door, so a staypoint begins a little too early. And it ends when
-# the person is first seen elsewhere. If the recorder was off, that may be the next morning: the last shade runs on long
-# after its visit. Of these stays, one in ten ends more than {{ late:.0f }} hours too late. So a very long duration, which our
-# model reads as a stay, may be a silence.
+# the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the last shade runs on long
+# after its visit. One in ten of the staypoints that match a true visit (computed below) ends more than {{ late:.0f }} hours
+# too late. So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
@@ -239,7 +241,7 @@ show(
 # least `min_samples` = 2 neighbours, itself included, founds a location, and neighbours share their
 # location. A staypoint with no neighbour but itself is called noise: it belongs to no location at all.
 #
-# scikit-learn has DBSCAN; on a sphere it wants radians, and the *latitude first*.
+# All people's staypoints go in together. scikit-learn has DBSCAN; on a sphere it wants radians, and the *latitude first*.
 
 
 # %%
@@ -255,8 +257,8 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location, and those of 25 minutes or less, as trackintel does. Each of the
-# others is a **visit**. If a person's next staypoint is at the same location and begins within a minute, the two are one
+# The last step drops the staypoints without a location, and those of 25 minutes or less, as trackintel does (there are
+# none, unless you lower the slider of minutes). Each of the others is a **visit**. If a person's next staypoint is at the same location and begins within a minute, the two are one
 # visit.
 
 
@@ -302,48 +304,54 @@ print("Equal." if same else "Not equal.")
 #
 # When is a found visit a true one? `match` pairs the two if they are the same person's, lie within 200 m, and the found
 # one covers at least half of the true one's time. Each visit is used once. *Recall* is the share of true visits that
-# are paired, *precision* the share of found ones. How many of the true visits have a staypoint, and how many are left as
-# visits in the end?
+# are paired. How many of the true visits have a staypoint, and how many are left as visits in the end?
 
 
 # %%
 pairs = match(stays, truth)
 late = pairs.end_error.quantile(0.9) / 60  # hours
-lost = pd.DataFrame({"staypoints, %": pairs.found.notna()})
-lost["visits, %"] = match(found, truth).found.notna()
+print(f"One staypoint in ten ends more than {late:.1f} hours too late.")
+kept = pd.DataFrame({"staypoints, %": pairs.found.notna()})
+kept["visits, %"] = match(found, truth).found.notna()
 at_place = truth.groupby(["user_id", "location_id"]).location_id
 ONCE = "the person's only visit there"
-lost["recall of"] = np.where(at_place.transform("size") == 1, ONCE, "others")
-grouped = lost.groupby("recall of")
+only = at_place.transform("size") == 1
+kept["recall of"] = np.where(only, ONCE, "other visits")
+grouped = kept.groupby("recall of")
 table = (100 * grouped.mean()).round(1)
 once = table.loc[ONCE]
 table.assign(**{"true visits": grouped.size()})
 
 # %% [markdown]
-# Staypoints are found well. **The clustering then deletes what is new.** A location needs two staypoints. So a visit to a place where a person came once
-# remains only if another staypoint is near, such as another person's. Longer records help only in part
-# ([an evidence page](evidence_windows.ipynb) has the whole town). Real data cannot show this: when a benchmark says that
+# Staypoints are found well. **The clustering then deletes what was seen once.** A location needs two staypoints. So a visit
+# to a place where a person came once remains only if another staypoint is near, such as another person's. Longer records
+# help only in part ([an evidence page](evidence_windows.ipynb) has the whole town). Real data cannot show this: when a benchmark says that
 # people return, remember that only places seen twice were counted.
 #
 # ## A receiver that is too good
 #
-# Which receiver gives the best visits? Turn the drifting error from nothing to bad, and leave the other faults as they
-# are. The last column is the median distance from the true place. Bet first.
+# Which receiver gives the best visits? Turn the drifting error from nothing to bad (so far it was 5 m), and leave the other
+# faults as they are. Bet first.
 
 # %%
 rows = {}
 for noise in (0, 5, 20, 40):
-    at = recovery(steps(record(noise_m=noise))[1], truth).iloc[0]
-    rows[f"{noise} m"] = {"recall, %": at.recall, "metres off": at.apart}
-by_noise = pd.DataFrame(rows).T.astype(float)
+    then, found_then = steps(record(noise_m=noise))
+    recall = 100 * match(found_then, truth).found.notna().mean()
+    row = {"recall of visits, %": recall}
+    row["staypoints: metres off"] = match(then, truth).metres.median()
+    row["without a location, %"] = 100 * (cluster(then) < 0).mean()
+    rows[f"{noise} m"] = row
+by_noise = pd.DataFrame(rows).T
 by_noise.rename_axis("drifting error").round(1)
 
 # %% [markdown]
 # **Worse data gives better places.** Without any error, {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with five
 # metres, {{ by_noise.iloc[1, 0]:.0f }} %. How can that be? A staypoint gets the mean of its *different* positions. A perfect
 # receiver in a chair gives one position, over and over, and that counts once. The last metres on the street give a different
-# position at every fix, and each of them counts as much as the whole evening. So the mean lands away from the door. A
-# little noise makes every fix in the chair a position of its own.
+# position at every fix, and each counts as much as the whole evening. So the mean lands away from the door, another way each
+# time. Two evenings at home come out more than `eps` metres apart, DBSCAN finds no neighbour, and both are dropped. A little
+# noise makes every fix in the chair a position of its own. Much noise spreads the means again.
 #
 # > **Pitfall.** A telephone that repeats its last position to save power is such a perfect receiver. If your data repeats
 # > positions, average all of them. Exercise 2 does it.
@@ -356,8 +364,8 @@ by_noise.rename_axis("drifting error").round(1)
 # $\text{eps} / |\cos\lambda|$ north-south. In Beijing, {{ eps }} metres become {{ wide:.0f }} and {{ high:.0f }}.
 #
 # **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
-# begins at midnight in Greenwich, in the middle of somebody's afternoon. In Larkmere, {{ other:.0f }} % of the visits then
-# get the wrong date.
+# begins at midnight in Greenwich, in the middle of somebody's afternoon. Of the visits found here, {{ other:.0f }} % then
+# begin on the wrong date.
 
 # %%
 lon, lat = np.radians([116.40, 39.90])  # Beijing
@@ -365,6 +373,7 @@ wide, high = eps * np.cos(lat), eps / abs(np.cos(lon))
 began = found.started_at.dt
 utc, local = began.tz_convert("UTC"), began.tz_convert(town.timezone)
 other = 100 * (utc.dt.day != local.dt.day).mean()
+print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
 
 # %% [markdown]
 # `pgt.gps.visits` therefore takes a `timezone`, or finds it from the coordinates.
@@ -423,8 +432,8 @@ check.exercise("2.2", list(apart.values()))
 pd.DataFrame({"median distance, m": apart, "recall, %": recall}).round(1)
 
 # %% [markdown]
-# **Exercise 3** (medium). Keep the explorations. With `min_samples=1` every staypoint is in a location. What are recall and
-# precision of the visits in `record()` then, in percent? And what do you pay?
+# **Exercise 3** (medium). Keep the explorations. With `min_samples=1` every staypoint is in a location. What are then, in
+# percent, recall and *precision* (the share of the found visits that are paired) in `record()`? And what do you pay?
 
 # %% tags=["try"]
 recall, precision = ..., ...

@@ -759,6 +759,8 @@ def test_claims_of_02() -> None:
     }
     assert noise["5 m"][0] > noise["0 m"][0] + 5  # "Worse data gives better places"
     assert noise["0 m"][1] > 2 * noise["5 m"][1]  # "the mean lands away from the door"
+    gone = [row[2] for row in noise.values()]  # "both are dropped", "much noise spreads them again"
+    assert gone[0] > gone[1] + 10 and gone[1] < gone[2] < gone[3]
 
 
 @pytest.mark.built
