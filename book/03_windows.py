@@ -4,7 +4,7 @@
 # A model is asked where somebody goes next. What may it see before it answers?
 #
 # *You will be able to* cut a table of visits into windows, find the leak that tells a model the answer, and ask
-# of any score how it counted unknown places. *You need* pandas, NumPy and the first chapter. *It takes* twenty
+# of any score how it counted unknown places. *You need* pandas, NumPy, a little PyTorch and chapter 1. *It takes* twenty
 # minutes to read and half a minute to run, with or without a GPU.
 #
 # > **In one sentence.** A model may see the week before the person's *last visit*, and nothing that tells
@@ -59,8 +59,8 @@ visits["day"] = local_day(visits.started_at)  # number of the calendar day
 # the person's first recorded day must lie at least seven days before $\text{day}_j$; otherwise some of the
 # "seven days" were never recorded.
 #
-# Why seven? Because the literature says so. Here you can change it (the sentences of this page are about seven days).
-# The figure shows one window; every row is a day of the local clock.
+# Here you can change the seven (the sentences of this page are about seven days); exercise 1 tries others. The figure shows
+# one window; every row is a day of the local clock.
 
 # %%
 days = 7  # @param {type:"slider", min:1, max:28, step:1}
@@ -89,7 +89,7 @@ show(
     "of the days that count are filled; older and later ones are hollow.",
     caption="A window. Filled, with the kind of place (two letters where "
     "space is short): what the model sees. Hatched, with a question mark: "
-    "the target. Dotted: too old, or still to come.",
+    "the target. Dotted: too old, or still to come. Bars end at midnight.",
 )
 
 # %% [markdown]
@@ -129,15 +129,14 @@ thousand = test.head(1000)
 slow = slow_windows(thousand, days)
 
 # %% [markdown]
-# Anyone can check this function against the formula. But it is slow, because it filters the whole table for every visit.
-# The table is sorted by person and time, so a window is one unbroken stretch of rows that ends just before the target.
+# Correct, but it filters the whole table for every visit. The table is sorted by person and time, so a window is one unbroken stretch of rows that ends just before the target.
 # **Two numbers describe it**: where it begins, and where its target is. To find the beginning is a search in a sorted
 # list: `np.searchsorted(list, value)` returns the first position whose entry is not smaller than the value, for many
 # values at once.
 #
-# One obstacle is left: the next person starts again in the past. So we give each person a stretch of days of their
-# own. Nothing is added to the days of person 0, `shift` to those of person 1, twice `shift` to those of person 2. With a
-# `shift` longer than the calendar and a window together, no window reaches from one person to another.
+# One obstacle is left: at the next person the days jump back, so the list is not sorted. So we add `shift` to the days of
+# person 1, twice `shift` to those of person 2, and so on. With a `shift` of 20, the days 3, 5, 9 | 2, 4 of two people become
+# 3, 5, 9 | 22, 24. It is longer than the calendar and a window together, so that no window reaches into another person.
 
 
 # %%
@@ -145,7 +144,7 @@ def fast_windows(visits, days=7, min_visits=3):
     """(first, target): two row numbers for each window."""
     person, _ = pd.factorize(visits.user_id)  # (N,) 0, 0, 0, 1, 1, …
     day = visits.day.to_numpy()  # (N,)
-    shift = np.ptp(day) + days + 1  # the calendar and a window
+    shift = np.ptp(day) + days + 1  # ptp: the last day minus the first
     key = day + person * shift  # (N,) sorted over the whole table
     first = np.searchsorted(key, key - days)  # (N,) first row not too old
     # `person` is sorted, too: the same search finds a person's first row.
@@ -212,10 +211,11 @@ known = sorted(visits.location_id[visits.split == "train"].unique())
 ids = {place: 2 + k for k, place in enumerate(known)}
 merged_id = test.location_id.map(lambda place: ids.get(place, 1)).to_numpy()
 unknown = 100 * (merged_id == 1).mean()
+print(f"{unknown:.1f} % of the test visits go to an unknown place")
 
 # %% [markdown]
-# Of the test visits, {{ unknown:.0f }} % go to an unknown place, for people never stop exploring. All these places, each a
-# different café or friend's sofa, become one location called 1. The alternative is to give the unseen places ids of their own, *after* the known ones. That only reserves ids: nothing
+# People never stop exploring. All these places, each a different café or friend's sofa, become one location called 1. The
+# alternative is to give the unseen places ids of their own, *after* the known ones. That only reserves ids: nothing
 # is learned about them. But a model that *copies* from the window can name such a place at its second visit.
 #
 # How much does the choice matter? Take the same people and the same windows, and ask the simplest question about a
@@ -230,24 +230,24 @@ def in_window(location, first, target):
 
 
 own_id, _ = pd.factorize(test.location_id)  # every place its own number
-share = pd.DataFrame({"exact": in_window(own_id, first, target)})
-share["published"] = in_window(merged_id, first, target)  # unknown: all 1
+share = pd.DataFrame({"own ids": in_window(own_id, first, target)})
+share["merged ids"] = in_window(merged_id, first, target)  # unknown: all 1
 new = merged_id[target] == 1
 share["group"] = np.where(new, "unknown targets", "known targets")
 
-by_group = share.groupby("group")[["exact", "published"]]
+by_group = share.groupby("group")[["own ids", "merged ids"]]
 table = 100 * by_group.mean()
-table.loc["all targets"] = 100 * share[["exact", "published"]].mean()
+table.loc["all targets"] = 100 * share[["own ids", "merged ids"]].mean()
 real = REFERENCE.loc["target_in_window"]
 real_exact, real_published = real[["real_locations", "unknown_merged"]]
 table.loc["GeoLife, all targets"] = real_exact, real_published
 table.add_suffix(", %").round(1)
 
 # %% [markdown]
-# In the column *exact* every place has its own number; in the column *published* the unknown ones are merged, as in
-# the prepared data of the literature. Of the unknown targets, more than twice as many now seem to be in the window: a new
-# café counts as a *return*, because a new school was in the window and both are 1. The score rewards any model that answers
-# "unknown".
+# Merged as in the prepared data of the literature, more than twice as many of the unknown targets seem to be in the window: a
+# new café counts as a *return*, because a new school was in the window and both are 1. The score rewards any model that
+# answers "unknown". (Both columns use the windows of equation (3.1), for `fast_windows` is unchanged; with those of
+# equation (3.2), the first becomes the copy ceiling of chapter 1.)
 #
 # The last row is the same count on GeoLife, real people tracked by GPS around Beijing
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
@@ -307,7 +307,8 @@ show(
     alt="Two windows in one rectangle of location ids: "
     + "; ".join(", ".join(map(str, row)) for row in batch)
     + ". Empty seats hold a zero and are pale.",
-    caption="Two windows in one batch, with their location ids. Pale: empty "
+    caption="Two windows of one person in one batch, with their location "
+    "ids; the second target comes three visits after the first. Pale: empty "
     "seats, where the mask is False. The other features go the same way.",
 )
 
@@ -326,7 +327,7 @@ for name in fields:  # of the first window
 
 # %% [markdown]
 # Five visits, then three empty seats. (The person is stored once a window.) In the row `days_ago`, real zeros and padding
-# zeros look alike. Only the mask knows.
+# zeros look alike; only the mask knows.
 #
 # What happens without a mask? Attention ([chapter 6](06_position_and_encoder.ipynb)) gives every seat a score, and the
 # seat's share is $e^\text{score}$ divided by the sum over all seats (a *softmax*). Since $e^0 = 1$, an empty seat with
@@ -334,7 +335,7 @@ for name in fields:  # of the first window
 
 # %%
 some = np.random.default_rng(0).choice(len(data.train), 128, replace=False)
-padding = data.train.batch(some).padding  # (B, L)
+padding = data.train.batch(some).padding  # (B, L) True where EMPTY
 scores = torch.zeros(padding.shape)
 with_mask = scores.masked_fill(padding, -torch.inf).softmax(-1)  # e^-inf = 0
 for name, share in ("unmasked", scores.softmax(-1)), ("masked", with_mask):
@@ -350,7 +351,7 @@ for name, share in ("unmasked", scores.softmax(-1)), ("masked", with_mask):
 # - A window is two row numbers: where it begins, and where its target is. Slow code checks fast code.
 # - Count from the last visit. Counted from the target's day, days tell when the next visit comes, and so where.
 # - Merging unknown places makes explorations look like returns. Ask for the protocol first.
-# - 0 is padding: number everything else from 1, and use the mask.
+# - 0 is padding. Number from 1; where 0 is a value, too (days ago), only the mask tells them apart.
 #
 # ## Exercises
 #
@@ -408,12 +409,12 @@ check.exercise("3.3", [how_many, longest])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-days = np.array([1, 3, 3, 7, 8, 10, 10, 18, 19, 20])
-begin = np.searchsorted(days, days - 7)  # the first visit in each window
-held = np.arange(len(days)) - begin
-usable = (held >= 3) & (days - days[0] >= 7)
+on_day = np.array([1, 3, 3, 7, 8, 10, 10, 18, 19, 20])
+begin = np.searchsorted(on_day, on_day - 7)  # the first visit of each window
+held = np.arange(len(on_day)) - begin
+usable = (held >= 3) & (on_day - on_day[0] >= 7)
 check.exercise("3.3", [usable.sum(), held[usable].max()])
-print("targets on the days", *days[usable], "with", *held[usable], "visits")
+print("targets on the days", *on_day[usable], "with", *held[usable], "visits")
 # Day 7 is six days after the first. Days 18 to 20 have too few visits in
 # their seven days, because nothing was recorded on days 11 to 17.
 
