@@ -42,8 +42,7 @@ from pgt import gps, read_visits
 from pgt.maps import places_map
 
 # %% [markdown]
-# Whatever a model scores later depends on these thresholds. So we compute the visits ourselves. Then we do what no real
-# data allows: compare with the truth.
+# We compute the visits ourselves, and then do what no real data allows: compare with the truth.
 #
 # ## Your own life, from your phone to a map in three lines
 #
@@ -62,8 +61,7 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 #
 # ## What a fix is
 #
-# How did the telephone know that these were visits? It had rules, and a list of **position fixes**. A fix says who, when,
-# and where. It holds no place and no name. We take eight people of Larkmere and switch on a receiver for four weeks.
+# The telephone had rules, and a list of **position fixes**. A fix says who, when, and where; it names no place. We take eight people of Larkmere and switch on a receiver for four weeks.
 
 # %%
 town = city.load()
@@ -324,8 +322,7 @@ table.assign(**{"true visits": grouped.size()})
 
 # %% [markdown]
 # Staypoints are found well. **The clustering then deletes what was seen once.** A location needs two staypoints. So a visit
-# to a place where a person came once remains only if another staypoint is near, such as another person's. Longer records
-# help only in part ([an evidence page](evidence_windows.ipynb) has the whole town). Real data cannot show this: when a benchmark says that
+# to a place where a person came once remains only if another staypoint is near, such as another person's. Real data cannot show this: when a benchmark says that
 # people return, remember that only places seen twice were counted.
 #
 # ## A receiver that is too good
