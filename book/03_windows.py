@@ -4,7 +4,7 @@
 # A model is asked where somebody goes next. What may it see before it answers?
 #
 # *You will be able to* cut a table of visits into windows, find the leak that tells a model the answer, and ask
-# of any score how it counted unknown places. *You need* pandas, NumPy, a little PyTorch and chapter 1. *It takes* twenty
+# of any score how it counted unknown places. *You need* pandas, NumPy, a little PyTorch and the first chapter. *It takes* twenty
 # minutes to read and half a minute to run, with or without a GPU.
 #
 # > **In one sentence.** A model may see the week before the person's *last visit*, and nothing that tells
@@ -247,7 +247,7 @@ table.add_suffix(", %").round(1)
 # Merged as in the prepared data of the literature, more than twice as many of the unknown targets seem to be in the window: a
 # new café counts as a *return*, because a new school was in the window and both are 1. The score rewards any model that
 # answers "unknown". (Both columns use the windows of equation (3.1), for `fast_windows` is unchanged; with those of
-# equation (3.2), the first becomes the copy ceiling of chapter 1.)
+# equation (3.2), the first becomes the copy ceiling of the first chapter.)
 #
 # The last row is the same count on GeoLife, real people tracked by GPS around Beijing
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
