@@ -8,9 +8,9 @@
 # skill, and tell ignorance from hedging. *You need* [The generator and the gate](08_generator_and_gate.ipynb).
 # *It takes* a quarter of an hour to read and about twenty seconds to run.
 #
-# > **In one sentence.** As a forecast of returns the gate removes {{ skill_gate:.0f }} % of the squared error of always
-# > saying the average, where the town itself removes {{ skill_town:.0f }} %; exaggerating the gate gains nothing, so it hides
-# > nothing; and a regression on who, when and a few counts of the window removes {{ skill_rule:.0f }} %.
+# > **In one sentence.** As a forecast of returns the gate removes {{ skill_gate:.1f }} % of the squared error of always
+# > saying the average, where the town itself removes {{ skill_town:.1f }} %; exaggerating the gate gains nothing, so it hides
+# > nothing; and a regression on who, when and a few counts of the window removes {{ skill_rule:.1f }} %.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -77,7 +77,8 @@ valid, test = opened(data.valid), opened(data.test)
 columns = ["gate", "p_return", "returned", "in_window"]
 test[columns].head(3).round(2)
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 11.1: the gate and the truth
 both = test[["gate", "p_return"]]
 both = both.set_axis(["gate", "the town's own probability"], axis=1)
 fig, ax = plt.subplots(figsize=(6.4, 3.0))
@@ -92,8 +93,8 @@ show(
 )
 
 # %% [markdown]
-# The gate stays in the middle, while the truth is often exactly 1. That *looks* cautious. There are two possible reasons.
-# Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
+# Nearly all gates lie between 0.3 and 0.9, with a hill near 0.7, while the truth is often exactly 1. That *looks* cautious.
+# There are two possible reasons. Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
 #
 # ## It knows people, rather than moments
 #
@@ -123,7 +124,8 @@ between.to_frame("% of the variance")
 # \tag{11.1}
 # $$
 #
-# $r$ is 0 when the target is not in the window, and nearly 1 when it is. So the gate is trained as a forecast of "**the
+# $r$ is 0 when the target is not in the window, and nearly 1 when it is, since the generator, which spreads over some 2,000
+# places, adds little to the true one. So the gate is trained as a forecast of "**the
 # target is in the window**". People read it as "**the person returns**". Last month's dentist is a return, and not in the
 # window. We score the gate against both.
 #
@@ -138,7 +140,8 @@ between.to_frame("% of the variance")
 # Sort the windows by forecast into ten groups of equal size. In each, compare the mean forecast with the share of windows
 # in which the outcome happened. In this **reliability diagram** a calibrated forecast lies on the diagonal.
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 11.2: what the gate says, and what happens
 outcomes = {"in_window": "in the window", "returned": "a return"}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.7), sharex=True, sharey=True)
 for ax, (y, text) in zip(axes, outcomes.items(), strict=True):
@@ -216,16 +219,16 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # ## Does it hedge?
 #
 # If the gate were cautious, it would stay too close to its average, and we could gain by exaggerating. So do it. Stretch
-# the gate's log-odds away from their middle and score the result. The best stretch is 1 if the gate says what
+# the gate's log-odds away from their mean on the validation windows, and score the result. The best stretch is 1 if the gate says what
 # it knows, above 1 if it hedges, below 1 if it boasts.
 #
 # **Change this.** Choose a stretch of your own, and find it on the curve.
 
 # %%
-stretch = 1.5  # @param {type:"slider", min:0, max:3, step:0.25}
+stretch = 1.5  # @param {type:"slider", min:0, max:2.25, step:0.25}
 
 # %%
-by = np.arange(0, 2.6, 0.125)
+by = np.arange(0, 2.26, 0.125)
 curve = {
     text: [skill(stretched(k, y), test[y]) for k in by]
     for y, text in outcomes.items()
@@ -247,7 +250,7 @@ show(
 
 # %% [markdown]
 # Both curves have their top a little below 1. **The gate does not hedge**; if anything, it says a bit more than it knows.
-# Its values crowd in the middle because it knows little.
+# Its values crowd together because it knows little.
 #
 # ## A few counts know more
 #
@@ -265,7 +268,7 @@ counts.columns = [
     "days",
     "hours of the last visit",
 ]
-counts.head(2).T.rename_axis("window", axis=1).round(2)
+counts.head(2).round(2).astype(object).T.rename_axis("window", axis=1)
 
 
 # %%
@@ -290,7 +293,7 @@ for y, outcome in (("in_window", in_window), ("returned", returned)):
     }
 skill_rule = rows["a return"]["logistic regression"]
 skill_habit = rows["a return"]["the person's share"]
-pd.DataFrame(rows).rename_axis("skill, %").round(1)
+pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 
 # %% [markdown]
 # Here is the surprise. The regression beats a Transformer that sees every visit: {{ skill_rule:.1f }} against
@@ -299,15 +302,14 @@ pd.DataFrame(rows).rename_axis("skill, %").round(1)
 # add the rest.
 #
 # Why does the gate not simply count? It is computed from the context, a vector that also has to ask the pointer's question.
-# Several of the counts can hardly be read off that vector, and models that are trained to forecast the outcome from it find
-# no more in it than the gate does ([Evidence: the gate](evidence_gate.ipynb)).
+# Several of the counts can hardly be read off that vector ([Evidence: the gate](evidence_gate.ipynb)).
 #
-# Would the prediction feel a better gate? The first guess would not: even the best gate there can be leaves it where it was
-# ([chapter 8](08_generator_and_gate.ipynb)). The gate moves probability, and only the loss notices.
+# Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses where it
+# was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.
 #
 # ## What to remember
 #
-# - The gate knows little: a few per cent of skill, most of it about *who*, not *when*.
+# - The gate knows little: a few per cent of skill. Most of what moves it is *who* the person is, not *when*.
 # - It does not hold back what it knows. Whoever suspects hedging should exaggerate the forecast and see whether it gains.
 # - Say *against what* you score. The gate is trained towards "in the window"; people read "return"; the level
 #   differs, and a level is no knowledge.

@@ -78,12 +78,13 @@ def curves(what, variant, letter="b", upto=15):
 # %%
 def log_weight(rate, upto=15):
     """(upto,) log of what a past visit counts, with mean zero."""
-    log = np.log(rate ** np.arange(upto) + town.truth["always"])
+    log = np.log(rate ** np.arange(upto) + always)
     return log - log.mean()
 
 
+decay, always = town.truth["recency_decay"], town.truth["always"]
 learned = curves("city", "as documented")
-truth = log_weight(town.truth["recency_decay"])
+truth = log_weight(decay)
 oldest = np.exp(truth[-1] - truth[0])  # visit 15, if the last counts 1
 
 # %% tags=["hide-input"]
@@ -102,8 +103,8 @@ show(
 )
 
 # %% [markdown]
-# The people of the town do prefer recent visits: the fifteenth visit from the end counts {{ oldest:.2f }} times as much
-# as the last. The learned curves do not show it. (Those of GeoLife, real people, are as flat.)
+# The people of the town do prefer recent visits. With a decay of {{ decay:.2f }} and an always of {{ always:.2f }}, the
+# fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last. The learned curves do not show it.
 #
 # > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively. Draw a curve on the
 # > scale of what it could mean: a bias of $b$ multiplies a visit's weight by $e^b$.
@@ -122,7 +123,7 @@ show(
 # $$
 #
 # $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get: its share of the attention on the true place,
-# and 0 for a visit to another place. **The bias is at rest when attention gives each position, on average, what the answers
+# and 0 for a visit to another place. (Mind the letters: $r$ belongs to the window, $r_i$ to a visit.) **The bias is at rest when attention gives each position, on average, what the answers
 # give it.** If the keys do so already, nothing pulls at the bias, however strong recency is.
 
 # %% tags=["hide-input"]
@@ -159,8 +160,8 @@ show(
     fig,
     alt="What positions get and should get. Before training the two lines "
     "differ at the newest positions; after training they lie on each other.",
-    caption="Where the two agree, nothing pulls at the bias. Both fall, as "
-    "short windows have no far positions.",
+    caption="Where the two agree, nothing pulls at the bias. Each window "
+    "counts with its r; both fall, as short windows have no far positions.",
 )
 
 # %% [markdown]
@@ -185,13 +186,13 @@ for ax, (name, table) in zip(axes, panels.items(), strict=True):
     ax.set_title(name)
 show(
     fig,
-    alt="Two panels of fast biases. In one town the ten curves share their "
+    alt="Two panels of fast biases. In one town the ten curves share some "
     "hills and troughs; in ten towns only the first two positions agree.",
     caption="The fast bias: other seeds, other people. Diamonds: the truth.",
 )
 
 # %% [markdown]
-# On the left there are hills and troughs, and the seeds *agree* about them. Does that say something about people? Take the
+# On the left there are hills and troughs, and the seeds agree about some of them. Does that say something about people? Take the
 # mean correlation of two curves from position 3 on.
 
 
@@ -206,9 +207,9 @@ seeds, towns = agreement(fast), agreement(others)
 print(f"seeds of one town {seeds:.2f}, ten towns {towns:.2f}")
 
 # %% [markdown]
-# What the seeds agreed on is what these particular people happened to do. Other people show only the first two positions:
-# people seldom stay (1), and go back where they came from (2). Those are habits, not recency. (We chose position 3 *after*
-# we had seen this.)
+# {{ seeds:.2f }} is a moderate agreement, {{ towns:.2f }} is none. What the seeds agreed on is what these particular people
+# happened to do. Other people show only the first two positions: people seldom stay (1), and go back where they came from
+# (2). Those are habits; recency alone would make position 1 the highest. (We chose position 3 *after* we had seen this.)
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds shows how sure you can be about *this data
 # > set*, and nothing about the next.
@@ -242,10 +243,10 @@ for name in ("bias", "content"):
     ]
     slopes[name] = np.polyfit(range(20), np.transpose(mean), 1)[0]
 slopes["sum"] = slopes.bias + slopes.content
-slopes.round(2) + 0.0  # no -0
+slopes.round(2) + 0.0
 
 # %% [markdown]
-# All four find the kernel: the sum is right. But the bias has all of it, a part, or nothing. **Its curve shows how the
+# In all four the sum has the right slope. But the bias has all of it, a part, or nothing. **Its curve shows how the
 # optimizer was set, not how people forget.**
 #
 # ## Draw a curve of your own
@@ -270,7 +271,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # Then train query and key, and nothing else, to restore the attention that the model had before. How much of the attention
-# is at another visit than it was?
+# has moved to other visits: in each window, half the sum of the absolute differences?
 
 
 # %% tags=["hide-input"]
@@ -330,12 +331,13 @@ show(
     fig,
     alt="As trained the bias is flat; drawn and adapted it is a straight "
     "line, the content does the opposite, and the sums are alike.",
-    caption="The bias, the mean content, and their sum.",
+    caption="The bias, the mean content, and their sum, which on the left "
+    "hides the content.",
 )
 
 # %% [markdown]
 # Whoever sees the right-hand bias concludes that people prefer the distant past. Yet query and key have undone most of what
-# it did. (Not all: the keys see positions only through the encoder.)
+# it did.
 #
 # ## Read the sum
 #
@@ -350,22 +352,23 @@ def fall(table):
     return (table[:, :5] - table[:, -5:]).mean()
 
 
-decays = {"city": town.truth["recency_decay"]}
+decays = {"city": decay}
 decays |= {"short memory": 0.8, "no recency": 1.0}
 falls = {}
-for what, decay in decays.items():
+for what, rate in decays.items():
     bias, content = (fall(curves(what, "as documented", x)) for x in "bc")
-    true = fall(log_weight(decay)[None])
-    falls[what] = {"bias": bias, "sum": bias + content, "truth": true}
-pd.DataFrame(falls).T.rename({"city": "our town"}).round(2) + 0.0
+    falls[what] = {"bias": bias, "content": content, "sum": bias + content}
+    falls[what]["truth"] = fall(log_weight(rate)[None])
+falls = pd.DataFrame(falls).T.rename({"city": "our town"}).round(2) + 0.0
+falls.map("{:.2f}".format)
 
 # %% [markdown]
 # The flat bias does not exclude recency: in the town with the short memory it hardly falls. The sum shows that strong
-# recency, and misses weak recency such as our town's. It does not *measure* recency either. Hours, habits and routine come
-# on top, and all go through the same scores.
+# recency, at about half its size, and misses weak recency such as our town's. Hours, habits and routine come on top, and all
+# go through the same scores.
 #
 # Try it yourself. Below is the shipped model's pointer: dots are the content of each visit, sticks are its position bias.
-# Multiply the bias: does the first guess change?
+# Multiply the bias, and see how little it does at the size that it was trained to.
 
 # %%
 playground(small="bias")
@@ -381,7 +384,7 @@ playground(small="bias")
 # ## Exercises
 #
 # **Exercise 1** (quick). A bias falls by $-\log 0.8 = 0.223$ with each step back, and content says nothing. After how many
-# steps back has attention halved? And by what factor does attention differ between positions 1 and 15?
+# steps back has attention halved? And how many times the attention of position 15 does position 1 get?
 
 # %% tags=["try"]
 half, factor = ..., ...

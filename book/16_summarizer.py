@@ -7,8 +7,8 @@
 # which of its parts PGT kept, reversed or dropped. *You need* [The pointer](07_pointer.ipynb) and
 # [The generator and the gate](08_generator_and_gate.ipynb). *It takes* twenty minutes to read and about a minute to run.
 #
-# > **In one sentence.** A network that may copy gets {{ names_right:.0f }} % of the unknown names right; one that may not gets
-# > {{ without_pointer:.0f }} %, even if its vocabulary has every word of the training texts.
+# > **In one sentence.** A network that may copy gets {{ names_right:.0f }} % of the names that its vocabulary
+# > lacks; one that may not gets {{ without_pointer:.0f }} %, even if its vocabulary has every word of the training texts.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -61,15 +61,17 @@ print(*story.source)
 print("->", *story.summary)
 
 # %% [markdown]
-# To write the summary one has to find the longest stay away from home, name the other places, mark the new ones, and count
-# the errands: stays to shop, to settle something or for a check-up. Training has never met the people of the test diaries,
+# Up to two places away from home make *quiet* days, three *lively* ones, and more *busy* ones. A new place makes them days of
+# *discovery*, otherwise of *routine*. "Mostly" is where the longest single stay away from home was (of equals, the first).
+# Errands are stays to shop, to settle something or for a check-up. Training has never met the people of the test diaries,
 # or the names of many of their places. And words like "errand" are in no diary at all. So neither copying nor generating
 # is enough.
 #
 # ## Words that nobody knows
 #
 # A vocabulary has an end. Ours takes the words that the most *people* use. So it holds what everybody writes (hours,
-# weekdays, "errands") and leaves out what belongs to somebody: the names of their places. To the network's embeddings all
+# weekdays, "errands", also the Spoon of many restaurants) and leaves out what belongs to somebody: the names of their places.
+# To the network's embeddings all
 # unknown words are the same word, `[UNK]`. How can one answer with a word that has no number? By lending it one. Each text
 # gives its own unknown words the numbers after the end of the vocabulary. This is an **extended vocabulary**;
 # [chapter 22](22_open_vocabulary.ipynb) does the same for places. The numbers mean something for this text only.
@@ -93,9 +95,9 @@ print(f"unknown: {unknown:.0f} % of the words in the test summaries")
 # h_i = \big[\, h_i^{\rightarrow} \,;\, h_i^{\leftarrow} \,\big]. \tag{16.1}
 # $$
 #
-# So $h_i$ knows the words before and after word $i$. A third LSTM will write, and it needs a state $d_0$ to start from: a cell
-# and an output. Put the last cells of both directions side by side as $h^\text{cell}$. That is twice as wide as needed, so a
-# layer with a ReLU halves it, and another one does the same for the last outputs:
+# So $h_i$ knows the words before and after word $i$. A third LSTM will write, and it needs a state $d_0$ to start from. A layer
+# with a ReLU makes its cell from the last cells of both directions, side by side, and another one its output from the last
+# outputs:
 #
 # $$
 # d_0^\text{cell} = \max\big( 0,\, W_0^\text{cell} h^\text{cell} + b_0^\text{cell} \big). \tag{16.2}
@@ -122,7 +124,7 @@ class Reader(nn.Module):
 
 
 torch.manual_seed(0)
-D, H = SMALL.embedding, SMALL.hidden
+D, H = SMALL.embedding, SMALL.hidden  # widths of a word and of an LSTM
 single = text_batch([story.pair], words)  # our story, a batch of one
 embed = nn.Embedding(len(words), D)
 states, h, c = Reader(D, H)(embed(single.source), single.length)
@@ -144,7 +146,8 @@ print(f"{states.shape[1]} words, {states.shape[2]} numbers for each")
 # \end{aligned} \tag{16.3}
 # $$
 #
-# Here $d_t$ is the state of the writing LSTM at step $t$, and all weights are learned. Forget $C_i^t$ for a while; it is zero.
+# Here $d_t = [\, \text{cell} \,;\, o_t \,]$ is the state of the writing LSTM at step $t$, its cell and its output $o_t$, and all
+# weights are learned. Forget $C_i^t$ for a while; it is zero.
 # The context $c_t$ is what was seen.
 
 
@@ -227,7 +230,7 @@ class Writer(nn.Module):
 # P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.7}
 # $$
 #
-# $\ell$ runs over the extended vocabulary. A lent word has $P_\text{gen}(\ell) = 0$, so it can only be copied. Here is the
+# $\ell$ runs over the extended vocabulary, which has $V$ words of its own and $O$ lent ones. A lent word has $P_\text{gen}(\ell) = 0$, so it can only be copied. Here is the
 # first step for our story:
 
 
@@ -296,7 +299,7 @@ class MySummarizer(nn.Module):
 
 # %% [markdown]
 # In [the package](https://where-next-book.github.io/where-next/book/api.html) it is `PointerGenerator` in `pgt.summarizer`.
-# Both have their layers in the same order, so we can hand its untrained weights to ours. Both have the same loss then:
+# With the same untrained weights, both have the same loss:
 
 # %% tags=["hide-input"]
 # @title Check: the loss of our network, and of the package's
@@ -314,20 +317,23 @@ print(f"ours {loss:.6f}, the package's {package:.6f}")
 # %% [markdown]
 # ## Training
 #
-# We train the small preset, which has the same parts with fewer numbers, by the loop of [chapter 10](10_training.ipynb). As in
+# We train the small preset, which has the same parts with fewer numbers, by a loop like that of
+# [chapter 10](10_training.ipynb). As in
 # the paper, gradients are clipped, and coverage is switched on only for the last steps.
 
 # %%
 config = replace(SMALL, coverage=True)
 training = summarizer.SummarizerTraining()
 pairs = [d.pair for d in diaries.train]
-model, _ = summarizer.fit_summarizer(config, training, words, pairs)
+model, steps = summarizer.fit_summarizer(config, training, words, pairs)
+first, late = steps.words[:10].mean(), steps.words[-10:].mean()
+print(f"{len(pairs)} diaries; loss a word: from {first:.1f} to {late:.1f}")
 
 # %% [markdown]
 # ## A summary, word by word
 #
 # Now without a teacher. The simplest way to write is **greedy**: take the most probable word, feed it back, go on until the
-# stop. (A **beam** keeps several drafts, and at the end takes the best. A beam of one is greedy. The paper keeps four.)
+# stop. (A **beam** keeps several drafts. Ours keeps one, so it is greedy.)
 
 # %%
 (draft,) = beam_search(model, single, beam=1)
@@ -339,10 +345,12 @@ print("written:", *text)
 # @title Figure 16.1: where each word of the summary comes from
 attention = torch.stack(draft.attention)[: len(text)].numpy()  # (T, L)
 figure, axes = plt.subplots(figsize=(7.4, 4.0))
-plots.attention(attention, labels=story.source, axes=axes)
+seen = attention.max(0) > 0.1  # leave out words that nothing looks at
+labels = [w for w, some in zip(story.source, seen, strict=True) if some]
+plots.attention(attention[:, seen], labels=labels, axes=axes)
 axes.set_yticks(torch.arange(len(text)) + 0.5, text)
-axes.set(xlabel="diary", ylabel="summary as written")
-axes.tick_params(labelsize=6)
+axes.set(xlabel="diary (in part)", ylabel="summary as written")
+axes.tick_params(labelsize=8)
 axes.tick_params(axis="x", rotation=90)
 for word, p in zip(axes.get_yticklabels(), draft.p_gen, strict=False):
     word.set_color(GENERATED if p >= 0.5 else COPIED)
@@ -351,7 +359,8 @@ show(
     alt="Heat map, summary by diary; bright diagonals where names are. The "
     "names are blue, most words that no diary has are orange.",
     caption="The attention that each word was written with. Orange: rather "
-    "generated; blue: rather copied.",
+    "generated; blue: rather copied. Words of the diary that never get a "
+    "tenth of it are left out.",
 )
 
 # %% [markdown]
@@ -359,8 +368,8 @@ show(
 # could have generated are blue, too, such as "at". No label ever said which is which. (In an orange row it looks somewhere,
 # since attention must sum to one. It copies next to nothing from there.)
 #
-# Compare the two printed lines: all names are spelled right, and one comes twice, since the longest stay is named
-# once more among the other places. That is a mistake in *what* to copy, not in *how*.
+# Compare the two printed lines: all names are spelled right, but one comes twice, although coverage is on. That is a mistake in
+# *what* to copy, not in *how*.
 #
 # ## A name of your own
 #
@@ -374,15 +383,15 @@ yours = text_batch([(renamed, [])], words)
 print(*again.words(words, yours.lent[0]))
 
 # %% [markdown]
-# > **Try it.** Change the name. The rest of the summary stays, because all unknown words have one embedding. Then try a
-# > word that the vocabulary has, such as `busy`.
+# > **Try it.** Change the name. The rest of the summary stays, because all unknown words have one embedding. Then try
+# > `busy`, which the vocabulary has: the name loses it, and even the count of errands changes.
 #
 # ## What the pointer is worth
 #
-# To compare, networks were trained with three seeds and scored on all test diaries. *Names* is the share of the unknown
-# words in the true summary that are written. **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013), the usual score
-# of summaries, counts shared words. The rule prints the first words of the diary, as many as a summary usually has. The
-# network without a pointer knows *every* word of the training diaries.
+# To compare, networks were trained with three seeds and scored on all test diaries. *Names* is the share of the words of the
+# true summary that our vocabulary lacks, and that are written. **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013),
+# the usual score of summaries, counts shared words. The rule prints the first words of the diary, as many as a summary usually
+# has, so it gets the names that stand there. The network without a pointer knows *every* word of the training diaries.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -424,7 +433,7 @@ table.round(0).astype(int).rename_axis(columns="right, %")
 #   since the text lends them a number.
 # - $p_\text{gen} = 1 - g$. The equation is the same as in PGT; what asks, and how often, is not.
 # - Coverage is a memory of one's own attention, and a fine for looking twice.
-# - Copying names is easy to learn. Counting is not, and ROUGE hardly notices.
+# - Copying names is easy to learn. Counting is not, and ROUGE hardly notices: the count is one word of some thirty.
 #
 # ## Exercises
 #

@@ -8,8 +8,8 @@
 # the swapped parts, [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and about a minute to run, with or
 # without a GPU.
 #
-# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it; given the old parts
-# > back one by one, only the old encoder changes its first guess clearly, in the simulated town, and for the worse.
+# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it. Of the old parts, put
+# > back one by one, only the old encoder clearly matters: it makes PGT's first guess worse, in the simulated town.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -51,8 +51,9 @@ data = prepare(city.load().visits, protocol="exact")
 #
 # ## Two data flows
 #
-# Time runs downwards. On the left two LSTMs read a text, and a third writes its summary. After each word it looks back at the
-# text and goes on: the bent arrow. On the right all visits are read at once, the last one asks, and there is one answer.
+# Time runs downwards. On the left two LSTMs read a text, and a third writes its summary. Each word that it writes goes back into
+# it (the bent arrow), and it looks at the text again. On the right all visits are read at once, the last one asks, and there is
+# one answer.
 
 # %% tags=["hide-input"]
 # @title Figure 17.1: both data flows
@@ -68,8 +69,8 @@ FLOWS = {  # name: x, y, colour, and where its arrows lead
         "attention": (-2.2, 4, COPIED, "gate", "vocabulary", "mixture"),
         "vocabulary": (1.7, 2.7, GENERATED, "mixture"),
         "gate": (0, 2.7, GATE, "mixture"),
-        "mixture": (0, 1.4, TRUTH, "the next word", "LSTM cell"),
-        "the next word": (0, 0.4, INK),
+        "mixture": (0, 1.4, TRUTH, "the next word"),
+        "the next word": (0, 0.4, INK, "LSTM cell"),
     },
     "PGT": {
         "visits, seven embeddings": (0, 8, INK, "projection, sinusoid"),
@@ -149,8 +150,9 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
 # So {{ unknown:.0f }} % of the targets are unknown. If one is in the window, PGT is right in {{ copied:.0f }} % of the cases: it
-# copies a place that training never showed, just as its parent copies a name. (Here such a place has an id. How to name
-# one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
+# copies a place that training never showed, just as its parent copies a name. Look also at the row *yes*, *no*: if the target is
+# known but not in the window, PGT's first guess never hits it, though its generator has a row for it. (Here such a place has an
+# id. How to name one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
 #
 # ## Why a Transformer?
 #
@@ -159,7 +161,8 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 # **Parallel** is true of the depth, the number of steps that must wait for each other. An LSTM needs one for each visit, a
 # Transformer one for each layer. But the *work*, counted in multiplications, is larger, and grows faster with the length. A
 # graphics card has to wait for the depth; one processor core has to do all the work. How many times as much does a Transformer
-# take as a BiLSTM, in work, and in measured time of a training step on one core?
+# take as a BiLSTM, in work, and in measured time of a training step on one core? Compared are PGT's two Transformer layers and
+# one BiLSTM layer; layer against layer the work is half of that (exercise 2).
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
@@ -171,7 +174,7 @@ steps = steps[steps.length.isin([5, 18, 100, 400])]
 steps = steps.astype({"length": int, "batch": int})
 steps = steps.pivot_table("milliseconds", "length", ["model", "batch"])
 cost = steps["transformer"] / steps["bilstm"]
-cost.columns = [f"time, batch of {size} windows" for size in cost]
+cost.columns = [f"time, batch of {size}" for size in cost]
 work = [
     [side_by_side.work(kind, n, config) for n in cost.index]
     for kind in ("transformer", "bilstm")
@@ -180,7 +183,8 @@ cost.insert(0, "work", np.divide(*work))
 cost.rename_axis("visits").round(1)
 
 # %% [markdown]
-# On one core the Transformer is the slower one in every row.
+# On one core the Transformer is the slower one in every row. Time is not work: each call has a fixed cost, which counts in a small
+# batch, and the count leaves out masks and softmax, which a Transformer does for every *pair* of visits.
 #
 # **Far.** How strongly does the last visit's encoding depend on each visit, before any training? We take the gradient. At each
 # visit an LSTM multiplies its memory by numbers between 0 and 1, its *forget gate*: 1 keeps, 0 forgets. PyTorch starts it
@@ -224,15 +228,17 @@ axes.set(ylabel="gradient, last visit = 1")
 show(
     axes.figure,
     alt="Curves of the gradient of the last visit's encoding by each visit: "
-    "falling with age in a BiLSTM, flat in a Transformer.",
+    "falling with age in a BiLSTM; in a Transformer lower and flat for all "
+    "visits but the last.",
     caption="How strongly the last visit's encoding depends on each visit, "
     "before training. One draw of the weights each.",
 )
 
 # %% [markdown]
-# From the oldest of 18 visits, the Transformer gets {{ further:.0f }} times the gradient of the plain BiLSTM.
+# From the oldest of 18 visits, the Transformer gets {{ further:.0f }} times the gradient of the plain BiLSTM. For the last
+# few it is the other way round: left of the crossing the BiLSTM has more.
 #
-# > **Try it.** Raise the forget bias to 3 and watch the middle curve. How fast an LSTM forgets depends on how it starts.
+# > **Try it.** Raise the forget bias to 3 and watch the orange curve. How fast an LSTM forgets depends on how it starts.
 #
 # **Faster.** Here are whole trainings on our town, with the package's default sizes. The BiLSTM takes the encoder's place. *With a
 # decoder*, the encoded last visit starts the summarizer's LSTM, which attends to all visits and makes the context for
@@ -269,9 +275,11 @@ means.round(1).rename(columns=heads)
 #
 # ## The parent's parts in PGT
 #
-# Now the other way round. What changes when PGT gets one part of the summarizer back: its encoder, its attention, or a memory
-# of what earlier visits attended to? The fourth row is a check: no visit may look at later ones. Shown is the change of Acc@1
-# in points, mean of five seeds. The 95 % intervals, over people and seeds, are widened until all four of a column hold at once.
+# Now the other way round. What changes when PGT gets one part of the summarizer back: its encoder, its attention, or coverage? In
+# PGT only the last visit asks; with coverage the earlier ones ask too, and what they attended to is remembered. (In the fourth
+# row visits may not look at later ones, as when a text is written.) Shown is the change of Acc@1 in points, mean of five seeds.
+# The intervals, over people and seeds, are so wide that in ninety-five of a hundred repetitions all four of a column contain the
+# truth.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -279,7 +287,7 @@ swapped = read_results("improvements")
 SWAPS = {
     "BiLSTM encoder": "bilstm",
     "additive attention": "additive",
-    "memory of attention": "coverage",
+    "coverage": "coverage",
     "looks back only": "causal",
 }
 with_part = {n: {"model": "improved", "variant": v} for n, v in SWAPS.items()}
@@ -304,8 +312,7 @@ pd.DataFrame(cells, SWAPS)
 #
 # ## Part by part
 #
-# Here is all of it in one table. PGT has the sizes of the preset `diy`; the trainings above have the default ones.
-# ([One page](https://where-next-book.github.io/where-next/book/documents.html) leads from each section of the design to its code.)
+# Here is all of it in one table. *Context* is what the attention adds up.
 #
 # | | the summarizer | PGT |
 # |---|---|---|
@@ -316,8 +323,8 @@ pd.DataFrame(cells, SWAPS)
 # | decoder | an LSTM, 256 numbers | none |
 # | what asks | the decoder, 512 numbers, at each word | the last visit, 64 numbers, once |
 # | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
-# | generator sees | output and context, 768 numbers | the context, 64 numbers |
-# | gate sees | these, cell and input, 1,152 numbers | the context, 64 numbers |
+# | generator sees | output and context, 768 numbers | the last visit's encoding, 64 numbers |
+# | gate sees | these, cell and input, 1,152 numbers | the last visit's encoding, 64 numbers |
 # | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
 # | knows | 50,000 words | the places of the training days |
 # | unknown name | each text lends it a number | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |

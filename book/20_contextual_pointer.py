@@ -50,9 +50,9 @@ network, _ = load_model(shipped("city"))  # PGT, trained on this town
 kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 
 # %% [markdown]
-# On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book
-# by {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and of the
-# place before. The network gets hours and places, and has to discover that comparing them is useful.
+# On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book by
+# {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and of the place
+# before (did the person *come from here*?). The network gets hours and places, and has to discover that comparing them is useful.
 #
 # ## A relation is not a property
 #
@@ -71,7 +71,7 @@ def facts(batch):
     before[:, 0] = 0  # the window does not say
     age = (batch.position_from_end - 1).clamp(min=0)
     apart = around_the_clock(batch.start_minute, batch.now_minute[:, None])
-    return {"age": age, "before": (before == here) * 1, "clock": apart}
+    return {"age": age, "from_here": (before == here) * 1, "clock": apart}
 
 
 # %% tags=["hide-input"]
@@ -83,7 +83,7 @@ fact = facts(every)
 cells = {  # what a table would be over: its cells, where examples fall
     "this quarter of an hour, that quarter": (96 * 96, now * 96 + then),
     "quarters of an hour apart": (49, fact["clock"] // 15),
-    "came from here: yes or no": (2, fact["before"]),
+    "came from here: yes or no": (2, fact["from_here"]),
 }
 rows = {
     name: [n, len(every.location[real]) // n, n - len(cell[real].unique())]
@@ -93,8 +93,8 @@ heads = ["numbers to learn", "examples for each", "without any"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
-# The first row takes both times as they are: thousands of pairs, and many of them never occur. The others keep only how now and
-# then relate, and every number has thousands of examples.
+# The first row takes both times as they are: thousands of pairs, and many of them never occur. (PGT has no such table, but its
+# products have to say as much.) The others keep only how now and then relate, and every number has thousands of examples.
 #
 # ## One fact, one curve
 #
@@ -116,7 +116,7 @@ pd.DataFrame(rows, index=heads).T
 HOURS = [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12]
 KNOTS = {
     "age": torch.tensor([0.0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100]),
-    "before": torch.tensor([0.0, 1]),
+    "from_here": torch.tensor([0.0, 1]),
     "clock": 60 * torch.tensor(HOURS),  # minutes
 }
 
@@ -134,7 +134,7 @@ def curve(table, knots, fact):
 # %% [markdown]
 # ## Reasons
 #
-# By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *place before* + *clock*). Multiply it out,
+# By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out,
 # and it is a sum of three products. So a visit has three ways to earn weight. Call each a **reason**:
 #
 # $$
@@ -150,7 +150,7 @@ def curve(table, knots, fact):
 class ReasonPointer(nn.Module):
     """Copy a past place for one of a few reasons; a curve for each fact."""
 
-    def __init__(self, names=("age", "before", "clock"), reasons=3):
+    def __init__(self, names=("age", "from_here", "clock"), reasons=3):
         super().__init__()
         first = {n: 0.1 * torch.randn(len(KNOTS[n]), reasons) for n in names}
         self.tables = nn.ParameterDict(first)
@@ -177,16 +177,16 @@ class ReasonPointer(nn.Module):
 
 # %%
 NEVER = -30.0  # in place of log 0 = -inf, whose gradient is not a number
-NAMES = ["any visit", "came after where I am", "began at this hour"]
+NAMES = ["any visit", "came from here", "began at this hour"]
 strength = [np.log(s) for s in (kernel.base, kernel.same, kernel.clock)]
 
 
 def like_kernel(pointer):
-    age, before, clock = (pointer.tables[n].data for n in KNOTS)
+    age, from_here, clock = (pointer.tables[n].data for n in KNOTS)
     fading = KNOTS["age"] * np.log(kernel.decay)
     age[:] = fading[:, None] + torch.tensor(strength)
-    before[:] = 0
-    before[0, 1] = NEVER  # the second reason is silent elsewhere
+    from_here[:] = 0
+    from_here[0, 1] = NEVER  # the second reason is silent elsewhere
     clock[:] = 0
     clock[:, 2] = -KNOTS["clock"] / kernel.width
     return pointer
@@ -194,7 +194,8 @@ def like_kernel(pointer):
 
 started = like_kernel(ReasonPointer())
 with torch.no_grad():
-    ours, vote = started.scores(every), kernel.scores(every).clamp(min=0)
+    vote = kernel.scores(every).clamp(min=0)  # -inf: not in the window
+    ours = started.scores(every)
 differ = (ours - vote / vote.sum(1, keepdim=True)).abs().max()
 print(f"tables and kernel differ by at most {differ:.0e}")
 
@@ -202,7 +203,8 @@ print(f"tables and kernel differ by at most {differ:.0e}")
 # ## Let it learn
 #
 # The kernel's numbers came from a grid. Now give the tables *random* values, so that the reasons mean nothing yet, and
-# train. A window whose target it does not show can teach such a pointer nothing, so we leave it out.
+# train. Where the window does not show the target, such a pointer gives it probability 0, whatever its numbers are: we leave
+# these windows out.
 
 
 # %%
@@ -227,16 +229,16 @@ def accuracy(model):
 
 
 # %% [markdown]
-# **Change this.** Take a fact away from *your* pointer, and watch its row of the table below.
+# **Change this.** *Your* pointer has no clock. Switch the clock on, or *came from here* off, and watch the last row of the table.
 
 # %%
-place_before = True  # @param {type:"boolean"}
+came_from_here = True  # @param {type:"boolean"}
 clock = False  # @param {type:"boolean"}
 
 # %%
 torch.manual_seed(1)
 learned = learn(ReasonPointer())
-names = ["age"] + ["before"] * place_before + ["clock"] * clock
+names = ["age"] + ["from_here"] * came_from_here + ["clock"] * clock
 yours = learn(ReasonPointer(names))
 started = learn(started)  # not from random values, but from the kernel
 models = {
@@ -261,13 +263,13 @@ pd.DataFrame(table, index=list(models)).round(1)
 # @title Figure 20.1: what the tables learned
 def vote_of(pointer, **change):
     """Weight of a visit 3 visits back, not from here, 3 hours apart."""
-    held = {"age": 3, "before": 0, "clock": 6} | change  # rows of the tables
+    held = {"age": 3, "from_here": 0, "clock": 6} | change  # rows
     total = sum(pointer.tables[n].data[row] for n, row in held.items())
     return total.exp().sum(-1)
 
 
 by_hand = like_kernel(ReasonPointer())
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0), sharey=True)
 for name, one in {"kernel": by_hand, "learned": learned}.items():
     own = vote_of(one)
     over = vote_of(one, clock=torch.arange(11)) / own
@@ -275,7 +277,7 @@ for name, one in {"kernel": by_hand, "learned": learned}.items():
     over = vote_of(one, age=torch.arange(11)) / own
     sns.lineplot(x=KNOTS["age"][:11], y=over, marker="o", ax=right)
 left.set(xlabel="time of day apart (hours)", ylabel="weight of a visit")
-right.set(xlabel="visits back", ylabel="")
+right.set(xlabel="visits back")
 show(
     fig,
     alt="Weight over time of day apart and over age, kernel and learned. "
@@ -284,14 +286,15 @@ show(
 )
 
 # %% [markdown]
-# Nobody told the tables that a near hour counts more. They found it, if not as smoothly. And they found something that the kernel
-# cannot say. The kernel fades evenly. The tables treat two visits apart from all others: age 0 is where the person *is*, and the
-# next visit is seldom there again; age 1 is where they *came from*, and people often go back.
+# Nobody told the tables that the same time of day counts most. They found it; beyond a quarter of an hour their curve is rough.
+# And they found something that the kernel, which fades evenly, cannot say. They treat two visits apart from all others: age 0 is
+# where the person *is*, and the next visit is seldom there again; age 1 is where they were just before, and people often go back.
 #
 # ## Every weight has a name
 #
-# Here is the window that Part II followed, seen by the tables that started as the kernel and were trained on. Click a disc for its
-# numbers. Dashed rings are guesses, the green ring is the truth.
+# Here is the window that Part II followed, seen by the tables that started as the kernel and were trained on. Only their reasons
+# have names: random ones come to mean something, but do not say what. Click a disc for its numbers. Dashed rings are guesses, the
+# green ring is the truth.
 
 # %% tags=["hide-input"]
 # @title Figure 20.2: the week of Part II
@@ -311,8 +314,8 @@ maps.attention_map(
 
 # %% [markdown]
 # Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much. Why?
-# The tables have kept the kernel's reasons: the second, for one, still speaks only for visits that came after the present
-# place. So each weight can be split by reason. The diamonds are PGT's probabilities.
+# Each weight can be split by reason. The diamonds are PGT's probabilities; PGT is surer here, {{ surer:.2f}} against
+# {{ first:.2f}}.
 
 # %% tags=["hide-input"]
 # @title Figure 20.3: places by reason
@@ -324,20 +327,22 @@ look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
 ax = by.plot.barh(stacked=True, figsize=(7.2, 2.6), **look_of)
 of_pgt = seen.candidates.set_index("location_id").probability
 of_pgt = of_pgt.rename(index=place)[by.index]
+surer, first = of_pgt.max(), by.sum(axis=1).max()
 ax.plot(of_pgt, range(len(by)), "D", color=INK, label="PGT")
 ax.legend()
 ax.set(xlabel="probability of the place", ylabel="")
 show(
     ax.figure,
     alt="Places by probability, each bar split into three reasons. 46 Alder "
-    "Walk leads for two of them, The Red Grill follows for the other two.",
+    "Walk leads, as any visit and as one that came from here; The Red Grill "
+    "follows, as one that came from here and began at this hour.",
     caption="The story window: why? Bars: the tables; diamonds: PGT.",
 )
 
 # %% [markdown]
-# The Red Grill, then: its one visit came after the place where the person is now, *and* it began at about this hour.
-# The colours are no explanation added afterwards. They *are* the terms of the sum that was computed. No gate and no
-# attention head of Part III can say that of itself.
+# The Red Grill, then: the person went there from where they are now, *and* at about this hour. The colours are no explanation
+# added afterwards. They *are* the terms of the sum that was computed. No gate and no attention head of Part III can say that of
+# itself.
 #
 # ## On real people
 #
@@ -352,7 +357,7 @@ steps = {
     "kernel, seven days": ("kernel", "full"),
     "kernel, last hundred visits": ("kernel_memory", "memory_100"),
     "pointer: visits back": ("contextual", "count_only"),
-    "+ the place before": ("contextual", "and_before"),
+    "+ came from here": ("contextual", "and_before"),
     "+ the clock": ("contextual", "and_clock"),
     "+ all other facts, scaled": ("contextual", "full"),
 }
@@ -373,12 +378,12 @@ show(
 )
 
 # %% [markdown]
-# The place before brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts
+# *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts
 # the pointer is at the kernel's level. Eleven more facts, and a scale for each curve, together add less than a
 # point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
 #
 # The last bar is the package's `ContextualPointer`. Its fourteen facts say *when* (such as visits and days back, the clock, the
-# weekday), *where from* (such as the place before), *how long* (such as the stay), and *how often*. It has two more parts. A
+# weekday), *where from* (such as *came from here*), *how long* (such as the stay), and *how often*. It has two more parts. A
 # small network looks at now and **scales** each curve, since the clock may say much in the morning and little at night. And each
 # place that is only found further back than a hundred visits has a *summary*: the latest visit there, and how many visits it
 # stands for.
@@ -388,8 +393,8 @@ show(
 # - The kernel's cues are relations between a past visit and now. A product of properties must learn them pair by pair; a curve
 #   over the relation learns from all examples at once.
 # - Features multiply within a reason; reasons add up. With the kernel's tables the model *is* the kernel.
-# - On GeoLife the place before and the clock bring nearly all of the gain.
-# - Every prediction comes with its reasons, and these are the arithmetic itself.
+# - On GeoLife *came from here* and the clock bring nearly all of the gain.
+# - Started from a rule whose parts have names, every prediction comes with its reasons: the terms of the sum.
 #
 # ## Exercises
 #
@@ -435,8 +440,10 @@ def facts(batch):
     return three_facts(batch) | {"weekday": (batch.weekday == today) * 1}
 
 
-four = learn(ReasonPointer(("age", "before", "clock", "weekday")))
+four = learn(ReasonPointer(("age", "from_here", "clock", "weekday")))
 print(f"{accuracy(four) - accuracy(learned):+.1f} points")
+# Nothing is gained. In a window of seven days, today's weekday is today and
+# what is left of the day a week ago, and the age says nearly as much.
 
 # %% [markdown]
 # **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb), which asks how much of a lead is the model.

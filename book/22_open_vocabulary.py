@@ -83,7 +83,7 @@ print(f"{100 * again.mean():.1f} % of these are in their window")
 # The second line shows what can be won: many of these places are not new *to the person*, because they are in the window. A
 # model only has to be able to name them. A softmax over places cannot: it has one row for each place, and rows are learned.
 #
-# ## The answers of a question
+# ## Which answers are possible?
 #
 # The pointer-generator of [chapter 16](16_summarizer.ipynb) had the same problem: names in the news that its vocabulary
 # did not hold. [See et al. (2017)](https://arxiv.org/abs/1704.04368) gave each *text* a vocabulary of its own. With
@@ -126,7 +126,7 @@ def mixed(gate, attention, location, scores, n_answers):
 # Try it on a town with four known places, ids 2 to 5. The window holds five visits, two of them to a café that was not
 # there when the model was trained. It gets the next free number, 6.
 #
-# **Change this.** Move the gate and run the two cells below. At which gate does *home* overtake the café?
+# **Change this.** Move the gate and run the two cells below. *Home* overtakes the café when the gate falls to one half; why?
 
 # %%
 gate = 0.7  # @param {type:"slider", min:0, max:1, step:0.05}
@@ -140,8 +140,10 @@ pointed = gate * copied(attention, window, 7)
 table = {"location_id": ["home", "office", "gym", "library", "new café"]}
 table |= {"copied": pointed[0, 2:], "generated": (answer - pointed)[0, 2:]}
 table = pd.DataFrame(table).sort_values("copied", ascending=False)
+axes = plots.mixture(table)
+axes.set(xlim=(0, 0.7))
 show(
-    plots.mixture(table).figure,
+    axes.figure,
     alt="Stacked bars for five places. Home and office have a copied and a "
     "generated part; gym and library, which are not in the window, only a "
     "generated one; the new café only a copied one, and the longest bar.",
@@ -179,9 +181,9 @@ print(f"{V} ids; rows in its table: {table.num_embeddings}")
 
 # %%
 full = pointer_variants.VARIANTS["full"]
-memory = pointer_variants.windows(data, full)
+lasting = pointer_variants.windows(data, full)
 model, training = pointer_variants.build(full, data, seed=42)
-fit(model, memory.train, memory.valid, training, progress=False)
+fit(model, lasting.train, lasting.valid, training, progress=False)
 closed, _ = load_model(shipped("city"))  # PGT
 
 # %% tags=["hide-input"]
@@ -212,7 +214,7 @@ def changed(model, windows):
 
 models = {
     "PGT": (closed, data.test),
-    "contextual pointer": (model, memory.test),
+    "contextual pointer": (model, lasting.test),
 }
 for name, which in models.items():
     print(f"{name}: {changed(*which):.1f} % of the first answers change")
@@ -256,19 +258,16 @@ def remembered(places, memory, older):
     return kept + recent, visits + [0] * len(recent)
 
 
-# %% tags=["hide-input"]
-# @title Check: the package keeps the same rows
-short = with_history(data, memory=30, older=12).test  # small, for the eye
-w = int(short.older.argmax())  # the first with most summaries
-batch, last = short.batch([w]), short.target[w]
-mine = short.visits.user_id[:last] == short.users[w]
-places = short.features[0, np.flatnonzero(mine) + 1].tolist()
-keep, _ = remembered(places, 30, 12)
-check.same([places[k] for k in keep], batch.location[0], name="the rows kept")
+# %%
+remembered(["home", "work", "gym", "home", "work"], memory=2, older=100)
 
 # %% [markdown]
+# Of five visits two are kept one by one. *Home* and *work* are among them, so only the gym needs a line, which stands for one
+# visit.
+#
 # **Reach** is the share of targets that are among the candidates at all: the ceiling of everything that copies.
-# Accuracy is how many of all targets are then picked. Take the model that we have just trained, and change its memory.
+# Accuracy is how many of all targets are then picked. Take the model that we have just trained, with a hundred visits
+# and summaries, and test it with other memories.
 
 # %% tags=["hide-input"]
 # @title Table: reach and accuracy of five memories
@@ -297,8 +296,9 @@ pd.DataFrame(costs, ["rows a window", "reach (%)", "Acc@1 (%)"]).T.round(1)
 # ## New people
 #
 # All people of the test windows have visits in the training days. A service has new people every day, and of them it remembers
-# nearly nothing. This is a **cold start**. The contextual pointer has no table of people and none of places; PGT has both. For the
-# test, people are cut into five folds. Models are trained on four, and then predict *every* visit of the people in the fifth.
+# nearly nothing. This is a **cold start**. The contextual pointer has no table of people and none of places; PGT has both, and a
+# newcomer gets the zeros of its padding row. For the test, people are cut into five folds. Models are trained on four, and then
+# predict *every* visit of the people in the fifth.
 
 # %% tags=["hide-input"]
 # @title Figure 22.3: people whom training has never seen
@@ -318,26 +318,29 @@ titles = {"city": "the town", "geolife": "GeoLife"}
 for ax, (where, own) in zip(panels, lines.groupby("data"), strict=True):
     sns.lineplot(own, x="group", y="acc@1", ax=ax, **look)
     ax.legend().remove()  # one for both
-    ax.set(title=titles[where], xlabel="", ylabel="right at first (%)")
+    ax.set(title=titles[where], xlabel="", ylabel="share of targets (%)")
     ax.tick_params("x", rotation=50)
 fig.supxlabel("visits that the person has made so far", fontsize=10)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
 worth = newcomers[newcomers.variant == "seen - new"]
-worth = worth.set_index(["data", "model"])["acc@1"]
+worth = worth.set_index(["data", "model"])
+worth, low, high = worth["acc@1"], worth["low"], worth["high"]
 show(
     fig,
     alt="Accuracy for new people by the number of their visits so far. All "
     "models rise; the share that could be copied lies far above.",
-    caption="People whom training has never seen. Green is the ceiling of "
-    "all copying.",
+    caption="People whom training has never seen: right at the first guess, "
+    "and, in green, the ceiling of all copying.",
 )
 
 # %% [markdown]
-# What is it worth to have been in training? On the same test days, the pointer that has seen these people's earlier days
-# is {{ worth["city", "contextual"]:.1f }} points better in the town than the one that has not, and
-# {{ worth["geolife", "contextual"]:.1f }} on GeoLife; the first interval begins at zero, the second includes it. PGT gains
-# {{ worth["city", "pgt"]:.1f }} and {{ worth["geolife", "pgt"]:.1f }}. **A pointer without names hardly gains from training
-# on you.** All it needs is your past, which can be forgotten at any time, without training anything anew.
+# For new people PGT is no better than naming the most frequent place. What is it worth to have been in training? On the same test
+# days, the pointer that has seen these people's earlier days gains {{ worth["city", "contextual"]:.1f }} points in the town
+# (95 % interval {{ low["city", "contextual"]:.1f }} to {{ high["city", "contextual"]:.1f }}) and
+# {{ worth["geolife", "contextual"]:.1f }} on GeoLife ({{ low["geolife", "contextual"]:.1f }} to
+# {{ high["geolife", "contextual"]:.1f }}). PGT gains {{ worth["city", "pgt"]:.1f }} and {{ worth["geolife", "pgt"]:.1f }}
+# ([Evidence: newcomers](evidence_newcomers.ipynb)). **A pointer without names hardly gains from training on you.** All it needs
+# is your past, which can be forgotten at any time, without training anything anew.
 #
 # At the left end of the curves there is not much to copy, whatever the model. What could help there is knowledge of the
 # town: work for a generator (exercise 3).
@@ -350,7 +353,7 @@ show(
 
 # %% tags=["hide-input"]
 # @title Table: the first place, as it is and with somewhere new
-valid, test = (collect(model, w, 0) for w in (memory.valid, memory.test))
+valid, test = (collect(model, w, 0) for w in (lasting.valid, lasting.test))
 forecast = first_visits(data)  # of the training windows
 new_on = {
     split: recalibrated(forecast["valid"], valid.new, forecast[split])
@@ -367,30 +370,31 @@ def with_new(part, new):
 on_valid = with_new(valid, new_on["valid"])
 on_test = with_new(test, new_on["test"])
 said = {
-    "says as it is": np.exp(test.log_probs).max(1),
-    "says with somewhere new": on_test[:, :-1].max(1),
-    "is right": test.log_probs.argmax(1) == test.target,
+    "probability, as it is": np.exp(test.log_probs).max(1),
+    "probability, with somewhere new": on_test[:, :-1].max(1),
+    "how often it is right": test.log_probs.argmax(1) == test.target,
 }
 said = pd.DataFrame(said).mean()
-(100 * said).round(1).to_frame("first place (%)")
+(100 * said).round(1).to_frame("first place, mean (%)")
 
 # %% [markdown]
-# As it is, the model promises too much. A temperature ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)) does not mend that
-# here: it only moves probability between places, and all of them may be wrong. An answer for somewhere new has to be added.
+# As it is, the model promises too much; with *somewhere new* it promises too little, by nearly as much. What is gained is not a
+# better number but an honest sum: the places no longer share all of the probability where all of them may be wrong. (A
+# temperature ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)) could lower the first number, but not that sum.)
 #
 # ## Sets that hold the answer
 #
 # Often a short list is enough, if we know how often it holds the right answer.
 # **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); for an introduction
 # [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes such sets from any model. For each
-# validation window, take the probability that the true answer got. Let $\Theta$ be the value that nine tenths of
-# these probabilities reach. For a new window, keep every answer that reaches it:
+# validation window, take the probability that the true answer got. Nine tenths of these probabilities are at or above some
+# value $\Theta$. For a new window, keep every answer whose probability is at least as large:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.3}
 # $$
 #
-# If a new window is like the old ones, its answer reaches $\Theta$ nine times in ten, however badly the model is
+# If a new window is like the old ones, its answer is in the set nine times in ten, however badly the model is
 # calibrated. Choose another promise and watch how many answers it costs.
 
 # %%
@@ -399,7 +403,7 @@ coverage = 0.9  # @param {type:"slider", min:0.5, max:0.95, step:0.05}
 # %%
 own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])
 at = int((len(own) + 1) * (1 - coverage) + 1e-9)  # exact for few windows
-limit = own[at - 1]  # so many reach it
+limit = own[at - 1]  # Theta
 held = on_test >= limit  # (N, V + 1) the sets
 covered = held[np.arange(len(held)), test.answer]
 
@@ -415,8 +419,7 @@ pd.Series(sets).round(1).to_frame("sets")
 # hardly a set does without *somewhere new*. So count twice: what a set covers, and what it covers by name.
 #
 # > **Pitfall.** "Guaranteed" is a statement about windows that could have been shuffled. Ours come in order of time, and
-# > people keep exploring. The promise also holds on average over windows, not for every person
-# > ([Evidence: newcomers](evidence_newcomers.ipynb)).
+# > people keep exploring.
 #
 # ## What to remember
 #
@@ -425,7 +428,8 @@ pd.Series(sets).round(1).to_frame("sets")
 # - With recent visits one by one and one line for each older place, a memory has a bounded cost. Its reach grows much more
 #   than its accuracy.
 # - A pointer without names predicts new people about as well as known ones.
-# - Whoever copies must be able to say "somewhere new". Then small sets hold the answer about as often as they promise.
+# - Whoever copies must be able to say "somewhere new". With it, sets hold the answer nearly as often as they promise, but
+#   by name much less often.
 #
 # ## Exercises
 #
@@ -469,8 +473,8 @@ for name in ("seven days", "100 visits", "everything"):
 # Count, over the training visits of all people, how often a place is entered in each hour, with a little added to every
 # count, and divide by the hour's sum. That is a generator without a network. Let the gate be a curve over the number of
 # visits so far, with the knots of the feature *age*, and train it with equation (22.2). Judge it as in this chapter, on
-# folds of people. Expect a gain in the first ten visits and none later. Look at the column `known` of `newcomers.json`
-# first: it is the most that such a generator could reach.
+# folds of people. Expect a gain in the first ten visits and none later. Look at the column `known` of
+# `read_results("newcomers").rows` first: it is the most that such a generator could reach.
 #
 # </details>
 #

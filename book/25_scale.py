@@ -9,9 +9,8 @@
 # [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
 # section uses a GPU if there is one.
 #
-# > **In one sentence.** {{ more:.0f }} times the memory at {{ places:,}} places, as the loss is usually written; with sums a
-# > new place costs none of this memory, for a pointer it costs nothing, and since no window crosses from one person to
-# > another, everything else can be dealt out by person.
+# > **In one sentence.** Written as usual, the loss needs {{ more:.0f }} times the memory at {{ places:,}} places; written with
+# > sums, it needs no more than before, and everything else can be divided by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -40,6 +39,7 @@ import pandas as pd
 import torch
 from wherenext import city
 from wherenext.exercises import check
+from wherenext.figures import COPIED, GENERATED, show
 
 from pgt import large_vocabulary
 from pgt import visits as tables
@@ -134,13 +134,28 @@ with torch.no_grad():
 check.same(one.cpu(), other.cpu(), name="the loss", atol=1e-5)
 costs.round(0).astype(int)
 
+# %% tags=["hide-input"]
+# @title Figure 25.1: memory by the number of places
+lines = costs.filter(like="MB").set_axis([2_500, 20_000, places])
+lines.columns = ["every place", "sums"]
+axes = lines.plot(logx=True, style=["o-", "s--"], color=[GENERATED, COPIED])
+axes.figure.set_size_inches(7, 2.4)
+axes.set(xlabel="places", ylabel="kept for the gradient (MB)", ylim=(0, None))
+show(
+    axes.figure,
+    alt="Memory of a step against the number of places: one line rises, the "
+    "other is level.",
+    caption="What a step of training keeps, by how the loss is written.",
+)
+
 # %% [markdown]
 # So the answer is {{ more:.0f }} times, and the time grows, too. The windows are the same at every size. Still the first way
 # pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and
 # more are arrays of $B \times V$.
 #
-# The second way needs the score of the target, the scores of the window's own places, and two sums over all places: that of
-# the scores, and $\Lambda = \log\sum_\ell e^{s_\ell}$. It goes through the places a stretch at a time, adds up, and throws
+# The second way needs the score of the target, the scores of the window's own places, and two sums over all places:
+# $\Lambda = \log\sum_\ell e^{s_\ell}$, so that the probabilities sum to one, and the plain sum of the scores, because label
+# smoothing (0.03 in the code) gives every place a small part of the target. It goes through the places a stretch at a time, adds up, and throws
 # the stretch away. For the gradient it does so again. So every score is computed twice, but hardly any memory is needed.
 # The time still grows with the places, only more slowly.
 #
@@ -162,7 +177,7 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not. The places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets
+# It does not: what differs between the times is noise. The places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets
 # its name.
 #
 # Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is
@@ -199,11 +214,14 @@ for n in (10_000, 100_000, 1_000_000):
     at.append(time.process_time())
     seconds[f"{n:,} visits"] = np.diff(at)
 stages = ["windows", "a longer past", "kernel's ranks"]
-pd.DataFrame(seconds, stages).round(2).rename_axis("seconds")
+took = pd.DataFrame(seconds, stages)
+longer = took["1,000,000 visits"] / took["100,000 visits"]
+least, most = longer.min(), longer.max()
+took.round(2).rename_axis("seconds")
 
 # %% [markdown]
-# No stage is far from linear: each looks at a visit a fixed number of times. (These are seconds of a
-# processor in one run, and so rough.)
+# The last column has tenfold the visits of the one before, and the stages take {{ least:.0f }} to {{ most:.0f }} times as
+# long. That is near to linear: a stage that compared all visits with each other would take the square of ten.
 #
 # ## More visits than memory
 #
@@ -218,7 +236,8 @@ import duckdb
 folder = tempfile.TemporaryDirectory()
 work = Path(folder.name)
 table, parts = work / "visits.parquet", work / "parts"
-visits.to_parquet(table)
+million, in_memory = visits, ranks  # of the last step above
+million.to_parquet(table)
 duckdb.sql("SET memory_limit = '300MB'")
 duckdb.sql(
     f"""
@@ -227,7 +246,7 @@ duckdb.sql(
     """
 )
 files = sorted(parts.rglob("*.parquet"))
-print(f"{len(visits):,} visits in {len(files)} files")
+print(f"{len(million):,} visits in {len(files)} files")
 
 # %% [markdown]
 # > **Pitfall.** A database keeps *moments*, not clocks: what was eight in the morning in the town comes back as two
@@ -288,7 +307,7 @@ with LocalCluster(processes=True, **two) as cluster, Client(cluster):
 
 # %%
 order = {"by": "user_id", "kind": "stable", "ignore_index": True}
-apart, at_once = answers.sort_values(**order), ranks.sort_values(**order)
+apart, at_once = answers.sort_values(**order), in_memory.sort_values(**order)
 pd.testing.assert_frame_equal(apart, at_once)
 print(f"{len(apart):,} windows: every answer as in memory")
 
@@ -315,11 +334,17 @@ print(f"mean of the two means: {each.mean():.2f}")
 # *all* shares, and the results are added. The last batch of an epoch is nearly always uneven. PyTorch's
 # `DistributedDataParallel` takes the mean over the processes, so the sum is multiplied by their number first.
 #
-# Chance is the second trap. Each process draws its own dropout, so two processes train another model than one does,
-# as with another seed. To be able to compare, the script below, an epoch of PGT, goes without dropout, and keeps the
-# gradients of the first step.
+# Chance is the second trap. The script below, an epoch of PGT, gives all processes the same seed, so that they begin with the
+# same weights. With dropout they would then drop the same numbers, too; it goes without. These are its lines that matter:
+#
+# ```python
+# batch = data.train.batch(index[rank::world])  # this process's share
+# losses = cross_entropy(model(batch).log_probs, batch.target, 0.03)
+# (losses.sum() * world / len(index)).backward()
+# ```
 
-# %%
+# %% tags=["hide-input"]
+# @title `train.py`: an epoch of PGT, in as many processes as there are
 script = work / "train.py"
 _ = script.write_text("""
 import sys
@@ -359,7 +384,7 @@ dist.destroy_process_group()
 
 # %% [markdown]
 # `torchrun`, which is short for `python -m torch.distributed.run`, starts the processes, on this machine or on several,
-# and tells each its rank.
+# and tells each its rank. The script keeps the gradients of the first step.
 
 # %%
 town.visits[COLUMNS].to_parquet(work / "town.parquet")
@@ -369,7 +394,8 @@ done = subprocess.run([*torchrun, folder.name], capture_output=True)
 done.check_returncode()
 
 # %% [markdown]
-# Now the same first step in this one process, with all 129 windows:
+# Now the same first step in this one process, with all 129 windows (an odd number, so that the two
+# shares differ):
 
 # %%
 from safetensors.torch import load_file
@@ -393,14 +419,14 @@ print("the same gradients, and two processes with the same weights")
 # bit, though each has seen only half of the windows.
 #
 # > **Pitfall.** With dropout, seed each process with a number of its own once the model is built
-# > (`torch.manual_seed(rank)`). Otherwise all of them drop the same numbers.
+# > (`torch.manual_seed(rank)`).
 #
 # ## What does not scale?
 #
 # | what | why | what one would do |
 # |---|---|---|
 # | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | sparse gradients, or no generator |
-# | dealing visits out to people | one stream through one machine | deal each file alone, then merge |
+# | writing a file for each part | DuckDB reads the whole table on one machine | part each file on a machine of its own, then join |
 # | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #
 # We have not tried a billion visits. But a model of so few numbers does not need them. Train on a sample, and spend the cluster

@@ -4,13 +4,13 @@
 # What does the model do if you take somebody's favourite place away?
 #
 # *You will be able to* ask the trained model what-if questions by hand, let the model trained on nobody read your own
-# visits, and tell what a model uses from what a task needs. *You need* [The pointer](07_pointer.ipynb) and
+# visits, and tell what a model uses from what it could do without. *You need* [The pointer](07_pointer.ipynb) and
 # [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, ten minutes to read
 # and about twenty seconds to run.
 #
 # > **In one sentence.** It names another place at once, because a pointer can only name what is in sight; and silencing
-# > the pointer altogether costs {{ silenced:.0f }} points where training without it costs {{ untrained:.0f }}: a switch shows
-# > what *this* model uses, not what the task needs.
+# > the pointer altogether costs {{ silenced:.0f }} of {{ right:.0f }} points where training without it costs {{ untrained:.0f }}: a switch shows
+# > what *this* model uses, not what a model of its kind can do without.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -40,7 +40,7 @@ playground()
 # 1. **Take the favourite away.** Note the first guess and delete all visits to that place. Its copied part falls to
 #    zero at once, because a pointer can only name what is in sight. Does the generated part make up for it? Does the
 #    gate change?
-# 2. **Another hour.** Let the last visit begin at 23:53. Which visits gain attention?
+# 2. **Another hour.** Let the last visit begin just before midnight, at 23:53. Which visits gain attention?
 # 3. **Another person.** Switch off "who it is", or choose "somebody new": the model reads the same visits as those of
 #    a person whom training has not seen.
 # 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias", one after the other.
@@ -49,7 +49,20 @@ playground()
 #    Then let the model go on: click the arrow before its first guess again and again. A stay lasts as long as this
 #    person usually stays there, because the model predicts only the place.
 #
-# What we saw is folded away after exercise 2. A thin line on the bars keeps what the model said before your changes.
+# A thin line on the bars keeps what the model said before your changes.
+#
+# <details class="solution"><summary>What we saw</summary>
+#
+# On the moment with which the page opens (the code is after exercise 2):
+#
+# 1. Another place takes the lead. All that the favourite still has is generated, and that is next to nothing: the generator
+#    does not make up for it. The gate moves little, from {{ gate_before:.2f}} to {{ gate_after:.2f}}.
+# 2. No. {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
+# 3. The first guess stays the same.
+# 4. Without order the swap changes less. Only hour, weekday and duration are left to say which visit came first.
+# 5. It soon goes to and fro between one or two places of that morning: what it copied is in the window, to be copied again.
+#
+# </details>
 #
 # | you see | it is | built in |
 # |---|---|---|
@@ -110,7 +123,6 @@ import pandas as pd
 import torch
 from IPython.display import display
 from wherenext import city
-from wherenext.exercises import check
 from wherenext.results import read_results
 from wherenext.weights_json import pack, switch_off, unpack
 
@@ -147,7 +159,7 @@ whole, rows = guesses(model), {}
 for name, change in ABLATIONS.items():
     if name == "full":
         continue
-    # One row has no part to silence: it changes the depth.
+    # "one layer" has no such part: here the second layer is skipped.
     parts = change.get("without", ("one_layer",))
     silent = guesses(switch_off(model, parts))
     rows[name.replace("_", " ")] = {
@@ -156,6 +168,7 @@ for name, change in ABLATIONS.items():
         "guesses changed, %": 100 * np.mean(silent != whole),
     }
 change = pd.DataFrame(rows).T
+right = accuracy(whole)
 silenced, untrained, _ = -change.loc["no pointer"]
 change.round(1) + 0.0  # no minus zeros
 
@@ -164,7 +177,7 @@ change.round(1) + 0.0  # no minus zeros
 # over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these
 # changes are too small to tell from chance. The third is the share of first guesses that the switch changes.
 #
-# Silencing the pointer costs **{{ silenced:.0f }} points**, training without it **{{ untrained:.0f }}**. The difference is
+# Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**. The difference is
 # what the generator never learned, because there was always a pointer to rely on
 # ([chapter 8](08_generator_and_gate.ipynb) watches that happen). Switch the *generator* off instead, and hardly a first guess
 # changes. (But the loss becomes infinite, since a target outside the window then has probability zero.)
@@ -172,16 +185,17 @@ change.round(1) + 0.0  # no minus zeros
 # Now look at the last column of the table. Some rows, such as *no duration* and *no user*, change one first guess in seven,
 # while accuracy hardly moves. The model uses the part, and it helps about as often as it does harm.
 #
-# Both are true answers, to different questions. The switch answers *What does this model use?* Training anew answers
-# *What does the task need?* A paper that silences a part and calls it an ablation answers the first question and
+# Both columns are true, and answer different questions. The switch answers *What does this model use?* Training anew
+# answers *What can a model of this kind do without?* A paper that silences a part and calls it an ablation answers the first question and
 # claims the second.
 #
 # ## How the page computes
 #
 # The playground loads no library. One of its scripts is the forward pass: the model of
-# [chapter 9](09_model.ipynb) once more, one window at a time. Here is its end:
+# [chapter 9](09_model.ipynb) once more, one window at a time. Its end is folded away here.
 
-# %%
+# %% tags=["hide-cell"] cellView="form" mystnb={"code_prompt_show": "Show the end of the forward pass, in JavaScript", "code_prompt_hide": "Hide the JavaScript"}
+# @title The end of the forward pass, in JavaScript
 from importlib import resources
 
 script = resources.files("wherenext").joinpath("web", "live.js")
@@ -200,8 +214,8 @@ print(script[start : script.index("\n}", start) + 2])
 # ## Weights as text
 #
 # A page is text, and weights are bytes. `pack` turns each weight into a whole number of 24 bits, times a unit that
-# all weights of its tensor share. Then it writes the bytes as letters. Three bytes instead of four: is that still the
-# same model?
+# all weights of its tensor share. Then it writes the bytes as letters (four letters for three bytes). A float32 has four
+# bytes: is this still the same model?
 
 # %%
 packed = pack(model)
@@ -216,8 +230,8 @@ gap = (one - other).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
 # %% [markdown]
-# A float32, too, uses three of its four bytes for sign and digits. The fourth is the exponent, which lets it hold huge and tiny
-# numbers side by side. Within one tensor that is not needed: a tiny weight adds little beside the large ones.
+# It is. The fourth byte of a float32 lets it hold huge and tiny numbers side by side, and within one tensor a tiny weight adds
+# little beside the large ones.
 #
 # ## Take it with you
 #
@@ -237,30 +251,26 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # - A model this small needs no server: a page computes it, with its weights as text.
 # - Deleting a visit, moving an hour or changing the person is an experiment on *this* model for *this* window.
-# - Switching a part off shows what the trained model leans on; training without it shows what the task needs.
+# - Switching a part off shows what the trained model leans on; training without it shows what a model of its kind
+#   can do without.
 # - For this model three bytes a weight, with a unit for each tensor, are as good as float32.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Where do the bytes of the page go? Compute from `packed["tensors"]` what share of all weights
-# belongs to tables and matrices with a row for each location. The shapes are in `[name]["shape"]`.
+# **Exercise 1** (quick). What share of all weights is in tensors with a row for each location? Their shapes are in
+# `packed["tensors"][name]["shape"]`.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-tensors = packed["tensors"].items()
-shapes = {name: about["shape"] for name, about in tensors}
-sizes = {name: int(np.prod(shape)) for name, shape in shapes.items()}
-n = vocabulary.n_locations
-by_place = [name for name, shape in shapes.items() if shape[0] == n]
-total = sum(sizes.values())
-check.same(total, model.n_parameters(), name="all weights")
-share = sum(sizes[name] for name in by_place) / total
+shapes = {k: about["shape"] for k, about in packed["tensors"].items()}
+by_place = [k for k in shapes if shapes[k][0] == vocabulary.n_locations]
+share = sum(np.prod(shapes[k]) for k in by_place) / model.n_parameters()
 print(f"{', '.join(by_place)}: {share:.0%}")
 # These grow with the town; the Transformer is the smaller part.
 
 # %% [markdown]
 # **Exercise 2** (medium). In the playground you delete a visit and look at the top of the list. Do it for all visits of
-# the story window (`pgt.look.story(test)`), and put the change of the first guess's probability beside the attention
+# the story window (`pgt.look.story(test)`; no. 1 is the latest visit), and put the change of the first guess's probability beside the attention
 # that the visit had. Is the visit with the most attention the one that is missed most?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
@@ -304,7 +314,7 @@ print(f"{elsewhere.sum()} of {len(elsewhere)}")
 # the other visits are encoded anew without it.
 
 # %% [markdown]
-# Here are **the first four of the five things to try**, on the moment with which the page opens:
+# And here is how we measured **the first four of the five things to try**:
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show what we saw", "code_prompt_hide": "Hide what we saw"}
 # @title What we saw
@@ -350,10 +360,11 @@ display(pd.DataFrame(saw).T.infer_objects().round(3))
 with torch.no_grad():
     later = model(replace(one, time=late)).pointer_attention[0].numpy()
 gain = later[::-1] - table.attention[::-1]  # no. 1 first
-print(f"at 23:53 no. {gain.idxmax()} gains most attention: {gain.max():+.3f}")
-# The generator does not make up for the favourite, and the gate moves
-# little. Without order the swap changes less: only hour, weekday and
-# duration say which of the two came first.
+gains_most, most_gained = gain.idxmax(), gain.max()
+print(f"at 23:53 no. {gains_most} gains most attention: {most_gained:+.3f}")
+gate_before = saw["as it is"]["gate"]
+gate_after = saw["favourite away"]["gate"]
+# Not copied any more, what is left of the favourite is all generated.
 
 # %% [markdown]
 # **Exercise 3** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,
@@ -394,3 +405,7 @@ if RUN:
     pgt.fit(mine, data.train, data.valid, CITY)
     build(mine.eval(), data.test, places=other.places).save("town.html")
 print("then open town.html")
+
+# %% [markdown]
+# **This was the last chapter.** You have built the model, taken it apart, and seen a pointer of a few facts overtake it. All
+# of them fail where somebody goes somewhere new. That is left to you.
