@@ -43,20 +43,11 @@ from pgt.look import story
 from pgt.metrics import evaluate, interval
 from pgt.windows import prepare
 
-# %% [markdown]
-# One setting of the encoder you can change: how many *heads* it has (what that is comes below). The model was trained with
-# four.
-
-# %%
-heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
-
 # %%
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 model, _ = load_model(shipped("city"))
 model.eval().requires_grad_(False)
-for layer in model.encoder.layers:
-    layer.attention.n_heads = heads  # same weights, cut at other seams
 D, F_ = model.config.d_model, model.config.d_feedforward
 i = story(data.test)  # the window that the chapters share
 batch = data.test.batch([i])
@@ -78,7 +69,7 @@ architecture("position", "encoder", caption=caption)
 #
 # The simplest attention weighs by likeness. Visit $i$ gives visit $j$ a weight that grows with $x_i^\top x_j$,
 # and a softmax makes the weights of each row positive, with sum one. What happens when we shuffle the visits?
-# (We use the location vectors alone, and for now no learned matrices.)
+# (We use the location vectors alone, and for now no learned matrices. Why we divide by a root comes below.)
 
 
 # %%
@@ -95,8 +86,8 @@ moved = (bare(place[:, order])[0, -1] - bare(place)[0, -1]).abs().max()
 print(f"Shuffle the others: the last visit's output moves by {moved:.0e}.")
 
 # %% [markdown]
-# Nothing but rounding. This attention can know the order only from the vectors. The last chapter's "position from the end", left out
-# here, puts it there. The original Transformer has another way.
+# Nothing but rounding. This attention can know the order only from the vectors. The last chapter's "position from the
+# end", left out here, puts it there. The original Transformer has another way.
 #
 # ## Waves as a ruler
 #
@@ -141,7 +132,8 @@ show(
     fig,
     alt="Left, an image of sines and cosines, fast on the left and slow on "
     "the right. Right, the dot product of two positions falls with distance.",
-    caption="Red and blue: −1 and 1. Right: from position 0; dashed: 20.",
+    caption="Left: red is −1, blue 1. Right: the dot products of position 0 "
+    "with later ones, and dashed those of 20: the same curve.",
 )
 
 # %% [markdown]
@@ -166,8 +158,8 @@ show(
 # \end{aligned} \tag{6.2}
 # $$
 #
-# The rows of $X$ are the vectors of the visits; $X W_V$ are the values. (The literature calls them $V$, which is our
-# number of locations.) Row $i$ of $A$ says how visit $i$ divides its attention.
+# The rows of $X$ are the vectors of the visits; $X W_V$ are the values, and $d$ is the length of a query. (In the code,
+# `nn.Linear` adds a bias to each product.) Row $i$ of $A$ says how visit $i$ divides its attention.
 #
 # **Why divide by $\sqrt d$?** Let the $d$ coordinates of a query and a key be independent, with mean 0 and variance 1.
 # Each product of two has variance 1, and the sum of $d$ of them has variance $d$. Scores of size $\sqrt d$ would go into
@@ -177,10 +169,12 @@ show(
 #
 # One softmax makes one choice. To look for "the same place" and for "the same hour" at once, split the $D$
 # numbers into $H$ **heads** of $d = D / H$. Each head attends by itself. Their results are put side by side and
-# mixed by one more matrix. This costs about the same as one wide head.
+# mixed by one more matrix. In the code, `view` cuts each visit's $3D$ numbers into queries, keys and values of $H$ heads,
+# and `permute` moves the heads to the front, so that one product serves them all.
 #
 # Windows in a batch differ in length. The short ones are padded, and padding must get weight exactly 0. So
-# its scores become $-\infty$ *before* the softmax, because $e^{-\infty} = 0$. A mask for *time*, which lets a visit see
+# its scores become $-\infty$ *before* the softmax, because $e^{-\infty} = 0$. Only the columns of padding are masked;
+# what its rows compute, nobody reads. A mask for *time*, which lets a visit see
 # only earlier ones, is not needed here: all visits lie in the past, and each may see all.
 
 
@@ -224,9 +218,8 @@ class SelfAttention(nn.Module):
 # $$
 #
 # The original Transformer is **post-norm**. This model is **pre-norm**: its gradient has a direct road back through all
-# layers, because $x_n$ is passed on as it is. In post-norm every road passes a LayerNorm at each step, and training has
-# to start with small steps ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
-# [The evidence](evidence_windows.ipynb) follows the gradient down both.
+# layers, because $x_n$ is passed on as it is. Post-norm has to begin its training with small steps
+# ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 
 
 # %%
@@ -269,9 +262,15 @@ class MyEncoder(nn.Module):
 
 # %% [markdown]
 # Does it compute the same as the package's? The parts have the same names, so the trained weights can be loaded. On
-# many windows with padding, the assertion passes.
+# many windows with padding, the assertion passes. The model was trained with four heads. Set another number, and the
+# same weights are cut at other seams: what changes below, the pictures or the accuracy?
 
 # %%
+heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
+
+# %%
+for layer in model.encoder.layers:
+    layer.attention.n_heads = heads
 mine = MyEncoder(D, heads, F_).eval().requires_grad_(False)
 mine.load_state_dict(model.encoder.state_dict())
 many = data.test.batch(np.arange(0, len(data.test), 20))
@@ -282,10 +281,10 @@ assert torch.allclose(ours, theirs, atol=1e-5)
 # %% [markdown]
 # ## The forgotten mask
 #
-# What if somebody forgets `masked_fill`? Padding embeds to zeros, but it is not neutral: even a score of exactly 0 gets
-# weight $e^0 = 1$. Nothing crashes. But how much padding a window gets depends on the longest window in its batch: on
-# *strangers*. Here is a model that takes padding for visits. We predict our story window together with ever longer
-# windows.
+# What if somebody forgets `masked_fill`? Padding is not neutral: the person's row, the bias, LayerNorm and the sinusoid
+# make a vector of it as long as a visit's, and it gets its share of every softmax. Nothing crashes. But how much
+# padding a window gets depends on the longest window in its batch: on *strangers*. Here is a model that takes padding
+# for visits. We predict our story window together with ever longer windows.
 
 # %%
 forgetful = copy.deepcopy(model)
@@ -304,9 +303,11 @@ for other in others:
     for name, one in (("with the mask", model), ("without", forgetful)):
         p = one(pair).log_probs[0, pair.target[0]].exp().item()
         rows[data.test.lengths[other], name] = 100 * p
+curves = pd.Series(rows).unstack()
+swing = np.ptp(curves["without"])
 fig, ax = plt.subplots(figsize=(6.6, 2.3))
 look = {"palette": [TRUTH, GENERATED], "markers": ["o", "s"]}
-sns.lineplot(pd.Series(rows).unstack(), ax=ax, markeredgecolor="none", **look)
+sns.lineplot(curves, ax=ax, markeredgecolor="none", **look)
 ax.set(xlabel=f"length of the other window in the batch (ours has {L})")
 ax.set(ylabel="probability of\nour true next place (%)")
 show(
@@ -318,7 +319,8 @@ show(
 )
 
 # %% [markdown]
-# Now the whole test set, in shuffled batches of 128.
+# The probability moves by up to {{ swing:.1f }} points. Here it even rises; but it depends on a stranger. Now the whole
+# test set, in shuffled batches of 128.
 
 # %% tags=["hide-input"]
 # @title The whole test set
@@ -336,8 +338,8 @@ said += ["Acc@1 with the mask", "Acc@1 without it"]
 pd.DataFrame({"%": percent.round(1)}, said)
 
 # %% [markdown]
-# > **Pitfall.** Accuracy does not notice this bug, because some answers change for the better. A sure test costs
-# > three lines: predict one window alone and beside a longer one, and demand the same output.
+# > **Pitfall.** Accuracy does not notice this bug: about as many answers change for the better as for the worse. A sure
+# > test costs three lines: predict one window alone and beside a longer one, and demand the same output.
 #
 # ## Who looks at whom
 #
@@ -351,24 +353,30 @@ fig, axes = plt.subplots(1, min(heads, 4), **size)
 look = {"highest": float(seen.max()), "bar": False}
 for h, ax in enumerate(axes[0]):
     plots.attention(seen[h], axes=ax, **look)
-    ax.set(title=f"head {h + 1}", xticks=[], yticks=[], ylabel="")
+    ax.set(title=f"head {h + 1}", yticks=[], ylabel="")
+    ax.set_xticks([0.5, L - 0.5], ["oldest", "last"], rotation=0)
+axes[0, 0].set_yticks([0.5, L - 0.5], ["oldest", "last"], rotation=0)
+axes[0, 0].set_ylabel("visit that looks")
+fig.colorbar(axes[0, 0].collections[0], ax=axes[0], label="weight", pad=0.02)
 show(
     fig,
     alt="Matrices of attention weights, one a head; a few cells are bright.",
-    caption="Rows are visits that look, columns the visits looked at. "
-    "Bright: much weight.",
+    caption="The story window. Each row, a visit that looks, adds up to one. "
+    "At most four heads are drawn.",
 )
 
 # %% [markdown]
 # One is tempted to tell a story about each head. Before that, ask what the choosing is worth, on all windows. We operate
 # on the trained model, and score it:
 #
-# - *No sinusoid*, or *no position from the end* (every visit gets the mean of rows 1 to 10 of that table).
+# - *No sinusoid*, or *no position from the end* (every visit gets the mean of rows 1 to 10 of that table, those that
+#   training saw most).
 # - *Even attention* erases the queries. All scores are 0, and every head takes the plain mean over the window.
 # - *No attention* silences it altogether. No visit hears of another.
 # - *No encoder* silences the feed-forward networks as well, and leaves only the sinusoids.
 #
-# The intervals are those of the difference in Acc@1, with people resampled ([chapter 4](04_baselines.ipynb)).
+# The intervals are those of the difference in Acc@1, operated minus whole, in points, with people resampled
+# ([chapter 4](04_baselines.ipynb)): below zero, the operation hurts.
 
 
 # %% tags=["hide-input"]
@@ -404,26 +412,25 @@ for kind in kinds:
         low, high = interval(ranks, against=whole[name])
         rows[kind][f"difference on {name}"] = f"{low:+.1f} to {high:+.1f}"
     changed = 100 * (ranks.predicted != whole["test"].predicted).mean()
-    rows[kind]["other first answer (%)"] = round(changed, 1)
+    rows[kind]["first answers changed on test (%)"] = round(changed, 1)
 pd.DataFrame(rows).T
 
 # %% [markdown]
-# The pointer compares the last visit with all others anyway, and adds up the weights of visits to the same place. So
-# its *answers* change when the encoder goes ({{ changed:.0f }} % of the first answers on test), but hardly their
-# *quality*: where an interval leaves zero out on one split, the other split does not confirm it. So we claim neither a
-# loss nor a gain, not even for one of the two rulers. A model *trained* without a part ([chapter 14](14_ablations.ipynb))
-# is another question.
+# Does the model need both rulers? We cannot show that it needs either, nor that it needs the rest of the encoder. Without
+# the encoder {{ changed:.0f }} % of the first answers on test change, but hardly their *quality*. Where an interval leaves
+# zero out on one split, the other does not confirm it: without attention the model was better on test, and on validation
+# that is not sure. A likely reason is the pointer ([next chapter](07_pointer.ipynb)), which compares the last visit with
+# all others by itself. A model *trained* without a part ([chapter 14](14_ablations.ipynb)) is another question.
 #
-# The knob at the top is such an operation, too. With 1 or 16 heads the trained weights are cut at seams that they were
-# not trained for, and the pictures change. Does "Acc@1 with the mask" change?
+# Other numbers of heads are such an operation, too. The pictures change; the accuracy moves by less than half a point.
 #
 # ## What to remember
 #
 # - Attention alone does not see the order of visits. Sinusoids and the position from the end put it into the vectors.
 # - $\sqrt d$ keeps the variance of scores at one. The mask goes in before the softmax, on the columns.
 # - Without the mask, strangers change your prediction, and accuracy does not tell you.
-# - An attention map is a picture of weights. Replace them by their mean before you believe that they matter, and count
-#   how many answers are right, not how many change.
+# - An attention map is a picture of weights. Replace them by their mean before you believe that they matter.
+# - To find a bug, look for any change of the output; to judge what a part is worth, count right answers.
 #
 # ## Exercises
 #
@@ -442,16 +449,16 @@ check.exercise("6.1", formula)
 # The number of heads is not in it: heads divide the width.
 
 # %% [markdown]
-# **Exercise 2** (longer, on paper). A shift of positions is a rotation. Find a matrix $M_k$ with
-# $\psi_{t+k} = M_k\, \psi_t$ for *every* $t$. What follows for a query that wants "three visits before me"?
+# **Exercise 2** (longer, on paper). A shift of positions is a rotation. Find a matrix $M_s$ with
+# $\psi_{t+s} = M_s\, \psi_t$ for *every* $t$. What follows for a query that wants "three visits before me"?
 
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-def shift(k, width):
+def shift(steps, width):
     exponent = torch.arange(0, width, 2, dtype=torch.float64) / width
     omega = 10000.0 ** (-exponent)
-    c, s = (omega * k).cos(), (omega * k).sin()
+    c, s = (omega * steps).cos(), (omega * steps).sin()
     top, bottom = torch.stack([c, s], -1), torch.stack([-s, c], -1)
     turns = torch.stack([top, bottom], -2)  # (d / 2, 2, 2)
     return torch.block_diag(*turns)  # (d, d)
@@ -465,7 +472,8 @@ check.same(S[:-40] @ shift(40, D).T, S[40:], name="shift by 40", atol=1e-9)
 
 # %% [markdown]
 # **Exercise 3** (medium). Write the test that catches the forgotten mask: the largest difference between what `one` (a
-# model) says of window `i` alone, and beside a longer window. Which other mistakes would it catch?
+# model) says of window `i` alone, and beside a longer window. (`one(data.test.batch([i, j])).log_probs[0]` is
+# what it says of window `i` beside window `j`; `by_length[-1]` is the longest.) Which other mistakes would it catch?
 
 
 # %% tags=["try"]

@@ -153,6 +153,18 @@ def test_claims_of_06() -> None:
         lows, highs = zip(*both, strict=True)
         assert max(highs) > 0 > min(lows), f"{kind}: the splits confirm each other"
         assert all(abs(low + high) / 2 < 2 for low, high in both), f"{kind}: 'hardly their quality'"
+    assert ends["no attention"][1][0] > 0  # "without attention the model was better on test"
+
+
+def test_claims_of_06_on_heads() -> None:
+    test = prepare(city.load().visits, protocol="exact").test
+    model, _ = load_model(shipped("city"))
+    found = []
+    for heads in (1, 2, 4, 8, 16):
+        for layer in model.encoder.layers:
+            layer.attention.n_heads = heads
+        found.append(gains(evaluate(model, test))["acc@1"].mean())
+    assert np.ptp(found) < 0.005  # "the accuracy moves by less than half a point"
 
 
 def curves(what: str, variant: str, letter: str = "b", upto: int = 15) -> np.ndarray:
