@@ -7,9 +7,9 @@
 # whether an embedding has *meaning* before you say so. *You need* [Windows](03_windows.ipynb) and PyTorch's indexing.
 # *It takes* fifteen minutes to read and less than a minute to run, with or without a GPU.
 #
-# > **In one sentence.** An embedding is a row of a matrix; in the trained model the rows of coffee shops do not
-# > lie near each other, and yet the model needs them: shuffle the rows of the busy places, and it loses
-# > {{ lost_busy:.1f }} points of accuracy.
+# > **In one sentence.** An embedding is a row of a matrix; in the trained model, neighbours among the places' rows are
+# > of one kind no more often than by chance, and yet the model needs these rows: shuffle those of the busy places, and
+# > it loses {{ lost_busy:.1f }} points of accuracy.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -54,9 +54,9 @@ table["to"] = seen.finished_at.dt.strftime("%H:%M").to_numpy()
 table
 
 # %% [markdown]
-# Part II of this book begins here and follows this window, the **story window**. A rule picked it (`pgt.look.story`). By
-# the end of Part II you will have computed every number that leads from it to a prediction. A network multiplies and
-# adds, but nobody can multiply a "café". So the first task is to give every visit a vector.
+# Part II of this book begins here and follows this window, the **story window**. By the end of Part II you will have
+# computed every number that leads from it to a prediction. A network multiplies and adds, but nobody can multiply a
+# "café". So the first task is to give every visit a vector.
 
 # %% tags=["hide-input"]
 # @title Figure 5.1: where we are
@@ -97,8 +97,8 @@ print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} copies")
 #
 # Where? Who? At what time of day? On which weekday? How many days ago? For how long? How many visits ago? Each question
 # gets its own table of vectors. The answers must be whole numbers from 1, since 0 is padding. So the *days ago* of
-# [chapter 3](03_windows.ipynb), which begin at 0, become `recency`: one more, and at most 8. We make the numbers
-# ourselves, and look at the first two visits and the last.
+# [chapter 3](03_windows.ipynb), which begin at 0, become `recency`: one more, and at most 8. Location 1 is kept for
+# "unknown", so real places begin at 2. We make the numbers ourselves, and look at the first two visits and the last.
 
 # %%
 clock = seen.started_at.dt
@@ -138,6 +138,7 @@ widths = [D, D] + 5 * [D // 4]
 shapes = pd.DataFrame({"rows": n_rows, "width": widths}, indices.columns)
 shapes["numbers"] = shapes["rows"] * shapes["width"]
 sizes = shapes[["rows", "width"]].T.to_dict("list")  # name: [rows, width]
+shapes.T.rename(columns=lambda name: name.replace("_", " "))
 
 # %% [markdown]
 # Now our own module. A matrix squeezes the long vector to $D$ numbers again. (`layer_norm` comes below.)
@@ -167,12 +168,12 @@ class MyEmbeddings(nn.Module):
 
 
 # %% [markdown]
-# Copy the trained weights of the package into it, so that the picture shows a model that has learned something.
-# (`as_indices` takes the seven index tensors out of a batch. They are the numbers that we made.)
+# Copy the trained weights of the package into it, so that the picture shows a model that has learned something. They
+# also make row 0 of each table zero. (`as_indices` takes out of a batch the numbers that we made.)
 
 
 # %% tags=["hide-input"]
-# @title Read a batch, and copy the trained weights into our module
+# @title Reading a batch, and copying the trained weights
 def as_indices(batch):
     """The seven (B, L) index tensors of a batch."""
     ready = sizes.keys() - {"recency"}
@@ -184,21 +185,32 @@ def as_indices(batch):
 
 for name, tensor in as_indices(batch).items():
     assert (tensor[0].numpy() == indices[name].to_numpy()).all(), name
-mine, theirs = MyEmbeddings(sizes, D), model.embeddings
-with torch.no_grad():
+
+
+@torch.no_grad()
+def trained(ours, theirs):
+    """Our module with the weights of the package's."""
     for name, layer in theirs.tables.items():
-        mine.tables[name].copy_(layer.weight)
-    mine.matrix.copy_(theirs.project.weight.T)  # nn.Linear keeps (out, in)
-    mine.bias.copy_(theirs.project.bias)
-    mine.scale.copy_(theirs.norm.weight)
-    mine.shift.copy_(theirs.norm.bias)
+        ours.tables[name].copy_(layer.weight)
+    ours.matrix.copy_(theirs.project.weight.T)  # nn.Linear keeps (out, in)
+    ours.bias.copy_(theirs.project.bias)
+    ours.scale.copy_(theirs.norm.weight)
+    ours.shift.copy_(theirs.norm.bias)
+    return ours
+
+
+# %%
+mine = trained(MyEmbeddings(sizes, D), model.embeddings)
 wide = mine.concatenate(as_indices(batch)).detach()  # (1, L, 208)
 
 # %% tags=["hide-input"]
 # @title Figure 5.2: the vectors of the window, side by side
-letters = [chr(65 + k) for k in pd.factorize(seen.location_id)[0]]
+codes = pd.factorize(seen.location_id)[0]
+by_place = np.argsort(codes, kind="stable")
+letters = [chr(65 + k) for k in codes[by_place]]
 look = {"cmap": "RdBu", "vmin": -2.5, "vmax": 2.5, "xticklabels": False}
-ax = sns.heatmap(wide[0], yticklabels=letters, **look)
+ax = sns.heatmap(wide[0][by_place], yticklabels=letters, **look)
+ax.tick_params("y", rotation=0)
 ax.figure.set_size_inches(7.2, 2.6)
 seams = np.cumsum([0, *widths])
 ax.vlines(seams[1:-1], 0, L, color=INK, lw=1.5)
@@ -209,13 +221,13 @@ show(
     ax.figure,
     alt="A colour image, a row a visit, in seven bands. Rows of the same "
     "place are equal in the first band; the second is the same in all rows.",
-    caption="The concatenated vectors. Rows with the same letter are the "
-    "same place: their first band is the same barcode.",
+    caption="The concatenated vectors, sorted by place. The same letter is the "
+    "same place: the same first band. The person is the same in all rows.",
 )
 
 # %% [markdown]
-# Why not give all seven tables the same width and *add* their rows? That is what we do. Cut the matrix $W$ at the seams
-# of the bands, into blocks $W_1, \dots, W_7$. Then
+# Why not give all seven tables the same width and *add* their rows? In effect we do, after giving each its own matrix.
+# Cut $W$ (`self.matrix`) at the seams of the bands, into blocks $W_1, \dots, W_7$. Then
 #
 # $$
 # [x_1, \dots, x_7]\, W + b \;=\; x_1 W_1 + \dots + x_7 W_7 + b , \tag{5.2}
@@ -236,7 +248,7 @@ show(
 # \end{aligned} \tag{5.3}
 # $$
 #
-# LayerNorm never looks at other visits or other windows.
+# Here $\odot$ multiplies number by number, and $10^{-5}$ avoids a division by zero. LayerNorm never looks at other visits.
 
 
 # %%
@@ -292,7 +304,8 @@ food[["nearest", "its kind"]].head(4)
 # shuffle the *vectors* among the places and count again, 300 times. The column *p* is the share of shuffles that do at
 # least as well as the real vectors. If it is tiny, chance is no explanation.
 
-# %%
+# %% tags=["hide-input"]
+# @title The test of neighbours
 pairs = {}  # (P, P) each, True where two places are alike
 for column in ("kind", "district"):
     value = places[column][often].to_numpy()
@@ -315,6 +328,7 @@ def neighbour_test(cosine, draws=300):
     return table.round({"shared, %": 1, "by chance, %": 1, "p": 3})
 
 
+# %%
 neighbour_test(cosine)
 
 # %% [markdown]
@@ -323,15 +337,15 @@ neighbour_test(cosine)
 #
 # Perhaps places need more visits? Move the slider to 20, so that only the busiest places remain, and run the cells
 # below it again. One of the three may come out with a small *p*. Before you celebrate, count how many questions you have
-# asked by then: with three at every stop of a slider, chance will answer one of them.
+# asked by then: ask three at every stop of a slider, and chance alone may well give a small *p* somewhere.
 #
 # ## What are the vectors for, then?
 #
 # What a table looks like is one question. What the model does with it is another, and needs an operation: shuffle the
-# vectors among places, and score the model. Do it among the busy places; again, but only between busy places of one
-# kind, such as homes with homes; then among all other places. If the vector of a place said "I am a home" and nothing
-# else, swapping homes would be harmless. One shuffle may be lucky, so we take means of five, with their standard
-# deviation (*sd*).
+# vectors among places, and score the model. Do it among the busy places, with 20 training visits or more; again, but
+# only between busy places of one kind, homes with homes and shops with shops; then among all other places. If the
+# vector of a place said "I am a home" and nothing else, swapping homes would be harmless. One shuffle may be lucky, so
+# we take means of five, with their standard deviation (*sd*).
 
 
 # %%
@@ -370,13 +384,15 @@ heads = ["points of Acc@1 lost", "± sd"]
 pd.DataFrame(lost, index=heads).T.round(1)
 
 # %% [markdown]
-# Untouched, the model is right in {{ before:.1f }} % of the test windows. So it does use the vectors of the busy places,
-# although their neighbours show little. For the others, one vector serves nearly as well as another.
+# Untouched, this model is right in {{ before:.1f }} % of the test windows. (Chapter 4 has a mean over several.) So it
+# does use the vectors of the busy places, although their neighbours show little. For the others, one vector serves
+# nearly as well as another.
 #
-# The {{ lost_kind:.1f }} points that are lost when homes are swapped with homes are not about "I am a home". They are about
-# *which* home. Our explanation: random vectors in 64 dimensions are nearly orthogonal, like **name tags in different
-# handwriting**. Training teaches the layers *behind* the table to read the tags that come by often: this one, on a Monday
-# morning, is followed by that one. The geometry of the table shows little of what these layers know.
+# The {{ lost_kind:.1f }} points that are lost when places trade vectors only within their kind are not about "I am a
+# home". They are about *which* home. Our explanation: random vectors in 64 dimensions are nearly orthogonal, like
+# **name tags in different handwriting**. Training teaches the layers *behind* the table to read the tags that come by
+# often: this one, on a Monday morning, is followed by that one. The geometry of the table shows little of what these
+# layers know.
 #
 # ## What to remember
 #
@@ -388,8 +404,8 @@ pd.DataFrame(lost, index=heads).T.round(1)
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A large city's location table with $D = 64$ has 1.3 million numbers. How many locations is that?
-# And how many numbers does our whole module have, with the projection and LayerNorm?
+# **Exercise 1** (quick). A large city's location table with $D = 64$ has 1.3 million numbers. About how many locations is
+# that? And how many numbers does our whole module have, with the projection and LayerNorm? (`shapes` lists its tables.)
 
 # %% tags=["try"]
 locations, total = ..., ...
