@@ -8,8 +8,8 @@
 # indexing. *It takes* twenty minutes to read and less than a minute to run, with or without a GPU.
 #
 # > **In one sentence.** A rule of five numbers, which lets past visits vote by what came before them and by their hour, is
-# > right in {{ duel.loc["GeoLife, exact", "context kernel"]:.0f }} of a hundred first guesses on real people; the network
-# > of this book, trained on them, in {{ duel.loc["GeoLife, exact", "PGT"]:.0f }}.
+# > right in {{ duel.loc["GeoLife, exact", "context kernel"]:.1f }} % of its first guesses on real people; the network of
+# > this book, trained on them, in {{ duel.loc["GeoLife, exact", "PGT"]:.1f }} %.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -65,9 +65,8 @@ data = prepare(town.visits, protocol="exact")
 # The obvious code for the rank, `1 + (scores > own).sum(1)`, counts the scores that are strictly higher. So a target
 # wins every tie. Give all places the same score, and the model that knows nothing is always right.
 #
-# The same bug is common on a smaller scale, because simple rules tie all the time. Take "the most frequent place of the
-# window". In a week with two visits to the gym and two to the bakery, it has two answers. `argmax` would take the one
-# with the smaller id, and that order means nothing.
+# Simple rules tie all the time. Take "the most frequent place of the window". In a week with two visits to the gym and
+# two to the bakery, it has two answers. `argmax` would take the one with the smaller id, and that order means nothing.
 #
 # The way out is **fair credit**: a tied target gets the average over all orders. If $n_>$ locations score higher and
 # $n_=$ score the same (the target included), the target is equally likely at ranks $n_> + 1, \dots, n_> + n_=$. So its
@@ -77,13 +76,16 @@ data = prepare(town.visits, protocol="exact")
 # \min\!\Big(1, \max\!\Big(0, \frac{k - n_>}{n_=}\Big)\Big), \tag{4.2}
 # $$
 #
-# and MRR and NDCG average in the same way. Two tied for first are half a hit each. This is why `evaluate`, which ranks
-# for us from here on, keeps two numbers per window: `better` ($n_>$) and `tied` ($n_=$). How much does it matter?
+# and MRR and NDCG average in the same way. Two tied for first are half a hit each. So `evaluate`, which ranks for us
+# from here on, keeps two numbers per window: `better` ($n_>$) and `tied` ($n_=$). If the target's own score is $-\infty$,
+# the rule has not named it: then `tied` is 0, and it earns nothing.
+#
+# How much do ties matter? (`fit` tells this rule only how many locations there are. It counts in the window.)
 
 # %%
 rule = baselines.MostFrequent().fit(data.train)
 frequent = evaluate(rule, data.test)  # a row a window
-first = (frequent.better == 0) & (frequent.tied > 0)  # tied 0: no answer
+first = (frequent.better == 0) & (frequent.tied > 0)  # tied 0: not named
 credit = {"every tie lost": first & (frequent.tied == 1)}
 credit["fair credit"] = first / frequent.tied.clip(lower=1)
 credit["every tie won"] = first
@@ -99,22 +101,25 @@ means.rename("Acc@1, %").to_frame().T.round(1)
 # %%
 groups = summarize(frequent).set_index("group")[["n", "acc@1", "acc@10"]]
 groups = groups.rename(lambda group: group.replace("_", " "))
+ceiling = 100 * frequent.in_window.mean()
 groups.rename(columns={"n": "windows"}).round(1)
 
 # %% [markdown]
-# The last row has zeros for every rule that only copies. The Acc@k of such a rule is therefore at most the share of
-# targets in the window, for any $k$: the **copy ceiling** of [chapter 1](01_where_next.ipynb). With ten guesses this rule
-# has nearly reached it. What is left to gain by copying is to put the right place first.
+# Even an unknown place can be copied, if the window contains it. The last row has zeros for every rule that only
+# copies. The Acc@k of such a rule is therefore at most the share of targets in the window, for any $k$: the **copy
+# ceiling** of [chapter 1](01_where_next.ipynb). With ten guesses this rule has nearly reached it:
+# {{ groups.loc["all", "acc@10"]:.1f }} of {{ ceiling:.1f }} %. What is left to gain by copying is to put the right
+# place first.
 #
 # ## How sure are we?
 #
-# The textbook answer is the **bootstrap**: draw as many windows with replacement, compute the mean, do it again and
-# again, and call the range of the middle 95 % of these means the 95 % interval. It assumes that windows are
+# The textbook answer is the **bootstrap**: draw windows with replacement, as many as there are, compute the mean, do it
+# again and again, and call the range of the middle 95 % of these means the 95 % interval. It assumes that windows are
 # independent. But one person's windows are alike: anyone who is easy to predict on Monday is easy to predict on
 # Tuesday. A new experiment would have other people in it. So draw people: the **cluster bootstrap**.
 
 # %%
-hit = metrics.gains(frequent)["acc@1"]  # (W,) what each window gives
+hit = metrics.gains(frequent)["acc@1"]  # (N,) what each window gives
 person = hit.groupby(frequent.user_id).agg(["sum", "count"])  # (U, 2)
 rng, draws = np.random.default_rng(0), {"windows": [], "people": []}
 for _ in range(2000):
@@ -134,12 +139,14 @@ show(
     ax.figure,
     alt="Histograms of resampled accuracy. Drawing windows gives a narrow "
     "peak; drawing people a broad one.",
-    caption="The same predictor, the same windows, resampled in two ways.",
+    caption="The same predictor, resampled in two ways. Intervals: "
+    "windows {:.1f} to {:.1f}, people {:.1f} to {:.1f}.".format(*ends.T.stack()),
 )
 
 # %% [markdown]
-# The honest interval is **{{ wider:.1f }} times as wide**. `pgt.metrics.interval` draws people. Given two predictors, it returns the interval of their **paired difference** on the
-# same windows. To compare two models, look at this interval, never at whether their own two intervals overlap.
+# The honest interval is **{{ wider:.1f }} times as wide**. `pgt.metrics.interval` draws people. Given two predictors, it
+# returns the interval of their **paired difference** on the same windows. To compare two models, look at this interval,
+# never at whether their own two overlap: both models find the same people hard, and in the difference this cancels.
 #
 # ## A kernel, term by term
 #
@@ -150,7 +157,8 @@ show(
 # \text{score}(\ell) = \sum_{i \,:\, l_i = \ell} w_i . \tag{4.3}
 # $$
 #
-# For the most frequent place, $w_i = 1$. What would you like to know about a past visit before you let it vote?
+# The last visit, to the place where the person is now, votes, too. For the most frequent place, $w_i = 1$. What would
+# you like to know about a past visit before you let it vote?
 #
 # 1. **How old is it?** Fade by age, counted in visits: $\alpha^{\,\text{age}_i}$, with $0 < \alpha \le 1$.
 # 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. Then $l_{i-1}$, the place
@@ -165,10 +173,10 @@ show(
 # \Big( \beta + [\,l_{i-1} = l_L\,] + \zeta\, e^{-\delta_i / \theta} \Big). \tag{4.4}
 # $$
 #
-# The base $\beta$ gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$ says
-# how many minutes still count as "about this hour". The fifth number is the weight of $[\,l_{i-1} = l_L\,]$, fixed to 1
-# because only ratios matter. In the code $\alpha$, $\beta$, this 1, $\zeta$ and $\theta$ are called `decay`, `base`,
-# `same`, `clock` and `width`.
+# The base $\beta$ gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$
+# says how many minutes still count as "about this hour". Only ratios matter, so the fifth number, the weight of
+# $[\,l_{i-1} = l_L\,]$, is fixed to 1, and four are left to choose. In the code $\alpha$, $\beta$, this 1, $\zeta$ and
+# $\theta$ are called `decay`, `base`, `same`, `clock` and `width`.
 
 
 # %%
@@ -191,7 +199,7 @@ def votes(batch, decay, base, same, clock, width):
 # ## Choose on validation, report on test
 #
 # The numbers are chosen by Acc@1 on the **validation** windows. The test windows are not touched. First choose by hand:
-# set the decay and the weight of the hour. They begin with what the machine will choose. Can you beat it?
+# set the decay and the weight of the hour, run the cell below them, and note your best.
 
 # %%
 decay = 0.98  # @param {type:"slider", min:0.8, max:1, step:0.01}
@@ -207,7 +215,7 @@ def accuracy(rule, part):
 
 mine = {"decay": decay, "base": 0.3, "same": 1.0}
 mine |= {"clock": clock, "width": 60.0}
-hand = baselines.ContextKernel(**mine)  # the package's is ours:
+hand = baselines.ContextKernel(**mine)  # must vote as our function does
 few = data.valid.batch(range(100))
 assert torch.allclose(sum(votes(few, **mine)), hand.weights(few))
 print(f"{accuracy(hand, data.valid):.1f} % of the validation windows")
@@ -282,9 +290,9 @@ opened = data.test, i
 touch.kernel(still, hand, data.valid, opened=opened, names=names)
 
 # %% [markdown]
-# On the book's page the figure has a slider for each of the five numbers. Turn `clock` down to zero, or let `decay` fall:
-# which places win and lose? Divide the votes by their sum, and they are weights that add up to one: an **attention** over the window,
-# made by hand. The kernel is a pointer network without a network.
+# Move the sliders (in a notebook, set `decay` and `clock` above). Turn `clock` down to zero, or let `decay` fall: which
+# places win and lose? Divide the votes by their sum, and they are weights that add up to one: an **attention** over the
+# window, made by hand. The kernel is a pointer network without a network.
 #
 # ## Five numbers against a network
 #
@@ -310,24 +318,23 @@ for title, name in files.items():
     rows[title] = {k: results.mean(**who) for k, who in rivals.items()}
     pair = rivals["context kernel"], rivals["PGT"]
     rows[title]["kernel - PGT"], low, high = results.difference(*pair)
-    rows[title] |= {"from": low, "to": high}
+    rows[title] |= {"95 % interval from": low, "95 % interval to": high}
 duel = pd.DataFrame(rows).T
 lead = duel.loc["GeoLife, exact", "kernel - PGT"]
 duel.T.rename_axis("Acc@1, %").round(1)
 
 # %% [markdown]
-# Counting one recent week beats a Markov chain fitted on months of older data. The last two rows are the interval of the
-# difference, over people and seeds. Larkmere flatters the kernel: its simulator
+# Counting one recent week beats a Markov chain fitted on months of older data. The last three rows are the difference,
+# taken before rounding, and its interval over people and seeds. Larkmere flatters the kernel: its simulator
 # lets people return by a rule of much the same form. But nobody built the people of GeoLife, and there the kernel is
 # ahead by {{ lead:.1f }} points. ([The evidence](evidence_windows.ipynb) has other settings of PGT, and the protocol of
 # the literature.)
 #
-# This is the surprise. The idea is not new:
-# [Do et al. (2015)](https://doi.org/10.1016/j.pmcj.2014.09.001) predict places from kernels over time and space, and
-# [Cho et al. (2011)](https://doi.org/10.1145/2020408.2020579) weigh home and work by the hour. But the
-# papers on networks that we know of compare with Markov chains and with other networks, not with a rule like this.
-# For recommender systems, [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found that simple,
-# well-tuned methods beat most of the networks that they could run again.
+# This is the surprise. The idea is not new ([Do et al., 2015](https://doi.org/10.1016/j.pmcj.2014.09.001);
+# [Cho et al., 2011](https://doi.org/10.1145/2020408.2020579)), but the papers on networks that we know of do not compare
+# with a rule like this. For recommender systems,
+# [Ferrari Dacrema et al. (2019)](https://doi.org/10.1145/3298689.3347058) found that simple, well-tuned methods beat most
+# of the networks that they could run again.
 #
 # Why? Here is a hypothesis. The kernel is given the two *comparisons* that matter: was that visit preceded by the place
 # where I am, and was it at this time of day? A network receives places and times separately, and has to discover from a
