@@ -123,8 +123,9 @@ show(
 # $$
 #
 # $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get: its share of the attention on the true place,
-# and 0 for a visit to another place. (Mind the letters: $r$ belongs to the window, $r_i$ to a visit.) **The bias is at rest when attention gives each position, on average, what the answers
-# give it.** If the keys do so already, nothing pulls at the bias, however strong recency is.
+# and 0 for a visit to another place. (Mind the letters: $r$ belongs to the window, $r_i$ to a visit.) **The bias is at rest
+# when attention gives each position, on average, what the answers give it.** If the keys do so already, nothing pulls at the
+# bias, however strong recency is.
 
 # %% tags=["hide-input"]
 # @title Figure 12.2: what positions get, and what they should get

@@ -77,9 +77,9 @@ opened[["sure", "correct", "why"]].head(3).round(2)
 # %% [markdown]
 # ## First story: a routine day
 #
-# A picture of one window proves nothing if it was picked by hand, and little if a rule picked it. So let a rule pick it. Call a window *readable* if it has 8
-# to 20 visits to at least five different places. Among readable windows whose next visit was routine and predicted right,
-# take the one of which the model was surest.
+# A picture of one window proves nothing if it was picked by hand, and little if a rule picked it. So let a rule pick it. Call
+# a window *readable* if it has 8 to 20 visits to at least five different places. Among readable windows whose next visit was
+# routine and predicted right, take the one of which the model was surest.
 
 # %%
 different = (opened.length * opened.unique_share).round()
@@ -111,9 +111,9 @@ window_map(routine, "A routine day: attention, guesses, and the truth.")
 #
 # ## Was the drawn attention used?
 #
-# A common mistake: the picture comes from a second pass that forgot a mask, or shows a head of the encoder, which adds up no answer. So take the gate and
-# the discs *as drawn*, mix them with the generator as in equation (8.4), and compare with the probability that the model
-# returned.
+# A common mistake: the picture comes from a second pass that forgot a mask, or shows a head of the encoder, which adds up no
+# answer. So take the gate and the discs *as drawn*, mix them with the generator as in equation (8.4), and compare with the
+# probability that the model returned.
 
 # %%
 worst = 0.0
@@ -228,7 +228,8 @@ lift.rename_axis("lift of", axis=1)
 # ## Is attention an explanation?
 #
 # The test is **occlusion**, in 500 random windows of at least six visits that hold the true place: remove one visit, run the
-# model again, and see how far the probability of the true place moves. If attention explains, the visits with much attention are those that matter.
+# model again, and see how far the probability of the true place moves. If attention explains, the visits with much attention
+# are those that matter.
 
 
 # %% tags=["hide-input"]
@@ -318,9 +319,10 @@ print(f"the last visit has the most attention: {attended:.0f} % of windows")
 print(f"the visit that moves most has most attention: {same:.0f} % of windows")
 
 # %% [markdown]
-# **The visit that matters most is seldom the one that attention shows, and where it is the last, hardly ever.** The last visit's vector is the context: it
-# asks the pointer's question, drives the generator, and sets the gate. If it is removed, another visit asks (exercise 3).
-# Attention describes the answers to one question. It cannot say what the answers to another question would be.
+# **The visit that matters most is seldom the one that attention shows, and where it is the last, hardly ever.** The last
+# visit's vector is the context: it asks the pointer's question, drives the generator, and sets the gate. If it is removed,
+# another visit asks (exercise 3). Attention describes the answers to one question. It cannot say what the answers to another
+# question would be.
 #
 # > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
 # > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation. For this

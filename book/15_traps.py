@@ -297,7 +297,7 @@ pd.DataFrame(rows, index=heads).T.round(1).rename_axis("Acc@1 (%)")
 # the last place. Which three questions would you ask first?
 
 # %% [markdown]
-# <details class="solution"><summary>Solution 1</summary>
+# <details class="solution"><summary>Show solution 1</summary>
 #
 # Are unknown places merged into one symbol (the 84 % says yes)? What does the model know of the target's time? How good is the
 # most frequent place of the window, and a kernel, on the same windows?
@@ -347,7 +347,7 @@ pd.Series(wide, name="width of the interval (points)").round(1).to_frame()
 # which of the seven points does it answer, and which can you not answer from its text?
 
 # %% [markdown]
-# <details class="solution"><summary>Solution 4</summary>
+# <details class="solution"><summary>Show solution 4</summary>
 #
 # There is no model answer, but a good one quotes the sentence for each point. Look closely at points 2, 4 and 7. If the code is
 # public, look at what is fitted before the split, and at the clock.

@@ -230,8 +230,8 @@ class Writer(nn.Module):
 # P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.7}
 # $$
 #
-# $\ell$ runs over the extended vocabulary, which has $V$ words of its own and $O$ lent ones. A lent word has $P_\text{gen}(\ell) = 0$, so it can only be copied. Here is the
-# first step for our story:
+# $\ell$ runs over the extended vocabulary, which has $V$ words of its own and $O$ lent ones. A lent word has
+# $P_\text{gen}(\ell) = 0$, so it can only be copied. Here is the first step for our story:
 
 
 # %%

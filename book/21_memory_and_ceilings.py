@@ -390,7 +390,7 @@ for name, pair in pairs.items():
 # for each visit. Train with it and without it, five seeds each. How large is a change by chance there?
 #
 # <details class="solution">
-# <summary>Solution 3</summary>
+# <summary>Show solution 3</summary>
 #
 # Give `KNOTS` an entry with the knots 0 and 1, and `facts` a tensor `torch.rand(batch.location.shape)`. Train
 # `ReasonPointer` with the four facts and with three, with the same seeds, and take the differences of Acc@1. Their mean should be near

@@ -468,7 +468,7 @@ for name in ("seven days", "100 visits", "everything"):
 # that knows the town: where do people go, at this hour, from a place of this kind? Mix it with the pointer.
 #
 # <details class="solution">
-# <summary>Solution 3</summary>
+# <summary>Show solution 3</summary>
 #
 # Count, over the training visits of all people, how often a place is entered in each hour, with a little added to every
 # count, and divide by the hour's sum. That is a generator without a network. Let the gate be a curve over the number of

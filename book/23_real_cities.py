@@ -438,7 +438,7 @@ print(f"level for {len(of_person) - better - worse}")
 # check-ins. Which protocol do you want, and why? Write down the ceiling (`in_window`) before you look at any score.
 #
 # <details class="solution">
-# <summary>Solution 4</summary>
+# <summary>Show solution 4</summary>
 #
 # The exact protocol: a prediction "somewhere new" sends you nowhere. The ceiling is the share of test windows whose
 # target is in the window: in the table of `evaluate`, *n* of `in_window` over *n* of `all`. If it is low, more history

@@ -398,7 +398,7 @@ print("\n".join(f"A doubt: {doubt.message}" for doubt in doubts[:1]))
 # luck?
 #
 # <details class="solution">
-# <summary>Solution 4</summary>
+# <summary>Show solution 4</summary>
 #
 # One person has few test windows, so a lead of two or three right guesses says nothing: with a hundred windows, luck
 # alone moves a score by several guesses either way. The figures of the chapter rest on thousands of windows of dozens of people.

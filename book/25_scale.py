@@ -507,7 +507,7 @@ print(f"± {2 * chance:.3f} nats off on average, {estimates.std():.2f} each")
 # where each person goes next, part by part. Are its answers those that it gives for the whole table?
 #
 # <details class="solution">
-# <summary>Solution 4</summary>
+# <summary>Show solution 4</summary>
 #
 # Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)` and put it in the place of
 # `answers_of`, with `meta=next_of(small)`. Compare the places first, then the probabilities. The predictor weighs its
