@@ -171,8 +171,8 @@ show(ax.figure, alt=alt, caption="The same scores under three biases.")
 
 # %% [markdown]
 # The first two bars of each visit differ by at most {{ shift:.3f }}. So the *trained* bias does next to nothing here:
-# what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. Set the slope
-# to 0.5 and run the two cells again: the old visits fade.
+# what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. Move the slope
+# to the end of its slider and run the two cells again: the old visits fade.
 #
 # ## From visits to places
 #

@@ -363,7 +363,7 @@ left.set_title("log P of the place")
 right.set_title("its slope")
 left.legend()
 alt = "The exact curve falls in a line. The other drops and goes flat."
-caption = "In float32. At z = 17, 1 - g rounds to 0, and the constant hides it."
+caption = "In float32. At z = 17, 1 - g rounds to 0: the constant hides it."
 show(fig, alt=alt, caption=caption)
 
 # %% [markdown]
