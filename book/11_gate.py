@@ -93,7 +93,7 @@ show(
 )
 
 # %% [markdown]
-# Nearly all gates lie between 0.3 and 0.9, with a hill near 0.7, while the truth is often exactly 1. That *looks* cautious.
+# Nearly all gates lie well inside the scale, with a hill in its upper half, while the truth is often exactly 1. That *looks* cautious.
 # There are two possible reasons. Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
 #
 # ## It knows people, rather than moments
@@ -124,8 +124,8 @@ between.to_frame("% of the variance")
 # \tag{11.1}
 # $$
 #
-# $r$ is 0 when the target is not in the window, and nearly 1 when it is, since the generator, which spreads over some 2,000
-# places, adds little to the true one. So the gate is trained as a forecast of "**the
+# $r$ is 0 when the target is not in the window, and nearly 1 when it is, since the generator, which spreads over the whole
+# town, adds little to the true one. So the gate is trained as a forecast of "**the
 # target is in the window**". People read it as "**the person returns**". Last month's dentist is a return, and not in the
 # window. We score the gate against both.
 #

@@ -296,7 +296,7 @@ import dask.dataframe as dd
 from dask.distributed import Client, LocalCluster
 
 small = town.visits[COLUMNS]
-two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
 two["silence_logs"] = "ERROR"  # no word of a process that stops slowly
 with LocalCluster(processes=True, **two) as cluster, Client(cluster):
     dealt = dd.from_map(read, files, meta=small)
