@@ -140,7 +140,9 @@ show(
     alt="Histograms of resampled accuracy. Drawing windows gives a narrow "
     "peak; drawing people a broad one.",
     caption="The same predictor, resampled in two ways. Intervals: "
-    "windows {:.1f} to {:.1f}, people {:.1f} to {:.1f}.".format(*ends.T.stack()),
+    "windows {:.1f} to {:.1f}, people {:.1f} to {:.1f}.".format(
+        *ends.T.stack()
+    ),
 )
 
 # %% [markdown]

@@ -221,8 +221,8 @@ show(
     ax.figure,
     alt="A colour image, a row a visit, in seven bands. Rows of the same "
     "place are equal in the first band; the second is the same in all rows.",
-    caption="The concatenated vectors, sorted by place. The same letter is the "
-    "same place: the same first band. The person is the same in all rows.",
+    caption="The concatenated vectors, sorted by place. The same letter is "
+    "the same place: the same first band. All rows have the same person.",
 )
 
 # %% [markdown]
@@ -384,8 +384,8 @@ heads = ["points of Acc@1 lost", "± sd"]
 pd.DataFrame(lost, index=heads).T.round(1)
 
 # %% [markdown]
-# Untouched, this model is right in {{ before:.1f }} % of the test windows. (Chapter 4 has a mean over several.) So it
-# does use the vectors of the busy places, although their neighbours show little. For the others, one vector serves
+# Untouched, this model is right in {{ before:.1f }} % of the test windows. ([Chapter 4](04_baselines.ipynb) has a mean over
+# several.) So it does use the vectors of the busy places, although their neighbours show little. For the others, one vector serves
 # nearly as well as another.
 #
 # The {{ lost_kind:.1f }} points that are lost when places trade vectors only within their kind are not about "I am a

@@ -316,7 +316,7 @@ moving, attended = (100 * last[most[name]].mean() for name in most)
 same = 100 * (most["size"] == most.attention).mean()
 print(f"the last visit moves the prediction most: {moving:.0f} % of windows")
 print(f"the last visit has the most attention: {attended:.0f} % of windows")
-print(f"the visit that moves most has most attention: {same:.0f} % of windows")
+print(f"what moves most has most attention: in {same:.0f} % of windows")
 
 # %% [markdown]
 # **The visit that matters most is seldom the one that attention shows, and where it is the last, hardly ever.** The last

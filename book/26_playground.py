@@ -60,7 +60,7 @@ playground()
 # 2. No. {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
 # 3. The first guess stays the same.
 # 4. Without order the swap changes less. Only hour, weekday and duration are left to say which visit came first.
-# 5. It soon goes to and fro between one or two places of that morning: what it copied is in the window, to be copied again.
+# 5. It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied again.
 #
 # </details>
 #
