@@ -2,6 +2,15 @@
 // Every text gets into the page as text. `remembered` is book.js's.
 "use strict";
 
+// Pages from disk may have no store; then what was answered holds for the page.
+function remembered(name, value) {
+  try {
+    if (value === undefined) return localStorage.getItem(name);
+    localStorage.setItem(name, value);
+  } catch { /* no store */ }
+  return null;
+}
+
 // "33.8", "33,8", "33.8 %", "−2", "6/13", and "17,994" where whole numbers are asked for.
 function typedNumber(text, field) {
   let plain = text.trim().replaceAll("\u2212", "-");
