@@ -1,5 +1,5 @@
 // Where Next? — exercises that have an answer, answered in the page (book/_ext/answers.py).
-// Every text gets into the page as text. `remembered` is book.js's.
+// Every text gets into the page as text.
 "use strict";
 
 // Pages from disk may have no store; then what was answered holds for the page.
