@@ -40,6 +40,7 @@ def test_a_page_is_whole_without_a_network(opened: Visit) -> None:
         assert chart.locator("details td").count(), "a map has no table"
 
 
+@pytest.mark.slow
 def test_axe_finds_no_violation_in_the_light_and_in_the_dark(opened: Visit, axe: str) -> None:
     opened.unfold()
     assert violations(opened.page, axe) == []
