@@ -4,12 +4,13 @@
 # A picture of attention can be true to the model and still explain nothing.
 #
 # *You will be able to* put any prediction of the model on a map, prove that the map shows what the model used, and say
-# when attention explains a prediction. *You need* [Training](10_training.ipynb). *It takes* a quarter of an hour to read
-# and about half a minute to run, with or without a GPU.
+# when attention explains a prediction. *You need* [The pointer](07_pointer.ipynb), [The generator and the
+# gate](08_generator_and_gate.ipynb) and [Training](10_training.ipynb). *It takes* a quarter of an hour to read and about half
+# a minute to run, with or without a GPU.
 #
-# > **In one sentence.** Attention says exactly how a probability was added up; it does not say what would have changed it:
-# > the last visit moves the prediction most in {{ moving:.0f }} % of the windows, and gets the most attention in
-# > {{ attended:.0f }} %.
+# > **In one sentence.** With gate and generator, attention says exactly how a probability was added up; it does not say what
+# > would have changed it: only in {{ same:.0f }} % of the tested windows does the visit that matters most have the most
+# > attention.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -49,7 +50,10 @@ from pgt.windows import prepare
 town = city.load()
 model, vocabulary = load_model(shipped("city"))  # in evaluation mode
 test = prepare(town.visits, protocol="exact", vocabulary=vocabulary).test
-below = ground(town.base)  # what lies under every map, with less of it
+
+# %% tags=["hide-input"]
+# @title What lies under every map: the ground, without its small streets
+below = ground(town.base)
 small = ("street", "promenade", "rail")
 below["features"] = [
     f for f in below["features"] if f["properties"].get("kind") not in small
@@ -73,15 +77,16 @@ opened[["sure", "correct", "why"]].head(3).round(2)
 # %% [markdown]
 # ## First story: a routine day
 #
-# A picture of one window proves nothing if it was picked by hand. So a rule picks it. Call a window *readable* if it has 8
-# to 20 visits to at least five different places. Among readable windows whose next visit was routine and predicted right,
-# take the one of which the model was surest.
+# A picture of one window proves nothing if it was picked by hand, and little if a rule picked it. So let a rule pick it. Call
+# a window *readable* if it has 8 to 20 visits to at least five different places. Among readable windows whose next visit was
+# routine and predicted right, take the one of which the model was surest.
 
 # %%
 different = (opened.length * opened.unique_share).round()
 readable = opened.length.between(8, 20) & (different >= 5)
 right = readable & opened.correct & (opened.why == "routine")
 routine = opened[right].sure.idxmax()
+sure_here = opened.sure[routine]
 
 
 # %%
@@ -100,14 +105,15 @@ def window_map(i, caption):
 window_map(routine, "A routine day: attention, guesses, and the truth.")
 
 # %% [markdown]
-# A disc adds up the attention $a_i$ on all visits to its place, which makes $P_\text{ptr}$ (equation (7.4)). Circles for
-# single visits would lie exactly on top of each other, and the eye would see only the largest.
+# A disc adds up the attention $a_i$ on all visits to its place, which makes $P_\text{ptr}$ (equation (7.4)). The bent blue
+# lines lead from the last visit to the discs. The person left work just after midnight. Most of the attention is on home,
+# which gets {{ sure_here:.2f }}, and home it was.
 #
 # ## Was the drawn attention used?
 #
-# A common mistake: the picture comes from a second pass that forgot a mask, or from one head of many. So take the gate and
-# the discs *as drawn*, mix them with the generator as in equation (8.4), and compare with the probability that the model
-# returned.
+# A common mistake: the picture comes from a second pass that forgot a mask, or shows a head of the encoder, which adds up no
+# answer. So take the gate and the discs *as drawn*, mix them with the generator as in equation (8.4), and compare with the
+# probability that the model returned.
 
 # %%
 worst = 0.0
@@ -125,8 +131,8 @@ print(f"200 windows, ten places each: the largest difference is {worst:.0e}")
 #
 # ## A week, step by step
 #
-# Here is the week around the first story. Move the slider to see what the pointer looks at, the likeliest place, and where
-# the person went.
+# Here is the week around the first story. Small grey dots are the places on the map. It opens at the first moment; move the
+# slider to see what the pointer looks at, the likeliest place, and where the person went.
 
 
 # %% tags=["hide-input"]
@@ -148,7 +154,8 @@ def moment(i):
     return table.assign(finished_at=seen.target.started_at)
 
 
-# %%
+# %% tags=["hide-input"]
+# @title A week of predictions on a map
 start = test.visits.started_at.iloc[test.target].reset_index(drop=True)
 near = (start - start[routine]).abs() <= pd.Timedelta(days=3.5)
 week = np.flatnonzero(near & (test.users == test.users[routine]))
@@ -180,7 +187,8 @@ window_map(wrong, "A confident mistake. The largest ring is the guess.")
 # Take all test windows that hold the true place. Each visit has its attention $a_i$. It also has its share of the *answer*: if
 # three visits of a window are to the place that came next, each has a third, and the other visits have 0. Divide both by
 # $1/L$, the share that all visits would have if they were equal. The result is a **lift**: 1 is no preference, 2 is twice the
-# equal share. A cue is *unused* if the answers have a lift there and attention does not follow.
+# equal share. A cue is *unused* if the answers have a lift there and attention does not follow. The last cue, which overlaps
+# the second, is an earlier visit that began within an hour of the present time of day.
 
 
 # %% tags=["hide-input"]
@@ -219,8 +227,9 @@ lift.rename_axis("lift of", axis=1)
 #
 # ## Is attention an explanation?
 #
-# The test is **occlusion**: remove one visit from the window, run the model again, and see how far the probability of the
-# true place moves. If attention explains, the visits with much attention are those that matter.
+# The test is **occlusion**, in 500 random windows of at least six visits that hold the true place: remove one visit, run the
+# model again, and see how far the probability of the true place moves. If attention explains, the visits with much attention
+# are those that matter.
 
 
 # %% tags=["hide-input"]
@@ -276,7 +285,8 @@ tables = [occluded(i) for i in rng.choice(eligible, 500, replace=False)]
 # %% [markdown]
 # In each window, rank the visits by a reading and by the change that really happened, and correlate the ranks: 1 is
 # the same order. The last visit is left aside for now. The sign may do much of the work, so there is a control *without any
-# attention*: removing a visit to the true place lowers its probability, removing any other raises it.
+# attention*: removing a visit to the true place lowers its probability, removing any other raises it. (With only two values
+# it could not reach 1.)
 
 # %%
 ranks = []
@@ -303,13 +313,16 @@ removed["size"] = removed.change.abs()
 most = removed.groupby("window")[["size", "attention"]].idxmax()
 last = removed.position == 1
 moving, attended = (100 * last[most[name]].mean() for name in most)
+same = 100 * (most["size"] == most.attention).mean()
 print(f"the last visit moves the prediction most: {moving:.0f} % of windows")
 print(f"the last visit has the most attention: {attended:.0f} % of windows")
+print(f"what moves most has most attention: in {same:.0f} % of windows")
 
 # %% [markdown]
-# **The visit that matters most is hardly ever the one that attention shows.** The last visit's vector is the context: it
-# asks the pointer's question, drives the generator, and sets the gate. If it is removed, another visit asks (exercise 3).
-# Attention describes the answers to one question. It cannot say what the answers to another question would be.
+# **The visit that matters most is seldom the one that attention shows, and where it is the last, hardly ever.** The last
+# visit's vector is the context: it asks the pointer's question, drives the generator, and sets the gate. If it is removed,
+# another visit asks (exercise 3). Attention describes the answers to one question. It cannot say what the answers to another
+# question would be.
 #
 # > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
 # > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation. For this

@@ -33,7 +33,7 @@ function alignTables() {
     for (let at = 0; at < (body[0]?.cells.length ?? 0); at++) {
       const said = body.map((row) => row.cells[at]?.textContent.trim() ?? "");
       const values = said.filter((text) => !/^([-–—…]|\.\.\.|nan)?$/i.test(text));
-      if (!values.length || !values.every((text) => text.length < 30 && NUMBER.test(text))) continue;
+      if (!values.length || !values.every((text) => NUMBER.test(text))) continue;
       for (const row of table.rows) row.cells[at]?.classList.add("number");
     }
   }

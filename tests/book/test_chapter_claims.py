@@ -289,6 +289,9 @@ def test_claims_of_13_in_its_tables() -> None:
     assert min(table["the visit before it"]) > 1.2  # "they go back where they came from"
     attention, answers = table["earlier, at this hour"]
     assert abs(attention - 1) < 0.05 and answers > 1.2  # "the third cue lies unused"
+    lines = printed("13_attention_on_maps", "the last visit moves the prediction")
+    *_, attended, same = (int(re.findall(r"(\d+) %", line)[0]) for (line,) in lines)
+    assert same < 40 and attended < 10  # "seldom", "where it is the last, hardly ever"
 
 
 @pytest.mark.built
