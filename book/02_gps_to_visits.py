@@ -1,7 +1,8 @@
 # %% [markdown]
 # # From GPS to visits
 #
-# No telephone records visits. Somebody computes them, with thresholds. What do these keep, and what do they throw away?
+# No telephone measures visits. Somebody computes them from positions, with thresholds. What do these keep, and what do they
+# throw away?
 #
 # *You will be able to* turn raw position fixes into visits, say what each of the steps keeps and what it
 # throws away, measure that where the truth is known, and put your own life on a map. *You need* pandas, NumPy and
@@ -61,7 +62,8 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 #
 # ## What a fix is
 #
-# The telephone had rules, and a list of **position fixes**. A fix says who, when, and where; it names no place. We take eight people of Larkmere and switch on a receiver for four weeks.
+# The telephone had rules, and a list of **position fixes**. A fix says who, when, and where; it names no place. We take
+# eight people of Larkmere and switch on a receiver for four weeks.
 
 # %%
 town = city.load()
@@ -256,7 +258,8 @@ label = cluster(staypoints)
 # ## Visits: merge what belongs together
 #
 # The last step drops the staypoints without a location, and those of 25 minutes or less, as trackintel does (there are
-# none, unless you lower the slider of minutes). Each of the others is a **visit**. If a person's next staypoint is at the same location and begins within a minute, the two are one
+# none, unless you lower the slider of minutes). Each of the others is a **visit**. If a person's next staypoint is at the
+# same location and begins within a minute, the two are one
 # visit.
 
 
@@ -322,7 +325,8 @@ table.assign(**{"true visits": grouped.size()})
 
 # %% [markdown]
 # Staypoints are found well. **The clustering then deletes what was seen once.** A location needs two staypoints. So a visit
-# to a place where a person came once remains only if another staypoint is near, such as another person's. Real data cannot show this: when a benchmark says that
+# to a place where a person came once remains only if another staypoint is near, such as another person's. Real data cannot
+# show this: when a benchmark says that
 # people return, remember that only places seen twice were counted.
 #
 # ## A receiver that is too good

@@ -129,7 +129,8 @@ thousand = test.head(1000)
 slow = slow_windows(thousand, days)
 
 # %% [markdown]
-# Correct, but it filters the whole table for every visit. The table is sorted by person and time, so a window is one unbroken stretch of rows that ends just before the target.
+# Correct, but it filters the whole table for every visit. The table is sorted by person and time, so a window is one
+# unbroken stretch of rows that ends just before the target.
 # **Two numbers describe it**: where it begins, and where its target is. To find the beginning is a search in a sorted
 # list: `np.searchsorted(list, value)` returns the first position whose entry is not smaller than the value, for many
 # values at once.

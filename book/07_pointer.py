@@ -385,7 +385,7 @@ check.exercise("7.1", answer)
 
 # %% [markdown]
 # **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $T$ before the softmax. Which baseline do
-# you get as $T \to \infty$? Prove it with `check.same`. Is $T = 1$ the best for Acc@1 of the trained pointer?
+# you get as $T \to \infty$? Confirm it with `check.same`. Is $T = 1$ the best for Acc@1 of the trained pointer?
 
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}

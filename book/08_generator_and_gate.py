@@ -242,7 +242,7 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # $$
 # \begin{aligned}
 # \frac{\partial \mathcal{L}}{\partial z}
-#   &= -\,g (1 - g)\,\frac{P_\text{ptr} - P_\text{gen}}{P} \\
+#   &= -\,g (1 - g)\,\frac{P_\text{ptr} - P_\text{gen}}{P} \\[0.6em]
 #   &= g - r, \qquad r = \frac{g\,P_\text{ptr}}{P},
 # \end{aligned} \tag{8.7}
 # $$

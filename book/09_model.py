@@ -167,9 +167,9 @@ class MyPGT(nn.Module):
         scores = scores + self.position_bias[position]
         a = scores.masked_fill(padding, -math.inf).softmax(-1)
         empty = a.new_zeros(len(a), self.config.n_locations)
-        log_ptr = empty.scatter_add(1, location, a)  # (B, V)
-        seen = log_ptr > 0
-        log_ptr = torch.where(seen, log_ptr.where(seen, 1).log(), -math.inf)
+        p_ptr = empty.scatter_add(1, location, a)  # (B, V)
+        seen = p_ptr > 0
+        log_ptr = torch.where(seen, p_ptr.where(seen, 1).log(), -math.inf)
         # Generator: weigh all places. Gate: mix the two.
         log_gen = self.generator(c).log_softmax(-1)  # (B, V)
         z = self.gate(c)  # (B, 1) log-odds of copying
@@ -181,7 +181,7 @@ class MyPGT(nn.Module):
 
 
 # %% [markdown]
-# > **Pitfall.** `log_ptr.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass it
+# > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass it
 # > makes gradients NaN, because the derivative there is $0 \cdot \infty$. A `where` *after* the logarithm does not help,
 # > since the gradient still passes through it. The `where` *before* it does.
 

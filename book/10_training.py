@@ -89,7 +89,7 @@ guessing = 100 / V
 #
 # ## The steps
 #
-# An **epoch** is one pass through all training windows, a batch at a time. A batch is one step. Four things shape a step.
+# An **epoch** is one pass through all training windows, a batch at a time. Each batch makes one step. Four things to know:
 #
 # - **AdamW** ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) divides each weight's gradient by a running
 #   estimate of its size, so that the weights of rare and of frequent places move at similar speed. It also shrinks all

@@ -93,7 +93,8 @@ show(
 )
 
 # %% [markdown]
-# Nearly all gates lie well inside the scale, with a hill in its upper half, while the truth is often exactly 1. That *looks* cautious.
+# Nearly all gates lie well inside the scale, with a hill in its upper half, while the truth is often exactly 1. That
+# *looks* cautious.
 # There are two possible reasons. Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
 #
 # ## It knows people, rather than moments
@@ -219,7 +220,8 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # ## Does it hedge?
 #
 # If the gate were cautious, it would stay too close to its average, and we could gain by exaggerating. So do it. Stretch
-# the gate's log-odds away from their mean on the validation windows, and score the result. The best stretch is 1 if the gate says what
+# the gate's log-odds away from their mean on the validation windows, and score the result. The best stretch is 1 if the
+# gate says what
 # it knows, above 1 if it hedges, below 1 if it boasts.
 #
 # **Change this.** Choose a stretch of your own, and find it on the curve.

@@ -338,7 +338,8 @@ print(f"what moves most has most attention: in {same:.0f} % of windows")
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). How many visits does the pointer look at *effectively*? Take $e^{\text{entropy}}$, with the entropy of the $a_i$ in nats, as a share
+# **Exercise 1** (quick). How many visits does the pointer look at *effectively*? Take $e^{\text{entropy}}$, with the
+# entropy of the $a_i$ in nats, as a share
 # of the visits of each window in `removed`.
 
 

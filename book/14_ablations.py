@@ -73,7 +73,8 @@ bet = ["pointer", "user", "time of day"]  # change it
 # %% [markdown]
 # ## One seed
 #
-# We trained the whole model and each ablation many times: {{ n_runs }} trainings in all. On [GeoLife](23_real_cities.ipynb) by the published protocol each has ten seeds. On GeoLife by the exact one,
+# We trained the whole model and each ablation many times: {{ n_runs }} trainings in all. On
+# [GeoLife](23_real_cities.ipynb) by the published protocol each has ten seeds. On GeoLife by the exact one,
 # and on the simulated town, each has five. (*Published* makes one symbol of all places that training lacks; *exact* keeps their
 # names, see [Windows](03_windows.ipynb).) All rows of a table share their seeds, their data and their settings.
 

@@ -393,7 +393,8 @@ for name, pair in pairs.items():
 # <summary>Show solution 3</summary>
 #
 # Give `KNOTS` an entry with the knots 0 and 1, and `facts` a tensor `torch.rand(batch.location.shape)`. Train
-# `ReasonPointer` with the four facts and with three, with the same seeds, and take the differences of Acc@1. Their mean should be near
+# `ReasonPointer` with the four facts and with three, with the same seeds, and take the differences of Acc@1. Their mean
+# should be near
 # zero, and their spread is what you may call luck. A real fact has to do better than that.
 #
 # </details>

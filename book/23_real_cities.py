@@ -103,7 +103,7 @@ show(
 # five numbers are chosen on validation windows, without a gradient.
 #
 # > **Try it.** Choose `acc@10` in the form above and run the two cells below it again. Now PGT is ahead, but even the last
-# place comes close to it.
+# > place comes close to it.
 #
 # > **Pitfall.** The intervals resample *people*, not windows. A few people own a large part of the windows.
 # > Exercise 2 shows how much too narrow the other kind is.
@@ -229,7 +229,7 @@ pd.DataFrame(there, ["all", "known"]).T.sort_values("all").round(1)
 # The papers differ in two things, and few tables say so. *What is a model told?* LLM4POI, a language model
 # ([Li et al., 2024](https://arxiv.org/abs/2404.17591)), is told the time of the check-in that it foretells; GETNext and STHGCN
 # ([Yan et al., 2023](https://doi.org/10.1145/3539618.3591770)) are not. *What does it see?* GETNext sees the session, and
-# LLM4POI adds training sessions. But whoever foretells a visit in January may look at all visits until then.
+# LLM4POI adds training sessions. But whoever foretells a visit may look at all visits until then.
 #
 # We rebuilt the sessions, nearly as they were published, and asked our models, told and untold. They may look at every earlier
 # visit of the person; only PGT keeps to its week.
@@ -345,8 +345,8 @@ run("visits checkins.csv --out visits.parquet --timezone America/Regina")
 
 # %% [markdown]
 # **Look first.** To which places do people come back? Nothing of New York's venues may be shipped, so this map shows the
-# town's. Write the path of your own file between the quotation marks to see yours. Places with few visitors stay off the map: a
-# map of single people's visits is a map of their homes.
+# town's. Write the path of your own file between the quotation marks to see yours. Places with few visitors stay off the
+# map, homes and most workplaces among them: a map of single people's visits is a map of their homes.
 
 # %%
 own_file = ""  # @param {type:"string"}
@@ -361,7 +361,8 @@ busy = places[places.visitors >= enough].reset_index()
 maps.value_map(busy, "visits a visitor")
 
 # %% [markdown]
-# Where people come back, a pointer has something to copy. Now ask: where next? And how good is that on these people? The
+# In the town most visitors of these places came once or twice. They come back to home and work, and that is what a pointer
+# copies. Now ask: where next? And how good is that on these people? The
 # package ships a predictor that was trained on simulated people alone ([next chapter](24_trained_on_nobody.ipynb)).
 # `evaluate` prints a table with rules beside it; its last sentence claims no more than the interval carries. (To
 # train the book's model on these visits instead, give them to `pgt.prepare`, as in [chapter 10](10_training.ipynb).)

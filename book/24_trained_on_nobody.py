@@ -146,7 +146,8 @@ pd.DataFrame(met)
 
 # %% [markdown]
 # The favourite place takes from a third to a half of the visits. No real visit is used in training, but some choices did
-# look at real people: an earlier family of worlds was scored on the test windows of GeoLife and New York before this one was drawn, and Larkmere's own statistics were once tuned to resemble
+# look at real people: an earlier family of worlds was scored on the test windows of GeoLife and New York before this one
+# was drawn, and Larkmere's own statistics were once tuned to resemble
 # GeoLife's. So New York is the cleaner test.
 #
 # ## Many opinions
@@ -157,7 +158,8 @@ pd.DataFrame(met)
 # windows of real cities), and two bare facts of each place: the person is *here* now, and was here just *before*.
 #
 # What do we do with so many opinions? Add up their logarithms, each with a weight of its own, and let the probabilities of
-# the person's places sum to one again. A fact has no logarithm: it adds 1 for its place and 0 for all others. This is a **log-linear pool**
+# the person's places sum to one again. A fact has no logarithm: it adds 1 for its place and 0 for all others. This is a
+# **log-linear pool**
 # ([Genest and Zidek, 1986](https://doi.org/10.1214/ss/1177013825)). Here is one with two opinions about three places.
 
 # %%
@@ -202,7 +204,8 @@ pd.DataFrame(hits).round(1).rename_axis("Acc@1 (%)")
 
 # %% [markdown]
 # The model that never met them is everywhere ahead of the Transformer that did. (PGT has the settings of its design here;
-# tuned, as in [chapter 23](23_real_cities.ipynb), it has {{ tuned:.1f }} % on GeoLife.) But PGT sees a week, and this model sees a hundred visits and
+# tuned, as in [chapter 23](23_real_cities.ipynb), it has {{ tuned:.1f }} % on GeoLife.) But PGT sees a week, and this
+# model sees a hundred visits and
 # summaries of older places. So compare like with like: a kernel with the same hundred visits, its five numbers chosen on
 # these people. Against it the model has {{ rule["geolife"]:+.1f }} points on GeoLife and {{ rule["new york"]:+.1f }} in
 # New York; neither can be told from zero. **One file replaces a rule fitted to each city. It does not replace each person's
@@ -279,7 +282,8 @@ show(
 
 # %% [markdown]
 # With a hundred windows the made-up worlds are a head start for one network, but the untouched pool (dotted) is better still.
-# With a thousand it hardly matters where you begin, and with three thousand either way beats the pool. `model.fit(visits)` tries both on your validation days, and the untouched model as well, and keeps the best.
+# With a thousand it hardly matters where you begin, and with three thousand either way beats the pool. `model.fit(visits)`
+# tries both on your validation days, and the untouched model as well, and keeps the best.
 #
 # ## Whom does it know?
 #

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Scale
 #
-# A city grows from 2,500 places to 160,000, and nobody visits the new ones. How many times the memory does a step of training
-# need?
+# A city grows from 2,500 places to 160,000, and nobody visits the new ones. How many times the memory must a step of training
+# keep for its gradient?
 #
 # *You will be able to* find out which part of a program gives up first when its data grow, train with a million places
-# on a laptop, and divide the work with DuckDB, Dask and torchrun without changing its numbers. *You need* [the loss](09_model.ipynb), [Training](10_training.ipynb) and
+# on a laptop, and divide the work with DuckDB, Dask and torchrun without changing its numbers. *You need*
+# [the loss](09_model.ipynb), [Training](10_training.ipynb) and
 # [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
 # section uses a GPU if there is one.
 #
@@ -155,7 +156,8 @@ show(
 #
 # The second way needs the score of the target, the scores of the window's own places, and two sums over all places:
 # $\Lambda = \log\sum_\ell e^{s_\ell}$, so that the probabilities sum to one, and the plain sum of the scores, because label
-# smoothing (0.03 in the code) gives every place a small part of the target. It goes through the places a stretch at a time, adds up, and throws
+# smoothing (0.03 in the code) gives every place a small part of the target. It goes through the places a stretch at a
+# time, adds up, and throws
 # the stretch away. For the gradient it does so again. So every score is computed twice, but hardly any memory is needed.
 # The time still grows with the places, only more slowly.
 #
@@ -177,7 +179,8 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not: what differs between the times is noise. The places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets
+# It does not: what differs between the times is noise. The places of a person's past are numbered within the window, 0, 1,
+# 2, …, and only the answer at the end gets
 # its name.
 #
 # Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is

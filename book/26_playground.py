@@ -9,7 +9,8 @@
 # and about twenty seconds to run.
 #
 # > **In one sentence.** It names another place at once, because a pointer can only name what is in sight; and silencing
-# > the pointer altogether costs {{ silenced:.0f }} of {{ right:.0f }} points where training without it costs {{ untrained:.0f }}: a switch shows
+# > the pointer altogether costs {{ silenced:.0f }} of {{ right:.0f }} points where training without it costs
+# > {{ untrained:.0f }}: a switch shows
 # > what *this* model uses, not what a model of its kind can do without.
 
 # %% tags=["hide-input"]
@@ -106,7 +107,8 @@ live(pgt.NextLocation.pretrained(), own)
 # - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
 # - **The clock on your wall.** It reads the hours as they stand in the file, and times in UTC by the clocks of your
 #   browser's zone. If you were elsewhere, every habit is shifted.
-# - **The way from place to place.** It reads visits, not a GPS track. [Chapter 2](02_gps_to_visits.ipynb) turns a recording into visits.
+# - **The way from place to place.** It reads visits, not a GPS track. [Chapter 2](02_gps_to_visits.ipynb) turns a
+#   recording into visits.
 #
 # > **Pitfall.** The score of one person counts few visits, so a small lead over the rule can be luck.
 #
@@ -177,7 +179,8 @@ change.round(1) + 0.0  # no minus zeros
 # over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these
 # changes are too small to tell from chance. The third is the share of first guesses that the switch changes.
 #
-# Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**. The difference is
+# Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it
+# **{{ untrained:.0f }}**. The difference is
 # what the generator never learned, because there was always a pointer to rely on
 # ([chapter 8](08_generator_and_gate.ipynb) watches that happen). Switch the *generator* off instead, and hardly a first guess
 # changes. (But the loss becomes infinite, since a target outside the window then has probability zero.)
@@ -186,7 +189,8 @@ change.round(1) + 0.0  # no minus zeros
 # while accuracy hardly moves. The model uses the part, and it helps about as often as it does harm.
 #
 # Both columns are true, and answer different questions. The switch answers *What does this model use?* Training anew
-# answers *What can a model of this kind do without?* A paper that silences a part and calls it an ablation answers the first question and
+# answers *What can a model of this kind do without?* A paper that silences a part and calls it an ablation answers the
+# first question and
 # claims the second.
 #
 # ## How the page computes
@@ -270,7 +274,8 @@ print(f"{', '.join(by_place)}: {share:.0%}")
 
 # %% [markdown]
 # **Exercise 2** (medium). In the playground you delete a visit and look at the top of the list. Do it for all visits of
-# the story window (`pgt.look.story(test)`; no. 1 is the latest visit), and put the change of the first guess's probability beside the attention
+# the story window (`pgt.look.story(test)`; no. 1 is the latest visit), and put the change of the first guess's probability
+# beside the attention
 # that the visit had. Is the visit with the most attention the one that is missed most?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}

@@ -78,13 +78,11 @@ def trained(key: str, run: Run) -> Trained:
 def ship() -> None:
     """Train the model of the town that the package ships, and write its file."""
     torch.set_num_threads(1)
-    data = data_sets.dataset("city")
-    network, training = untrained("city", Run("pgt", seed=42))
-    history = fit(network, data.train, data.valid, training, progress=False)
-    notes = {"windows": data.counts(), "preset": "city", "seed": 42, "epochs": len(history.rows),
-             "best": history.rows[history.best_epoch - 1], "seconds": history.seconds,
-             "device": history.device}  # fmt: skip
-    save_model(shipped("city"), network, data.vocabulary, notes)
+    run, data = Run("pgt", seed=42), data_sets.dataset("city")
+    network, notes = trained("city", run)
+    assert isinstance(network, PlaceModel)
+    about = {"windows": data.counts(), "preset": DATA["city"].preset, "seed": run.seed}
+    save_model(shipped("city"), network, data.vocabulary, about | notes)
 
 
 def _pgt(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
