@@ -221,8 +221,8 @@ took = pd.DataFrame(seconds, stages)
 took.round(2).rename_axis("seconds")
 
 # %% [markdown]
-# Each column has tenfold the visits of the one before. A stage that compared all visits with each other would take the
-# square of ten as long. Ours grow about as their table does: near to linear.
+# Each column has tenfold the visits of the one before. A stage that compared all visits with each other would grow with
+# their square. Ours grow about as their table does: near to linear.
 #
 # ## More visits than memory
 #
