@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
+import html
 import io
 import re
 import sys
@@ -42,6 +43,7 @@ FOLDED = {"hide-input", "hide-cell"}  # folded in the book, and so everywhere el
 PLACEHOLDER = re.compile(
     r"\{\{\s*(?P<name>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*(?::(?P<spec>[^{}\s]+))?\s*\}\}"
 )
+CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.DOTALL)
 HEXADECIMAL = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")  # names that folium draws by lot
 LARGEST_NOTEBOOK = 400_000  # bytes
 PIXELS, COLOURS = 720, 64  # of a stored picture: its width at most, its palette
@@ -91,7 +93,7 @@ def stored(outputs: list[Any]) -> list[Any]:
     """Outputs as a committed notebook keeps them: small, and the same after every run."""
     kept: list[Any] = []
     for output in outputs:
-        output = nbformat.from_dict(output)
+        output, captions = nbformat.from_dict(output), []
         if output.output_type == "stream" and output.name == "stderr":
             continue  # progress bars
         if output.output_type == "stream" and kept and kept[-1].get("name") == output.name:
@@ -101,15 +103,16 @@ def stored(outputs: list[Any]) -> list[Any]:
             output.metadata = {}
             data = dict(output.data)
             if "image/png" in data:
-                plain = data.get("text/plain", "A figure.")
-                data = {"image/png": smaller(data["image/png"]), "text/plain": plain}
-            elif "image/svg+xml" in data:
-                data.pop("text/html", None)
-            data.pop("application/vnd.jupyter.widget-view+json", None)
+                captions = CAPTION.findall(data.get("text/html", ""))
+                data = {"image/png": smaller(data["image/png"]), "text/plain": data["text/plain"]}
             output.data = {kind: renamed(text) for kind, text in data.items()}
         if output.output_type == "execute_result":
             output.execution_count = None
         kept.append(output)
+        # A notebook shows the picture alone; its caption stands below it.
+        for caption in captions:
+            said = {"text/html": f"<em>{caption}</em>", "text/plain": html.unescape(caption)}
+            kept.append(nbformat.v4.new_output("display_data", said))
     return kept
 
 
@@ -185,10 +188,8 @@ def outdated(book: Path = BOOK) -> list[str]:
     found = []
     for script in chapters(book):
         notebook = script.with_suffix(".ipynb")
-        if not notebook.exists():
-            found.append(f"{notebook.name} is missing.")
-        elif (kept := committed(script)) is None or notebook.read_bytes() != whole(script, *kept):
-            found.append(f"{notebook.name} differs from what {script.name} renders to.")
+        if (kept := committed(script)) is None or notebook.read_bytes() != whole(script, *kept):
+            found.append(f"{notebook.name} is missing, or not what {script.name} renders to.")
     return found
 
 
@@ -226,8 +227,8 @@ def main() -> int:
     options = parser.parse_args()
     if not options.check:
         return refresh(options.refresh)
-    for problem in (problems := outdated()):
-        print(f"{problem} Run `make notebooks`, and edit the .py, not the .ipynb.", file=sys.stderr)
+    if problems := outdated():
+        print(*problems, "Edit the .py, and run `make notebooks`.", sep="\n", file=sys.stderr)
     return int(bool(problems))
 
 
