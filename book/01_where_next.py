@@ -82,7 +82,7 @@ table.tail(7)  # the end of the week
 
 # %% [markdown]
 # A row is a **visit**: one stay at one place, in local time. Two in a row can be at the same place, if the person went
-# out in between. Here is the whole week.
+# out in between. Here is the whole week: blue where the person had been before, orange where not.
 
 # %% tags=["hide-input"]
 # @title Figure 1.1: a week
@@ -173,19 +173,18 @@ show(
 )
 
 # %% [markdown]
-# At first the curve lies below the law, because the law counts free choices only, and many visits, such as going to work, are
-# routine. But from thirty known places to a hundred the law falls and the curve *climbs*, from {{ all_then:.0f}} % to
-# {{ curious_later:.0f}} %. Who gets that far? Only {{ n_curious }} people, the curious. When these knew thirty places,
-# they explored in {{ curious_then:.0f}} % of their visits already, and their own curve falls with the law. But those who
-# explore less never get this far. An average over people can climb though the people in it do not. This is *Simpson's paradox*;
-# [chapter 11](11_gate.ipynb) guards against it.
+# At first the green curve lies below the law, because the law counts free choices only, and many visits, such as going to
+# work, are routine. But from thirty known places to a hundred the law falls and the curve *climbs*, from
+# {{ all_then:.0f}} % to {{ curious_later:.0f}} %. Who gets that far? Only {{ n_curious }} people, the curious. When these
+# knew thirty places, they explored in {{ curious_then:.0f}} % of their visits already; since then their own curve has stayed
+# level. Those who explore less never get this far. An average over people can climb though the people in it do not. This
+# is *Simpson's paradox*; [chapter 11](11_gate.ipynb) guards against it.
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
 # place it has to generate, too.
 #
-# > **Note.** The town was tuned to GeoLife, people tracked by GPS around Beijing.
-# > [An evidence page](evidence_windows.ipynb) compares the two.
+# (The town was tuned to GeoLife, people tracked by GPS around Beijing; [Evidence](evidence_windows.ipynb) compares the two.)
 #
 # ## A game to play before any model
 #
@@ -214,7 +213,7 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 #
 # ## A first look at the model
 #
-# Here is the model at work on the week of Figure 1.1. It has read the visits, and nothing else: no map, no names. (The
+# Here is the model at work on the week drawn above. It has read the visits, and nothing else: no map, no names. (The
 # `vocabulary` is the list of places that it knows.) The blue circles are its **pointer attention**: how much it would like
 # to copy each past place. The dashed rings are its final bets, and the green ring is where the person went.
 
@@ -245,8 +244,8 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so. (Another number will soon show it fail.) The bars have two parts, and one
-# number, the **gate** $g$, mixes them:
+# The person went home, and the model said so. (Another number will soon show it fail.) Each bar is a sum of two parts,
+# and one number, the **gate** $g$, mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
@@ -255,7 +254,7 @@ show(
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
 # $P_\text{gen}$ that of a **generator**, which can name any place that training has seen. It spreads its share over all of
 # them, so few orange bars are long. A gate near one copies, a gate near zero generates. You need not understand the boxes
-# of Figure 1.4 yet: the book builds each, and finds out whether it does what its name promises.
+# of the whole network yet: the book builds each, and finds out whether it does what its name promises.
 
 # %% tags=["hide-input"]
 # @title Figure 1.4: the whole network
@@ -269,7 +268,7 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average over people can climb though no group of them does, because the people in it change.
+# - An average over people can climb though the people in it do not, because others drop out of it.
 # - A child's rule is right in {{ scores["most frequent place"]:.0f }} % of the windows, and no rule that copies from the week
 #   can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model of this book copies from the window, generates any place that training has seen, and mixes the two.

@@ -62,8 +62,8 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 #
 # ## What a fix is
 #
-# The telephone had rules, and a list of **position fixes**. A fix says who, when, and where; it names no place. We take
-# eight people of Larkmere and switch on a receiver for four weeks.
+# What did the telephone compute these visits from? From **position fixes**. A fix says who, when, and where; it names no
+# place. We take eight people of Larkmere and switch on a receiver for four weeks.
 
 # %%
 town = city.load()
@@ -75,7 +75,7 @@ truth = true_visits(town, people, days=28)
 
 @cache
 def record(**faults):
-    """A fix a minute; the receiver's usual faults but for these."""
+    """A fix a minute, with the receiver's usual faults or others."""
     return simulate_fixes(town, people, days=28, every_s=60, **faults)
 
 
@@ -83,10 +83,10 @@ fixes = record()
 fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 
 # %% [markdown]
-# Times are in UTC. The receiver has five faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
+# Times are in UTC. The receiver has four faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
 # still about eight metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and
-# then the recorder is *off*. *Indoors* it hears nothing for a part of the stay. And where the town itself records no visit
-# for more than two hours, there are no fixes either.
+# then the recorder is *off*. *Indoors* it hears nothing for a part of the stay. (Where the town itself has no visit
+# for more than two hours, we make no fixes either.)
 #
 # ## Staypoints: the sliding rule
 #
@@ -160,7 +160,7 @@ def find_stays(fixes, metres, minutes, silence_hours=24):
 
 
 # %% [markdown]
-# The position of a staypoint is the mean of its fixes. Each *different* position counts once, as in
+# The position of a staypoint is the mean of its fixes. A position that repeats counts only once, as in
 # [trackintel](https://github.com/mie-lab/trackintel), the tool that Hong et al. use; below we find out what that costs.
 
 
@@ -181,9 +181,9 @@ def make_staypoints(fixes):
 staypoints = make_staypoints(fixes)
 
 # %% [markdown]
-# How does the rule see one day of one person? For every fix, draw its distance from its anchor. While the person travels,
-# the line runs up towards the threshold and falls back to zero, again and again: each fall is a new anchor. In a stay it
-# stays below.
+# How does the rule see one day of one person? For every fix, draw its distance from its anchor. On a slow trip the line
+# runs up towards the threshold and falls back to zero: each fall is a new anchor. On a fast one every fix is its own
+# anchor, and the line lies at zero. In a stay it is nearly level, anywhere below the threshold.
 
 # %% tags=["hide-input"]
 # @title Figure 2.1: the sliding rule at work
@@ -228,9 +228,9 @@ show(
 )
 
 # %% [markdown]
-# The anchor of a stay is set before the person reaches the door, so a staypoint begins a little too early. And it ends when
-# the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the last shade runs on long
-# after its visit. One in ten of the staypoints that match a true visit (computed below) ends more than {{ late:.0f }} hours
+# The anchor of a stay is set on the way there, so the line of a stay is not at zero, and a staypoint begins a little too
+# early. And it ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the
+# last shade runs on long after its visit. One in ten of the staypoints that match a true visit (computed below) ends more than {{ late:.0f }} hours
 # too late. So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
@@ -257,10 +257,9 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location, and those of 25 minutes or less, as trackintel does (there are
-# none, unless you lower the slider of minutes). Each of the others is a **visit**. If a person's next staypoint is at the
-# same location and begins within a minute, the two are one
-# visit.
+# The last step drops the staypoints without a location, and (if you lower the slider of minutes) those of 25 minutes or
+# less, as trackintel does. Each of the others is a **visit**. If a person's next staypoint is at the same location and
+# begins within a minute, the two are one visit.
 
 
 # %%
@@ -269,13 +268,15 @@ def make_visits(staypoints, label):
     placed = staypoints.assign(location_id=label)[label >= 0]
     lasts = placed.finished_at - placed.started_at
     stays = placed[lasts > pd.Timedelta("25min")].reset_index(drop=True)
-    before, here = stays.shift(), ["user_id", "location_id"]
-    same = (stays[here] == before[here]).all(axis=1)
+    before = stays.shift()  # the row before each row
+    keys = ["user_id", "location_id"]
+    same = (stays[keys] == before[keys]).all(axis=1)
     pause = stays.started_at - before.finished_at
-    same &= pause <= pd.Timedelta("1min")
-    how = dict.fromkeys([*here, "started_at"], "first")
-    joined = stays.groupby((~same).cumsum().to_numpy())
-    return joined.agg(how | {"finished_at": "last"}).reset_index(drop=True)
+    same &= pause <= pd.Timedelta("1min")  # goes on with the row before
+    number = (~same).cumsum().to_numpy()  # grows whenever a visit begins
+    how = dict.fromkeys([*keys, "started_at"], "first")
+    joined = stays.groupby(number).agg(how | {"finished_at": "last"})
+    return joined.reset_index(drop=True)
 
 
 visits = make_visits(staypoints, label)
@@ -308,7 +309,8 @@ print("Equal." if same else "Not equal.")
 # are paired. How many of the true visits have a staypoint, and how many are left as visits in the end?
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: what is found of the truth
 pairs = match(stays, truth)
 late = pairs.end_error.quantile(0.9) / 60  # hours
 print(f"One staypoint in ten ends more than {late:.1f} hours too late.")
@@ -317,17 +319,16 @@ kept["visits, %"] = match(found, truth).found.notna()
 at_place = truth.groupby(["user_id", "location_id"]).location_id
 ONCE = "the person's only visit there"
 only = at_place.transform("size") == 1
-kept["recall of"] = np.where(only, ONCE, "other visits")
-grouped = kept.groupby("recall of")
+kept["true visits that are"] = np.where(only, ONCE, "all others")
+grouped = kept.groupby("true visits that are")
 table = (100 * grouped.mean()).round(1)
 once = table.loc[ONCE]
-table.assign(**{"true visits": grouped.size()})
+table.assign(number=grouped.size())
 
 # %% [markdown]
 # Staypoints are found well. **The clustering then deletes what was seen once.** A location needs two staypoints. So a visit
-# to a place where a person came once remains only if another staypoint is near, such as another person's. Real data cannot
-# show this: when a benchmark says that
-# people return, remember that only places seen twice were counted.
+# to a place where a person came once in these weeks remains only if another staypoint is near, such as another person's.
+# Real data cannot show this: when a benchmark says that people return, remember that only places seen twice were counted.
 #
 # ## A receiver that is too good
 #
@@ -348,9 +349,9 @@ by_noise.rename_axis("drifting error").round(1)
 
 # %% [markdown]
 # **Worse data gives better places.** Without any error, {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with five
-# metres, {{ by_noise.iloc[1, 0]:.0f }} %. How can that be? A staypoint gets the mean of its *different* positions. A perfect
-# receiver in a chair gives one position, over and over, and that counts once. The last metres on the street give a different
-# position at every fix, and each counts as much as the whole evening. So the mean lands away from the door, another way each
+# metres, {{ by_noise.iloc[1, 0]:.0f }} %. How can that be? A position that repeats counts once. A perfect receiver in a
+# chair gives one position for a whole evening: it counts once. The last metres on the street give a different position at
+# every fix, and each of them counts as much as the evening. So the mean lands out on the street, elsewhere each
 # time. Two evenings at home come out more than `eps` metres apart, DBSCAN finds no neighbour, and both are dropped. A little
 # noise makes every fix in the chair a position of its own. Much noise spreads the means again.
 #
@@ -360,15 +361,17 @@ by_noise.rename_axis("drifting error").round(1)
 # ## Two pitfalls that nobody notices
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The published pipeline hands it (longitude,
-# latitude). There is no error and no warning. But in equation (2.1) the cosines now belong to the wrong angle, and the
-# circle of radius `eps` becomes an ellipse with the half axes $\text{eps} \cdot \cos\varphi$ east-west and
-# $\text{eps} / |\cos\lambda|$ north-south. In Beijing, {{ eps }} metres become {{ wide:.0f }} and {{ high:.0f }}.
+# latitude). There is no error and no warning. But the cosine now multiplies the wrong difference. For short distances,
+# equation (2.1) swapped says $R^2 (\Delta\lambda^2 + \cos^2\!\lambda\, \Delta\varphi^2) < \text{eps}^2$. That is no circle on the
+# ground: it reaches $\text{eps} \cdot \cos\varphi$ metres east-west, and $\text{eps} / |\cos\lambda|$ north-south. In Beijing,
+# {{ eps }} metres become {{ wide:.0f }} and {{ high:.0f }}.
 #
 # **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
 # begins at midnight in Greenwich, in the middle of somebody's afternoon. Of the visits found here, {{ other:.0f }} % then
 # begin on the wrong date.
 
-# %%
+# %% tags=["hide-input"]
+# @title The two pitfalls in numbers
 lon, lat = np.radians([116.40, 39.90])  # Beijing
 wide, high = eps * np.cos(lat), eps / abs(np.cos(lon))
 began = found.started_at.dt

@@ -9,7 +9,7 @@
 #
 # > **In one sentence.** A model may see the week before the person's *last visit*, and nothing that tells
 # > when the next visit comes; and a place that training never met must keep its own name, because merging such
-# > places raises the share of "returns" on real data from {{ real_exact:.0f }} to {{ real_published:.0f }} %.
+# > places raises the share of "returns" on real data from {{ real_own:.0f }} to {{ real_merged:.0f }} %.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -27,7 +27,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-import torch
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, TRUTH, show
@@ -135,9 +134,9 @@ slow = slow_windows(thousand, days)
 # list: `np.searchsorted(list, value)` returns the first position whose entry is not smaller than the value, for many
 # values at once.
 #
-# One obstacle is left: at the next person the days jump back, so the list is not sorted. So we add `shift` to the days of
-# person 1, twice `shift` to those of person 2, and so on. With a `shift` of 20, the days 3, 5, 9 | 2, 4 of two people become
-# 3, 5, 9 | 22, 24. It is longer than the calendar and a window together, so that no window reaches into another person.
+# One obstacle is left: at the next person the days jump back, so the list is not sorted. So we number the people 0, 1, 2 …
+# and add nothing to the days of the first, `shift` to those of the second, twice `shift` to those of the third. With a `shift` of 20, the days 3, 5, 9 | 2, 4 of two people become
+# 3, 5, 9 | 22, 24. The shift is longer than the calendar and a window together, so no window reaches into another person.
 
 
 # %%
@@ -169,7 +168,7 @@ print(f"{len(test):,} visits -> {len(target):,} windows")
 # Equation (3.1) looks innocent. But it counts back from the *target's* day, and when the prediction is made, nobody
 # knows that day. Suppose that the person was last seen on Monday. If the window goes back to the Thursday of the
 # week before, the target is on Thursday; if it goes back to Saturday only, the target is on Saturday. The window
-# tells how long the pause will be. Does the pause give anything away? Group the test targets by it.
+# tells how long the pause until the target is. Does the pause give anything away? Group the test targets by it.
 
 # %%
 on = test.day.to_numpy()
@@ -177,20 +176,20 @@ pause = on[target] - on[target - 1]  # (W,) days from last visit to target
 at_home = 100 * (test.kind.to_numpy()[target] == "home")
 given = pd.DataFrame({"target is home, %": at_home})
 labels = ["same day", "next day", "later"]
-given["gap"] = pd.cut(pause, [-1, 0, 1, 1000], labels=labels)
-by_gap = given.groupby("gap", observed=True)
-by_gap.mean().round(1).assign(windows=by_gap.size())
+given["pause"] = pd.cut(pause, [-1, 0, 1, 1000], labels=labels)
+by_pause = given.groupby("pause", observed=True)
+by_pause.mean().round(1).assign(windows=by_pause.size())
 
 # %% [markdown]
-# It does: after a longer pause the next visit is far more often at home. A model that reads the pause scores better,
-# and would lose that on the day it is used. The remedy is one rule for everything: **count from the last visit.**
-# It is then 0 days ago by definition, and the window goes back from its day:
+# It does: after a longer pause the next visit is far more often at home. A model that reads the pause could score better,
+# and would lose that on the day it is used. The remedy is one rule for everything: **count from the last visit.** Its
+# day is known, and the window goes back seven days from it:
 #
 # $$
 # \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_{j-1} - 7 \,\}. \tag{3.2}
 # $$
 #
-# In `fast_windows`, `key - days` and `day` become those of the visit before:
+# In `fast_windows`, `key - days` and `day` would become those of the visit before (we do not run this here):
 #
 # ```python
 # last = np.maximum(rows - 1, begins)             # (N,) the visit before, if any
@@ -240,20 +239,19 @@ by_group = share.groupby("group")[["own ids", "merged ids"]]
 table = 100 * by_group.mean()
 table.loc["all targets"] = 100 * share[["own ids", "merged ids"]].mean()
 real = REFERENCE.loc["target_in_window"]
-real_exact, real_published = real[["real_locations", "unknown_merged"]]
-table.loc["GeoLife, all targets"] = real_exact, real_published
+real_own, real_merged = real[["real_locations", "unknown_merged"]]
+table.loc["GeoLife, all targets"] = real_own, real_merged
 table.add_suffix(", %").round(1)
 
 # %% [markdown]
 # Merged as in the prepared data of the literature, more than twice as many of the unknown targets seem to be in the window: a
 # new café counts as a *return*, because a new school was in the window and both are 1. The score rewards any model that
-# answers "unknown". (Both columns use the windows of equation (3.1), for `fast_windows` is unchanged; with those of
-# equation (3.2), the first becomes the copy ceiling of the first chapter.)
+# answers "unknown", an answer that names no place. (Both columns use the windows of equation (3.1).)
 #
 # The last row is the same count on GeoLife, real people tracked by GPS around Beijing
 # ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# So scores under the two **protocols** answer different questions: ask for the protocol of any score. From here on their
-# names stand for two choices together:
+# So a score with own ids and one with merged ids answer different questions. Such a set of rules is called a **protocol**:
+# ask for the protocol of any score. This book has two, and each settles both choices of this chapter:
 #
 # | | published protocol | exact protocol |
 # |---|---|---|
@@ -262,6 +260,8 @@ table.add_suffix(", %").round(1)
 # | used for | comparisons | everything else in this book |
 #
 # ## A visit becomes seven integers
+#
+# The model reads numbers, seven for each visit:
 #
 # | feature | values | take care |
 # |---|---|---|
@@ -273,8 +273,8 @@ table.add_suffix(", %").round(1)
 # | duration | 1 … 100, half hours | longer visits are cut |
 # | position | 1 = last visit, 2, 3 … | from the end, as lengths differ |
 #
-# Why must midnight not be 0? Because 0 means padding: a visit in the first quarter of an hour would vanish without an error
-# message.
+# Why must midnight not be 0? Because 0 means padding: [chapter 5](05_embeddings.ipynb) gives it a vector of zeros, and
+# midnight would say nothing. ("Days ago" starts at 0 here, and is raised by one there.)
 #
 # ## Padding and the mask
 #
@@ -328,24 +328,11 @@ for name in fields:  # of the first window
 
 # %% [markdown]
 # Five visits, then three empty seats. (The person is stored once a window.) In the row `days_ago`, real zeros and padding
-# zeros look alike; only the mask knows.
+# zeros look alike; only the mask knows. What a model without a mask does, [chapter 6](06_position_and_encoder.ipynb) shows.
 #
-# What happens without a mask? Attention ([chapter 6](06_position_and_encoder.ipynb)) gives every seat a score, and the
-# seat's share is $e^\text{score}$ divided by the sum over all seats (a *softmax*). Since $e^0 = 1$, an empty seat with
-# score 0 gets as large a share as a visit with score 0. Here is a random batch in which all scores are 0.
-
-# %%
-some = np.random.default_rng(0).choice(len(data.train), 128, replace=False)
-padding = data.train.batch(some).padding  # (B, L) True where EMPTY
-scores = torch.zeros(padding.shape)
-with_mask = scores.masked_fill(padding, -torch.inf).softmax(-1)  # e^-inf = 0
-for name, share in ("unmasked", scores.softmax(-1)), ("masked", with_mask):
-    on_padding = 100 * share[padding].sum() / len(share)
-    print(f"attention on padding, {name}: {on_padding:.1f} %")
-
-# %% [markdown]
-# > **Pitfall.** A row that is *all* padding has a softmax over nothing but $-\infty$, which is NaN, and NaN spreads to
-# > every weight. Our windows have at least three visits; with your own data, check this first.
+# > **Pitfall.** A mask gives the empty seats the score $-\infty$ before a softmax, so their share is $e^{-\infty} = 0$. A row
+# > that is *all* padding then has a softmax over nothing but $-\infty$, which is NaN, and NaN spreads to every weight. Our
+# > windows have at least three visits; with your own data, check this first.
 #
 # ## What to remember
 #

@@ -43,7 +43,7 @@ data = prepare(town.visits, protocol="exact")
 # Is a model that is right in four cases out of ten a good one? The number alone says nothing. It gets a meaning
 # from what a simple rule reaches on the same windows, and from how much it would change if we had met other people.
 #
-# ## Rank once
+# ## One number a window: the rank
 #
 # A **predictor** gives every window a row of scores, one per location: a $(B, V)$ matrix. A likelier place has a higher
 # score; $-\infty$ means "not an answer". All that we need is the **rank** of the true location among the scores. A
@@ -80,7 +80,7 @@ data = prepare(town.visits, protocol="exact")
 # from here on, keeps two numbers per window: `better` ($n_>$) and `tied` ($n_=$). If the target's own score is $-\infty$,
 # the rule has not named it: then `tied` is 0, and it earns nothing.
 #
-# How much do ties matter? (`fit` tells this rule only how many locations there are. It counts in the window.)
+# How much do ties matter?
 
 # %%
 rule = baselines.MostFrequent().fit(data.train)
@@ -163,8 +163,9 @@ show(
 # you like to know about a past visit before you let it vote?
 #
 # 1. **How old is it?** Fade by age, counted in visits: $\alpha^{\,\text{age}_i}$, with $0 < \alpha \le 1$.
-# 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. Then $l_{i-1}$, the place
-#    before visit $i$, is the place $l_L$ of the last visit, where the person is now, and $[\,l_{i-1} = l_L\,]$ is 1.
+# 2. **What came before it?** If you are at the gym now, what you did *after the gym* counts. In symbols: visit $i$ followed
+#    a visit to the present place if $l_{i-1}$, the place before it, is $l_L$, that of the last visit. Then
+#    $[\,l_{i-1} = l_L\,]$ is 1, else 0.
 # 3. **What time was it?** *Now* is the end of the last visit, say 17:15. A visit that began at about this hour counts
 #    more. Let $\delta_i$ be the minutes between its start and now, around the clock.
 #
@@ -176,9 +177,9 @@ show(
 # $$
 #
 # The base $\beta$ gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$
-# says how many minutes still count as "about this hour". Only ratios matter, so the fifth number, the weight of
-# $[\,l_{i-1} = l_L\,]$, is fixed to 1, and four are left to choose. In the code $\alpha$, $\beta$, this 1, $\zeta$ and
-# $\theta$ are called `decay`, `base`, `same`, `clock` and `width`.
+# says how many minutes still count as "about this hour". The bracket has a weight, too, the fifth number. Of the three
+# weights only the ratios matter, so we fix this one to 1, and four numbers are left to choose. In the code $\alpha$,
+# $\beta$, this 1, $\zeta$ and $\theta$ are called `decay`, `base`, `same`, `clock` and `width`. The age of the last visit is 0.
 
 
 # %%
@@ -201,7 +202,8 @@ def votes(batch, decay, base, same, clock, width):
 # ## Choose on validation, report on test
 #
 # The numbers are chosen by Acc@1 on the **validation** windows. The test windows are not touched. First choose by hand:
-# set the decay and the weight of the hour, run the cell below them, and note your best.
+# set the decay and the weight of the hour, and run the cell below them. They start where the machine will end: can you
+# find better ones?
 
 # %%
 decay = 0.98  # @param {type:"slider", min:0.8, max:1, step:0.01}
@@ -216,14 +218,14 @@ def accuracy(rule, part):
 
 
 mine = {"decay": decay, "base": 0.3, "same": 1.0}
-mine |= {"clock": clock, "width": 60.0}
+mine |= {"clock": clock, "width": 60.0}  # and these two
 hand = baselines.ContextKernel(**mine)  # must vote as our function does
 few = data.valid.batch(range(100))
 assert torch.allclose(sum(votes(few, **mine)), hand.weights(few))
 print(f"{accuracy(hand, data.valid):.1f} % of the validation windows")
 
 # %% [markdown]
-# Now the machine chooses, from a grid. Then we take one term away at a time, and look at the test windows. Which term is
+# Now the machine chooses, from a grid of values. Then we take one term away at a time, and look at the test windows. Which term is
 # worth most? Bet before you look.
 
 # %%
@@ -280,6 +282,7 @@ ax = table.T.plot.barh(stacked=True, width=0.8, **look)
 ax.set_yticks(range(len(seen)), labels, fontsize=8)
 ax.invert_yaxis()
 ax.set(xlabel="vote of the visit (no unit)")
+ax.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncol=3)
 here = names[seen.location_id.iloc[-1]]
 still = show(
     ax.figure,
@@ -292,7 +295,7 @@ opened = data.test, i
 touch.kernel(still, hand, data.valid, opened=opened, names=names)
 
 # %% [markdown]
-# Move the sliders (in a notebook, set `decay` and `clock` above). Turn `clock` down to zero, or let `decay` fall: which
+# Move the sliders (on Colab, set `decay` and `clock` above). Turn `clock` down to zero, or let `decay` fall: which
 # places win and lose? Divide the votes by their sum, and they are weights that add up to one: an **attention** over the
 # window, made by hand. The kernel is a pointer network without a network.
 #
@@ -304,7 +307,8 @@ touch.kernel(still, hand, data.valid, opened=opened, names=names)
 # Two more rules stand in many papers. *Last place* ranks the places of the window by how recently they were visited.
 # *Markov* asks where this person went from here in training; if nowhere, then where everybody did.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: five numbers against a network
 rivals = {
     "last place": {"model": "last"},
     "Markov": {"model": "markov"},

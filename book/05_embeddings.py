@@ -66,7 +66,7 @@ architecture("embeddings", "projection", caption=caption)
 # %% [markdown]
 # ## A row of a matrix
 #
-# Number the locations $0, 1, \dots, V-1$. The plainest vector for location $\ell$ is **one-hot**: all zeros
+# Number the ids of locations $0, 1, \dots, V-1$. The plainest vector for location $\ell$ is **one-hot**: all zeros
 # but for a one at index $\ell$. Call it $e_\ell$. Feed it to a linear layer with matrix $E$ of $V$ rows and $D$
 # columns:
 #
@@ -126,8 +126,8 @@ table.rename(columns=lambda name: name.replace("_", " "))
 #
 # ## Side by side
 #
-# Location and person get wide rows of $D$ numbers; the five others get $D/4$, since there is less to say. The seven rows
-# of a visit, laid side by side, are 208 numbers.
+# Location and person get wide rows of $D = 64$ numbers; the five others get $D/4 = 16$, since there is less to say. The
+# seven rows of a visit, laid side by side, are 2 · 64 + 5 · 16 = 208 numbers.
 
 # %%
 model, vocabulary = load_model(shipped("city"))
@@ -168,8 +168,9 @@ class MyEmbeddings(nn.Module):
 
 
 # %% [markdown]
-# Copy the trained weights of the package into it, so that the picture shows a model that has learned something. They
-# also make row 0 of each table zero. (`as_indices` takes out of a batch the numbers that we made.)
+# Copy the trained weights of the package into it, so that the picture shows a model that has learned something. Their
+# row 0 is zero in each table, as padding needs. The folded cell has two helpers: `as_indices(batch)` returns the seven
+# index tensors by name, and `trained(ours, theirs)` copies the weights.
 
 
 # %% tags=["hide-input"]
@@ -207,7 +208,7 @@ wide = mine.concatenate(as_indices(batch)).detach()  # (1, L, 208)
 # @title Figure 5.2: the vectors of the window, side by side
 codes = pd.factorize(seen.location_id)[0]
 by_place = np.argsort(codes, kind="stable")
-letters = [chr(65 + k) for k in codes[by_place]]
+letters = [chr(65 + k) for k in codes[by_place]]  # A: the first place
 look = {"cmap": "RdBu", "vmin": -2.5, "vmax": 2.5, "xticklabels": False}
 ax = sns.heatmap(wide[0][by_place], yticklabels=letters, **look)
 ax.tick_params("y", rotation=0)
@@ -226,6 +227,9 @@ show(
 )
 
 # %% [markdown]
+# Equal places have equal stripes in the first band, and the person's stripes are the same in every row. Only the five narrow
+# bands tell two visits to one place apart.
+#
 # Why not give all seven tables the same width and *add* their rows? In effect we do, after giving each its own matrix.
 # Cut $W$ (`self.matrix`) at the seams of the bands, into blocks $W_1, \dots, W_7$. Then
 #
@@ -263,8 +267,7 @@ plain = layer_norm(projected, 1, 0)
 assert torch.allclose(plain, nn.functional.layer_norm(projected, (D,)))
 
 # %% [markdown]
-# > **Pitfall.** `torch.std` divides by $D - 1$. LayerNorm divides by $D$. The difference is so small that
-# > everything trains and nothing warns; only an equality test with a tight tolerance finds it.
+# (`torch.std` divides by $D - 1$, LayerNorm by $D$: only an equality test with a tight tolerance finds such a slip.)
 #
 # Does our module compute the same as the package's? Compare on many windows with padding: the assertion passes.
 
@@ -300,9 +303,9 @@ food[["nearest", "its kind"]].head(4)
 
 # %% [markdown]
 # These are places to eat. With good will one finds a story for some of these rows. So test it. How often do a
-# place and its nearest neighbour share a kind, a district or a visitor? To see what chance gives,
-# shuffle the *vectors* among the places and count again, 300 times. The column *p* is the share of shuffles that do at
-# least as well as the real vectors. If it is tiny, chance is no explanation.
+# place and its nearest neighbour share a kind, a district or at least one visitor? To see what chance gives,
+# shuffle the *vectors* among the places and count again, 300 times. The column *p* is the share of orders that do at
+# least as well as the real one, itself included. If it is tiny, chance is no explanation.
 
 # %% tags=["hide-input"]
 # @title The test of neighbours
@@ -336,7 +339,7 @@ neighbour_test(cosine)
 # have shown clusters to whoever looks for them. (Can our test find clusters at all? Exercise 3.)
 #
 # Perhaps places need more visits? Move the slider to 20, so that only the busiest places remain, and run the cells
-# below it again. One of the three may come out with a small *p*. Before you celebrate, count how many questions you have
+# below it again. *A district* comes out with a small *p*. Before you celebrate, count how many questions you have
 # asked by then: ask three at every stop of a slider, and chance alone may well give a small *p* somewhere.
 #
 # ## What are the vectors for, then?
@@ -389,10 +392,10 @@ pd.DataFrame(lost, index=heads).T.round(1)
 # nearly as well as another.
 #
 # The {{ lost_kind:.1f }} points that are lost when places trade vectors only within their kind are not about "I am a
-# home". They are about *which* home. Our explanation: random vectors in 64 dimensions are nearly orthogonal, like
-# **name tags in different handwriting**. Training teaches the layers *behind* the table to read the tags that come by
-# often: this one, on a Monday morning, is followed by that one. The geometry of the table shows little of what these
-# layers know.
+# home". They are about *which* home. Our explanation: the table starts at random, and random vectors in 64 dimensions are
+# nearly orthogonal. They are **name tags in different handwriting**, easy to tell apart. Training need not move them. It
+# teaches the layers *behind* the table to read the tags that come by often: this one, on a Monday morning, is followed by
+# that one. The geometry of the table shows little of what these layers know.
 #
 # ## What to remember
 #

@@ -157,7 +157,7 @@ leak = 100 * unmasked[n:].sum().item()
 slope = 0.1  # @param {type:"slider", min:0, max:0.5, step:0.05}
 steep = -slope * torch.arange(len(bias))  # 0.1 less for each step back
 biases = {"no bias": 0 * bias, "the trained bias": bias, "made up": steep}
-bars = pd.DataFrame(index=pd.RangeIndex(1, n + 1, name="visit"))
+bars = pd.DataFrame(index=pd.RangeIndex(n, 0, -1, name="position"))
 for name, b in biases.items():
     bars[name] = attend(scores + b[position], batch.padding)[0, :n]
 shift = (bars["the trained bias"] - bars["no bias"]).abs().max()
@@ -165,7 +165,7 @@ shift = (bars["the trained bias"] - bars["no bias"]).abs().max()
 # %% tags=["hide-input"]
 # @title Figure 7.2: the same scores under three biases
 ax = bars.plot.bar(rot=0, width=0.8, figsize=(7.2, 2.4))
-ax.set(xlabel="visits, oldest first", ylabel="attention $a_i$")
+ax.set(xlabel="position $p$ of the visit; 1 is the last", ylabel="attention $a_i$")
 alt = "Three bars for each visit. Only those of the made-up bias differ."
 show(ax.figure, alt=alt, caption="The same scores under three biases.")
 
@@ -196,12 +196,13 @@ scattered = torch.zeros(B, V).scatter_add(1, batch.location, a)  # (B, V)
 assert torch.allclose(looped, scattered, atol=1e-7)
 
 # %% [markdown]
-# Adding up has a consequence that is easy to miss: **many small bars can beat one tall bar.** How often do the largest
-# sum and the tallest single bar belong to different places?
+# Adding up has a consequence that is easy to miss: **many small weights can beat one large weight.** How often do the
+# largest sum and the largest single weight belong to different places? `point(model)` makes a table with a row for each
+# test window: those two places, the probability that the pointer gives to the target, and the target's share of the visits.
 
 
 # %% tags=["hide-input"]
-# @title Two favourites and two shares, for all test windows
+# @title point(model): two favourites and two shares, for all test windows
 @torch.no_grad()
 def point(model):
     """A row a window: two favourites, and two shares of the target."""
@@ -209,9 +210,9 @@ def point(model):
     for b in test.batches(512):
         a = model(b).pointer_attention  # (B, L)
         p = torch.zeros(len(b), V).scatter_add(1, b.location, a)
-        target, tallest = b.target[:, None], a.argmax(1, keepdim=True)
+        target, largest = b.target[:, None], a.argmax(1, keepdim=True)
         row = {"largest sum": p.argmax(1)}
-        row["tallest bar"] = b.location.gather(1, tallest)[:, 0]
+        row["largest weight"] = b.location.gather(1, largest)[:, 0]
         row["pointer's share"] = p.gather(1, target)[:, 0]
         row["share of the visits"] = (b.location == target).sum(1) / b.length
         found.append(pd.DataFrame(row, index=b.index.numpy()))
@@ -219,17 +220,18 @@ def point(model):
 
 
 pointed = point(model)
-favourites = pointed[["largest sum", "tallest bar"]]
+favourites = pointed[["largest sum", "largest weight"]]
 right = 100 * favourites.eq(test.targets, axis=0).mean()
-differ = 100 * (pointed["largest sum"] != pointed["tallest bar"]).mean()
+differ = 100 * (favourites["largest sum"] != favourites["largest weight"]).mean()
 
 # %% [markdown]
 # In {{ differ:.0f }} % of the windows they differ. The largest sum is right in {{ right["largest sum"]:.1f }} % of all
-# windows, the tallest bar in {{ right["tallest bar"]:.1f }} %. Here is one where they differ, of the same person as in
-# the story window, some visits earlier.
+# windows, the largest weight in {{ right["largest weight"]:.1f }} %. (The whole model is right hardly more often. What its
+# other half is for, the next chapter shows.) Here is a window where they differ, of the person of the story window, some
+# visits earlier.
 
 # %% tags=["hide-input"]
-# @title Figure 7.3: small bars add up
+# @title Figure 7.3: small weights add up
 blocks = look(model, test, 11).visits  # the weights of test window 11
 blocks["place"] = blocks.location_id.map(names)
 by_place = blocks.groupby("place").attention
@@ -263,7 +265,7 @@ playground(small="pointer", window=i)
 
 # %%
 torch.manual_seed(0)
-newborn = point(PointerGeneratorTransformer(model.config).eval())
+newborn = point(PointerGeneratorTransformer(model.config).eval())  # as above
 newborn_right = 100 * (newborn["largest sum"] == test.targets).mean()
 counts = MostFrequent().fit(data.train)  # the rule that counts visits
 rule = summarize(evaluate(counts, test), ["all"])
@@ -312,8 +314,7 @@ shares[test.in_window].groupby(kinds).mean().round(3)
 # ## The whole part, and the package's
 #
 # Here is everything above in one module. The cell after it loads the trained weights, and stops with an error if the two
-# differ by more than a millionth. (The package adds up in logarithms, so that no place is lost to rounding;
-# [Evidence: the model](evidence_model.ipynb) shows how.)
+# differ by more than a millionth.
 
 
 # %%
@@ -358,14 +359,14 @@ torch.testing.assert_close(p, package.pointer_log_probs.exp(), **equal)
 #   window*; that is also the pointer's ceiling.
 # - A visit's score is the scaled dot product of the last visit's query with its key, plus a bias of which only
 #   differences count. Mask *before* the softmax.
-# - Add up per place: many small bars can beat one tall bar.
+# - Add up per place: many small weights can beat one large weight.
 # - An untrained pointer counts, so training starts from "most frequent place".
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A window holds the places 4, 2, 4, 3 and then one column of padding, with scores $\log 2$,
-# $\log 5$, $\log 2$, 0 and (at the padding) 7. Compute $P_\text{ptr}$ for places 0 to 4 on paper. Which place wins,
-# and which has the tallest bar?
+# **Exercise 1** (quick). A window holds the places 4, 2, 4, 3 and then one column of padding, with scores $\log 3$,
+# $\log 5$, $\log 3$, 0 and (at the padding) 7. Compute $P_\text{ptr}$ for places 0 to 4 on paper. Which place wins,
+# and which has the largest single weight?
 
 # %% tags=["try"]
 answer = [..., ..., ..., ..., ...]  # of places 0, 1, 2, 3, 4
@@ -373,15 +374,14 @@ check.exercise("7.1", answer)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-answer = [0, 0, 5 / 10, 1 / 10, (2 + 2) / 10]  # the 7 must not count
-s = torch.tensor([[math.log(2), math.log(5), math.log(2), 0, 7]])
+answer = [0, 0, 5 / 12, 1 / 12, (3 + 3) / 12]  # the 7 must not count
+s = torch.tensor([[math.log(3), math.log(5), math.log(3), 0, 7]])
 weights = attend(s, torch.tensor([[False] * 4 + [True]]))
 by_code = torch.zeros(5)
 by_code = by_code.scatter_add(0, torch.tensor([4, 2, 4, 3, 0]), weights[0])
 check.same(answer, by_code, name="P_ptr")
 check.exercise("7.1", answer)
-# Place 2 wins here, with the tallest bar. One more visit to place 4 with
-# score log 2, and 4 wins with 6 of 12.
+# The visit to place 2 has the largest weight, and place 4 wins.
 
 # %% [markdown]
 # **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $T$ before the softmax. Which baseline do
@@ -407,7 +407,7 @@ for T in (0.1, 0.3, 1.0, 3.0, 10.0):
     hits = [heated(b, T).argmax(1) == b.target for b in test.batches(512)]
     by_heat[T] = 100 * float(torch.cat(hits).float().mean())
 by_heat.rename_axis("temperature").round(1).to_frame().T
-# Of these five, T = 1 is the best. Small temperatures trust the tallest bar,
+# Of these five, T = 1 is the best. Small temperatures trust one large weight,
 # and lose what adding up gives; large ones only count visits.
 
 # %% [markdown]

@@ -103,7 +103,7 @@ log_gen = scores.log_softmax(1)
 # \end{aligned} \tag{8.3}
 # $$
 #
-# A linear layer $W_g$ takes the context to $D/2$ numbers; GELU, a smooth step, damps the negative ones; $w_z$ adds them
+# A linear layer $W_g$ takes the context to $D/2$ numbers; GELU damps the negative ones; $w_z$ adds them
 # up to one number $z$. The sigmoid makes it a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. Read
 # backwards, $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
 
@@ -161,8 +161,8 @@ show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
 # Watch the list while you change `gate_by_hand`. The numbers change, but the first place stays first until you set it
-# to 0. Then the list is the generator's, whose probability is spread thinly over {{ V:, }} places. There is
-# a reason, and we will find it. Turn the dial in the page, too.
+# to 0. Then the list is the generator's, whose probability is spread thinly over {{ V:, }} ids. There is
+# a reason, and the end of this chapter finds it. Turn the dial in the page, too.
 
 # %%
 from wherenext.live import playground
@@ -180,7 +180,7 @@ playground(small="gate", window=i)
 #
 # for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows without bound as the
 # true place gets less probability. Its unit is the **nat**. Code never leaves logarithms
-# ([chapter 9](09_model.ipynb) shows why):
+# ([chapter 9](09_model.ipynb) shows why). With $\operatorname{logaddexp}(a, b) = \log(e^a + e^b)$ equation (8.4) becomes
 #
 # $$
 # \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
@@ -194,10 +194,11 @@ playground(small="gate", window=i)
 # %%
 def mix(z, log_ptr, log_gen):
     """log P of equation (8.6), for any shapes that fit."""
-    copied = F.logsigmoid(z) + log_ptr
+    copied = F.logsigmoid(z) + log_ptr  # log of g P_ptr
     return torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)
 
 
+# %%
 @torch.no_grad()
 def run(windows, gate=None):
     """A row a window: the gate, log P of the target by each part, a hit."""
@@ -206,7 +207,7 @@ def run(windows, gate=None):
         out, own = model(b), b.target[:, None]
         g = out.gate if gate is None else torch.tensor(gate)[b.index]
         ptr, gen = out.pointer_log_probs, out.generator_log_probs
-        log_p = mix(g.logit()[:, None], ptr, gen)  # (B, V)
+        log_p = mix(g.logit()[:, None], ptr, gen)  # (B, V); only g is new
         row = {"gate": g, "hit": log_p.argmax(1) == b.target}
         for part, x in {"mix": log_p, "ptr": ptr, "gen": gen}.items():
             row[part] = x.gather(1, own)[:, 0]
@@ -236,8 +237,8 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # ## What does a gate learn?
 #
 # "The gate says whether the person returns or explores." That is the usual description. But nobody ever shows the gate
-# a label "return". It sees one thing: the slope of the loss. At the target $P = g P_\text{ptr} + (1 - g) P_\text{gen}$,
-# and $\partial g / \partial z = g (1 - g)$, so
+# a label "return". It sees one thing: the slope of the loss. Write $P$ for the probability of the target. It is
+# $g P_\text{ptr} + (1 - g) P_\text{gen}$, and $\partial g / \partial z = g (1 - g)$, so
 #
 # $$
 # \begin{aligned}
@@ -294,6 +295,7 @@ newborn = PointerGeneratorTransformer(model.config).eval()
 fifth = data.train.batch(np.flatnonzero(data.train.in_window)[::5])
 with torch.no_grad():
     out, own = newborn(fifth), fifth.target[:, None]
+# log r = log g + log P_ptr - log P, all at the target
 log_copied = out.gate.log() + out.pointer_log_probs.gather(1, own)[:, 0]
 newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
 
@@ -301,11 +303,11 @@ newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
 # It is {{ newborn_r:.3f }} on average, for targets in the window. So the generator is taught almost only about targets
 # outside it. This predicts something surprising: the generator should be *poor at the easiest targets*, such as people's
 # homes. Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
-# and once *in the mixture*, with the trained pointer and gate beside it. The exam is the test windows whose target is known
-# and in the window. The first column says by how many nats the loss there is below $\log V$, that of guessing.
+# and once *in the mixture*, with the trained pointer and gate beside it.
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Functions: contexts of a frozen model, and training a generator on them
 @torch.no_grad()
 def frozen(windows):
     """Context (W, D); gate's log-odds, log P_ptr of target, target (W,)."""
@@ -332,6 +334,10 @@ def teach(lessons, in_mixture, epochs=6):
             optimizer.step()
     return layer
 
+
+# %% [markdown]
+# The exam is the test windows whose target is known and in the window, the easy ones. *Nats better than guessing* is
+# $\log V$, the loss of guessing, minus the loss there. *The model's* is the generator that was trained with the model.
 
 # %% tags=["hide-input"]
 # @title Taught twice, and examined

@@ -63,7 +63,7 @@ names = dict(zip(town.places.location_id, town.places.name, strict=True))
 walkthrough(package, test, i, names)
 
 # %% [markdown]
-# ## The model, in one class
+# ## The model, in two classes
 #
 # The encoder's layer comes first ([chapter 6](06_position_and_encoder.ipynb);
 # [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), with the norms put first): normalise, let visits look at each
@@ -95,8 +95,10 @@ class Layer(nn.Module):
 
 
 # %% [markdown]
-# And this is the model. Row 0 of each table is padding, and for users also anyone whom training has not seen. `forward`
-# returns everything that it made on the way, so that what a picture shows is what the prediction used.
+# And this is the model. `__init__` lists its numbers: the pointer's bias, seven tables, the projection, the layers, the
+# pointer's two maps, the generator, the gate. Row 0 of each table is padding, and for users also anyone whom training has
+# not seen. `forward` goes through them in the order of the walkthrough. It returns everything that it made on the way, so
+# that what a picture shows is what the prediction used.
 
 
 # %%
@@ -105,23 +107,24 @@ class MyPGT(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        self.config, d, q = config, config.d_model, config.d_model // 4
+        self.config, d, narrow = config, config.d_model, config.d_model // 4
         # The pointer's bias: a number for each position from the end.
         n_positions, n_places = config.max_len + 1, config.n_locations
         self.position_bias = nn.Parameter(torch.zeros(n_positions))
         sizes = {
             "location": (n_places, d),  # rows, width
             "user": (config.n_users, d),
-            "time": (96 + 1, q),  # quarters of an hour
-            "weekday": (7 + 1, q),
-            "recency": (8 + 1, q),  # days ago, at most seven
-            "duration": (100 + 1, q),  # half hours
-            "position": (n_positions, q),  # from the end
+            "time": (96 + 1, narrow),  # quarters of an hour
+            "weekday": (7 + 1, narrow),
+            "recency": (8 + 1, narrow),  # days ago, at most seven
+            "duration": (100 + 1, narrow),  # half hours
+            "position": (n_positions, narrow),  # from the end
         }
         self.tables = nn.ModuleDict()
         for name, (rows, width) in sizes.items():
             self.tables[name] = nn.Embedding(rows, width, padding_idx=0)
-        self.project, self.norm = nn.Linear(2 * d + 5 * q, d), nn.LayerNorm(d)
+        self.project = nn.Linear(2 * d + 5 * narrow, d)
+        self.norm = nn.LayerNorm(d)
         layers = [Layer(config) for _ in range(config.n_layers)]
         self.layers = nn.ModuleList(layers)
         self.query, self.key = nn.Linear(d, d), nn.Linear(d, d)
@@ -142,8 +145,8 @@ class MyPGT(nn.Module):
         padding = step >= length  # (B, L)
         position = (length - step).clamp(min=0)  # 1: the last visit
         days = batch.days_ago
-        if self.config.target_time == "day":  # counted from the target's day
-            days = days + batch.gap_days[:, None]
+        if self.config.target_time == "day":  # equation (3.1); not our model
+            days = days + batch.gap_days[:, None]  # the pause
         rows = {
             "location": location,
             "user": batch.user[:, None].expand_as(location),
@@ -224,8 +227,8 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 #
 # ## Numbers that do nothing
 #
-# Four things show only with the whole model on the table. The first came up by chance. After a step of training, some
-# numbers of the two models differed, though their predictions did not. They were *biases of keys*. A key's bias adds the
+# With the whole model on the table, we found something by chance. After a step of training, some numbers of our model and
+# the package's differed, though their predictions did not. They were *biases of keys*. A key's bias adds the
 # same number, its product with the query, to *every* score of a row; and a softmax does not see a number that is added to
 # all. So set them to zero in the trained model:
 
@@ -250,7 +253,7 @@ print(f"{n_idle} numbers set to zero; log-probabilities move by {moved:.0e}")
 # ## Where do the parameters live?
 #
 # The model was designed for two data sets: GeoLife, which is public, and DIY, which is private, so that we know only its
-# settings. Choose DIY's number of places:
+# settings. A model of DIY is large, because the city is. Choose its number of places:
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -267,6 +270,7 @@ def count(config):
 
 
 configs = {
+    # places, people, and the settings of the design
     "DIY": ModelConfig(n_places, 2_000, **PRESETS["diy"].model),
     "GEOLIFE": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
     "our town": size,
@@ -281,7 +285,7 @@ table.round(1).rename_axis("% of the parameters")
 
 # %% [markdown]
 # **With many places, nearly all parameters are lists**, one row a place or a person. The pointer, after which the model is
-# named, has less than one per cent of DIY. It points at *visits*, so it costs the same in a village and in a metropolis.
+# named, has less than one per cent of DIY's parameters. It points at *visits*, so it costs the same in a village and in a metropolis.
 # Move the slider, run the next cell again, and watch the first row.
 #
 # ## The loss
@@ -295,8 +299,8 @@ table.round(1).rename_axis("% of the parameters")
 # \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}
 # $$
 #
-# PyTorch's `CrossEntropyLoss` computes the same, after a log-softmax of its own. That does no harm: a log-softmax
-# subtracts the logarithm of the sum, and probabilities sum to 1. The second time it changes nothing: it is **idempotent**.
+# PyTorch's `CrossEntropyLoss` computes the same, after a log-softmax of its own. That one subtracts the logarithm of the sum
+# of the probabilities, which is $\log 1 = 0$: it changes nothing.
 
 
 # %%
@@ -324,16 +328,19 @@ floor = ours["log_probs"][nowhere] / math.log(10)
 ax = plt.figure(figsize=(7.2, 2.6)).gca()
 sns.histplot(floor, bins=60, color=GENERATED, stat="density", ax=ax)
 guessing = -math.log10(size.n_locations)
-ax.axvline(guessing + math.log10(0.03), color=INK, ls="--")  # ε / V
-ax.axvline(guessing, color=INK, ls=":")  # 1 / V
+asked = guessing + math.log10(0.03)
+ax.axvline(asked, color=INK, ls="--", label="ε / V, label smoothing")
+ax.axvline(guessing, color=INK, ls=":", label="1 / V, pure guessing")
+ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=2)
 ax.set_xlabel("log₁₀ of the probability of a place never seen")
 alt = "A histogram around the line of epsilon by V, far below one by V."
-caption = "Dashed: what label smoothing asks for. Dotted: pure guessing."
+caption = "Probabilities of places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The middle is the constant of label smoothing. Around it most lie within a factor of ten, and that spread belongs to the
-# windows: on average over them, all these places get nearly the same. None of it is knowledge.
+# The middle is the constant of label smoothing. Most lie within a factor of ten of it. That spread comes from the windows,
+# not from the places: some windows give all unseen places more, others less. On average over the windows, all these places
+# get nearly the same. None of it is knowledge.
 #
 # ## The cliff
 #
@@ -367,9 +374,9 @@ caption = "In float32. At z = 17, 1 - g rounds to 0: the constant hides it."
 show(fig, alt=alt, caption=caption)
 
 # %% [markdown]
-# **With the constant, a gate that is sure and mistaken is not pulled back at all.** In float32, $\sigma(z)$ rounds to 1
-# once $z$ is about 17. Then $1 - g$ is zero, only the constant is left, and its slope is zero. The trained model never
-# goes so far out, so on this town both forms give about the same loss. Stay in logarithms for the model that does.
+# **With the constant, a gate that is very sure and mistaken is not pulled back at all.** In float32, $\sigma(z)$ rounds to 1
+# once $z$ is about 17. Then $1 - g$ is zero, and only $\log 10^{-10}$, about $-23$, is left, whose slope is zero. Our
+# trained model never goes so far out: on this town both forms give about the same loss. Another model may.
 #
 # ## What to remember
 #

@@ -182,15 +182,15 @@ ours = by_hand.state_dict().values()
 same = all(map(torch.equal, weights[0].values(), ours))
 print("after epoch one, our loop's weights equal the package's:", same)
 table = history.table()
+by_loss = table.valid_loss.idxmin()  # the epoch of the lowest loss
+by_accuracy = table["valid_acc@1"].idxmax()  # and of the best accuracy
 
 # %% [markdown]
 # ## Reading the curves
 
 # %% tags=["hide-input"]
 # @title Figure 10.1: loss and accuracy by epoch
-by_loss = table.valid_loss.idxmin()
-by_accuracy = table["valid_acc@1"].idxmax()
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.6))
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.4))
 plots.history(table, axes=left)
 right.plot(table["valid_acc@1"], color=GENERATED, ls="--")
 for ax in (left, right):
@@ -206,7 +206,7 @@ show(
 
 # %% [markdown]
 # Validation loss is lowest in epoch {{ by_loss }}. Validation accuracy is highest in epoch {{ by_accuracy }}: it still rose
-# while the loss got worse. (In epoch 1 the training loss is above: it counts dropout, label smoothing, and weights that are
+# while the loss got worse. (At first the training loss is above: it counts dropout, label smoothing, and weights that are
 # still moving.)
 #
 # How can a loss get worse while more answers are right? The loss is a mean, and a few large terms can decide a mean. Take it
@@ -217,10 +217,11 @@ show(
 # %% tags=["hide-input"]
 # @title Figure 10.2: the validation loss by kind of target
 @torch.no_grad()
-def losses(model, windows):
+def loss_of_each(model, windows):
+    """(N,) the loss of each window, in nats."""
     out = np.zeros(len(windows))
     for b in windows.batches(512):
-        out[b.index] = cross_entropy(model.scores(b), b.target)  # nats
+        out[b.index] = cross_entropy(model.scores(b), b.target)
     return out
 
 
@@ -231,13 +232,14 @@ rows = {}
 replay = PointerGeneratorTransformer(size)
 for epoch, state in enumerate(weights, start=1):
     replay.load_state_dict(state)
-    rows[epoch] = pd.Series(losses(replay, data.valid)).groupby(kind).mean()
+    each = pd.Series(loss_of_each(replay, data.valid))
+    rows[epoch] = each.groupby(kind).mean()
 by_kind = pd.DataFrame(rows).T[kinds]  # (epochs, 3) mean loss
 share = pd.Series(kind).value_counts(normalize=True)[kinds]
 parts = by_kind * share  # a row adds up to the validation loss
 outside_share = 100 * (1 - share[kinds[0]])
 outside_loss = 100 * (1 - parts[kinds[0]] / parts.sum(axis=1)).iloc[-1]
-plt.figure(figsize=(7.2, 2.6))
+plt.figure(figsize=(7.2, 2.3))
 axes = sns.lineplot(by_kind, palette=[COPIED, GENERATED, EXTRA])
 floor = -math.log(config.label_smoothing / V)  # nats
 axes.axhline(floor, color=MUTED, lw=1)
@@ -257,14 +259,16 @@ show(
 # $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats. Those answers were wrong before and are wrong after. Accuracy does not notice; the
 # loss pays.
 #
-# Which one is right? If you want **calibrated** probabilities, such that of all places given
-# 30 % about 30 % come true, listen to the loss: confidence is growing beyond what is justified. If you want the right place
-# on top, the loss stops you too early. Decide which one you want before you look.
+# Loss or accuracy: which should stop the training? If you want **calibrated** probabilities, such that of all places given
+# 30 % about 30 % come true, listen to the loss: the model becomes ever surer that the target is *not* a place it never saw,
+# and such targets keep coming. If you want the right place on top, the loss stops you too early. Decide which one you want
+# before you look.
 #
 # ## Early stopping, replayed
 #
 # The rule: stop after `patience` epochs without a better validation score, and go back to the best epoch. `monitor` says
-# what "better" means. Both rules below choose on validation; only then do we look at the test windows.
+# what "better" means. Both rules below choose on validation; only then do we look at the test windows. (`replay`, a model
+# to fill with the weights of an epoch, and `loss_of_each` come from the folded cell above.)
 
 # %%
 chosen, ranks_of = {}, {}
@@ -272,7 +276,7 @@ for monitor, best in {"loss": by_loss, "acc@1": by_accuracy}.items():
     replay.load_state_dict(weights[best - 1])
     ranks_of[monitor] = evaluate(replay, data.test)
     right = scores(ranks_of[monitor])["acc@1"]
-    nats = losses(replay, data.test).mean()  # from the folded cell
+    nats = loss_of_each(replay, data.test).mean()
     chosen[monitor] = [best, right, nats]
 heads = ["epoch", "test Acc@1, %", "test loss, nats"]
 chosen = pd.DataFrame(chosen, index=heads).T.rename_axis("monitor")
@@ -287,7 +291,8 @@ chosen.astype({"epoch": int}).round(2)
 # Now the comparison that counts, with the epoch that validation accuracy chose. The context kernel is the strongest rule of
 # [Baselines](04_baselines.ipynb): five numbers, chosen by trying values on validation, without a gradient.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: the trained model and two rules
 trained = ranks_of["acc@1"]
 kernel = fit_baseline("kernel", data.train, data.valid)
 ranked = {
@@ -303,8 +308,9 @@ guesses = {name: scores(ranks) for name, ranks in ranked.items()}
 pd.DataFrame(guesses).T.astype(float).round(1)
 
 # %% [markdown]
-# The first interval lies above zero: training has added something. The second holds zero: these people cannot tell a
-# Transformer from five numbers.
+# These are intervals over people ([chapter 4](04_baselines.ipynb)). The first lies above zero: training has added something.
+# The second holds zero: with these people, this one run cannot be told from five numbers. (The mean of five seeds can,
+# narrowly, and it is lower.)
 #
 # And with ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few
 # different places, so ten guesses nearly exhaust it. **Training hardly changes *which* places are on the list. It changes
@@ -336,12 +342,12 @@ show(
 # PGT *without* its generator lies no lower than the whole: first guesses come from the pointer
 # ([chapter 8](08_generator_and_gate.ipynb), [chapter 14](14_ablations.ipynb)).
 #
-# > **Try it.** Change `learning_rate` above and run the cells again. Choose by the validation score. If you choose by the dot
-# > on the chart, you choose on the test set; that is one of the [traps](15_traps.ipynb).
+# Change `learning_rate` above and run the cells again. Choose by the validation score: who chooses by the dot on the chart,
+# chooses on the test set, one of the [traps](15_traps.ipynb).
 #
 # The five dots of one model are five seeds: the same model, other random numbers. When two models differ by less than such
-# dots scatter, a comparison with one seed each is a coin toss. And more seeds do not change *whom* we happened to record:
-# the intervals above resample people.
+# dots scatter, a comparison with one seed each is a coin toss. Seeds are one source of luck. The people whom we happened to
+# record are another, and more seeds do not help against it; intervals that resample people do.
 #
 # ## What a step costs
 #
@@ -352,6 +358,8 @@ show(
 
 # %% tags=["hide-input"]
 # @title Figure 10.4: a step by the size of its batch
+from matplotlib.ticker import LogLocator, NullLocator
+
 device = history.device  # where `fit` trained
 student = PointerGeneratorTransformer(size).to(device).train()
 alike = np.flatnonzero(data.train.lengths == 16)  # so nothing is padded
@@ -370,8 +378,14 @@ for n in (1, 4, 16, 64, 256):
 bench = read_results("bench").rows
 whole = bench[bench.name.str.contains("city: PGT to its stop")].iloc[0]
 axes = pd.Series(milliseconds).plot(loglog=True, marker="o", figsize=(6, 2.4))
-axes.axhline(milliseconds[1], color=EXTRA, ls="--")
+axes.axhline(milliseconds[1], color=EXTRA, ls="--", label="one window")
+axes.legend()
 axes.set(xlabel="windows in the batch", ylabel="ms a step")
+axes.set_xticks([*milliseconds], [*milliseconds], minor=False)
+axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+for axis in (axes.xaxis, axes.yaxis):
+    axis.set_minor_locator(NullLocator())
+axes.yaxis.set_major_formatter("{x:g}")
 show(
     axes.figure,
     alt="Milliseconds of a step rise with the size of its batch.",
@@ -383,7 +397,7 @@ show(
 # While the curve stays near the dashed line, launches decide, and more windows are nearly free. On a CPU it leaves the line
 # after very few windows, and from there on arithmetic decides.
 #
-# On a GPU the curve stays flat for long: thousands of small processors do the arithmetic of our batch almost at once, and
+# Run the cell on a GPU, and the curve stays flat for long: thousands of small processors do the arithmetic of our batch almost at once, and
 # then wait for the next launch, which comes from one core of the CPU. **A small model does not fill a GPU**, and a faster GPU
 # would not help. What helps is to stop launching.
 #

@@ -73,6 +73,7 @@ def opened(windows):
     return table
 
 
+outcomes = {"in_window": "in the window", "returned": "a return"}
 valid, test = opened(data.valid), opened(data.test)
 columns = ["gate", "p_return", "returned", "in_window"]
 test[columns].head(3).round(2)
@@ -83,7 +84,8 @@ both = test[["gate", "p_return"]]
 both = both.set_axis(["gate", "the town's own probability"], axis=1)
 fig, ax = plt.subplots(figsize=(6.4, 3.0))
 sns.histplot(both, bins=40, element="step", palette=[GATE, TRUTH], ax=ax)
-ax.set(xlabel="probability of a return", ylabel="windows", xlim=(0, 1))
+ax.set(xlabel="gate, or probability of a return", ylabel="windows")
+ax.set(xlim=(0, 1))
 show(
     fig,
     alt="Two histograms: the gate is a hill well below one; the "
@@ -93,9 +95,9 @@ show(
 )
 
 # %% [markdown]
-# Nearly all gates lie well inside the scale, with a hill in its upper half, while the truth is often exactly 1. That
-# *looks* cautious.
-# There are two possible reasons. Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
+# Nearly all gates lie well inside the scale, with a hill in its upper half, while the town's own probability is often
+# exactly 1. That *looks* cautious. There are two possible reasons. Either the gate knows more and does not say so (it
+# **hedges**), or it has nothing more to say.
 #
 # ## It knows people, rather than moments
 #
@@ -143,7 +145,6 @@ between.to_frame("% of the variance")
 
 # %% tags=["hide-input"]
 # @title Figure 11.2: what the gate says, and what happens
-outcomes = {"in_window": "in the window", "returned": "a return"}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.7), sharex=True, sharey=True)
 for ax, (y, text) in zip(axes, outcomes.items(), strict=True):
     curves = {"gate": reliability(test.gate, test[y], test.user_id)}
@@ -170,7 +171,8 @@ show(
 #
 # Being calibrated is no feat: who always says the average is calibrated, too. So we count errors. The **Brier score** is
 # the mean squared error of a forecast, and the **skill** is the part of the average-sayer's error that a forecast
-# removes. With $y_n$ 1 or 0 for what happened in window $n$, and $\bar y$ for its mean,
+# removes. With $y_n$ 1 or 0 for what happened in window $n$, and $\bar y$ for its mean, the average-sayer's error is the
+# variance of the $y_n$, $\bar y\,(1 - \bar y)$:
 #
 # $$
 # \text{Brier} = \frac{1}{N} \sum_{n=1}^{N} (f_n - y_n)^2 , \tag{11.3}
@@ -180,9 +182,9 @@ show(
 # \text{skill} = 1 - \frac{\text{Brier}}{\bar y\,(1 - \bar y)} . \tag{11.4}
 # $$
 #
-# One thing must not count as ignorance: that the gate's *level* is too low for returns. One number sets it right. It is
-# added to the log-odds, and chosen on the validation windows. (`stretched` can also stretch the gate, which we need in a
-# moment. With `by` at 1 it only sets the level.)
+# One thing must not count as ignorance: that the gate's *level* is too low for returns. One number sets it right: it is
+# added to all log-odds, and chosen so that the loss on the validation windows is smallest. (`stretched` can do more, which
+# we need in a moment. For now take `by` as 1: then it only sets the level.)
 
 
 # %%
@@ -192,15 +194,17 @@ def skill(f, y):
     return 100 * (1 - np.mean((f - y) ** 2) / y.var())
 
 
-def stretched(by, y):
+def stretched(by, outcome):
     """The test windows' gate, its log-odds stretched, its level right."""
-    z, middle = logit(test.gate), logit(valid.gate).mean()
-    before = by * (logit(valid.gate) - middle)
+    middle = logit(valid.gate).mean()
+    z_valid = by * (logit(valid.gate) - middle)
+    z_test = by * (logit(test.gate) - middle)
 
     def loss(level):
-        return log_loss(valid[y], expit(level + before))
+        return log_loss(valid[outcome], expit(level + z_valid))
 
-    return expit(minimize_scalar(loss).x + by * (z - middle))
+    level = minimize_scalar(loss).x  # the one number
+    return expit(level + z_test)
 
 
 raw = skill(test.gate, test.returned)
@@ -220,16 +224,16 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # ## Does it hedge?
 #
 # If the gate were cautious, it would stay too close to its average, and we could gain by exaggerating. So do it. Stretch
-# the gate's log-odds away from their mean on the validation windows, and score the result. The best stretch is 1 if the
-# gate says what
-# it knows, above 1 if it hedges, below 1 if it boasts.
+# the test windows' log-odds away from a fixed middle (the mean of the validation windows), and score the result. The best
+# stretch is 1 if the gate says what it knows, above 1 if it hedges, below 1 if it boasts.
 #
 # **Change this.** Choose a stretch of your own, and find it on the curve.
 
 # %%
 stretch = 1.5  # @param {type:"slider", min:0, max:2.25, step:0.25}
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 11.3: exaggerated
 by = np.arange(0, 2.26, 0.125)
 curve = {
     text: [skill(stretched(k, y), test[y]) for k in by]
@@ -266,8 +270,8 @@ counts.columns = [
     "different places / visits",
     "share of the place with most visits",
     "share of the present place",
-    "the present place is new",
-    "days",
+    "the present place is new in the window",
+    "calendar days",
     "hours of the last visit",
 ]
 counts.head(2).round(2).astype(object).T.rename_axis("window", axis=1)

@@ -71,8 +71,9 @@ def curves(what, variant, letter="b", upto=15):
 
 
 # %% [markdown]
-# In the town we also know the truth. A visit $p$ steps back counts $\text{decay}^{p - 1} + \text{always}$: one part fades
-# with every visit since, the other never does. A bias is the log of a factor, so compare it with the log of this sum.
+# In the town we also know the truth. When the simulator lets a person return, it draws the place from the past visits. One
+# that is $p$ steps back has the weight $\text{decay}^{p - 1} + \text{always}$: one part fades with every visit since, the
+# other never does. A bias is the log of a factor, so compare it with the log of this weight.
 
 
 # %%
@@ -83,7 +84,7 @@ def log_weight(rate, upto=15):
 
 
 decay, always = town.truth["recency_decay"], town.truth["always"]
-learned = curves("city", "as documented")
+learned = curves("city", "as documented")  # one learning rate for all
 truth = log_weight(decay)
 oldest = np.exp(truth[-1] - truth[0])  # visit 15, if the last counts 1
 
@@ -111,9 +112,9 @@ show(
 #
 # ## Why it hardly moves
 #
-# Look at what *pulls*. The bias is added to the score, so the loss has the same slope along both: that of equation (7.5),
-# times the *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb), the pointer's share in the true place's
-# probability:
+# Look at what *pulls*. The bias is added to the score, so the loss has the same slope along both: that of equation (7.5) in
+# [chapter 7](07_pointer.ipynb)'s last exercise, times the *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb),
+# the pointer's share in the true place's probability:
 #
 # $$
 # \begin{aligned}
@@ -122,10 +123,10 @@ show(
 # \end{aligned} \tag{12.1}
 # $$
 #
-# $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get: its share of the attention on the true place,
-# and 0 for a visit to another place. (Mind the letters: $r$ belongs to the window, $r_i$ to a visit.) **The bias is at rest
-# when attention gives each position, on average, what the answers give it.** If the keys do so already, nothing pulls at the
-# bias, however strong recency is.
+# $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get, its share of the *answer*: of the attention on
+# the true place, and 0 for a visit to another place. (Mind the letters: $r$ belongs to the window, $r_i$ to a visit.)
+# **The bias at $p$ is at rest when attention and answer at $p$ are equal,** on average over windows that each count with
+# their $r$. If the keys see to that already, nothing pulls at the bias, however strong recency is.
 
 # %% tags=["hide-input"]
 # @title Figure 12.2: what positions get, and what they should get
@@ -166,8 +167,8 @@ show(
 )
 
 # %% [markdown]
-# After training the lines agree: attention *has* learned positions, but not through the bias. The keys know the position
-# too, since position embedding, sinusoid and "days ago" are all in the encoded visit. And they are faster. In a step AdamW
+# Look at the gap between the lines. (That both fall, before training too, is because few windows are long.) After training
+# they agree: attention *has* learned positions, but not through the bias. The keys know the position too, since position embedding, sinusoid and "days ago" are all in the encoded visit. And they are faster. In a step AdamW
 # moves each number by about the learning rate; many numbers that move together change a score more than one number can.
 #
 # ## Let it run
@@ -175,10 +176,12 @@ show(
 # So give the bias a chance: train again with a hundred times the learning rate for the bias alone, with ten seeds. Then, on
 # the right, in ten other *towns*: simulated people with the same habits, one model for each town.
 
-# %% tags=["hide-input"]
-# @title Figure 12.3: the same people, other people
+# %%
 fast = curves("city", "fast bias")
 others = curves("other people", "fast bias")
+
+# %% tags=["hide-input"]
+# @title Figure 12.3: the same people, other people
 panels = {"One town, ten seeds": fast, "Ten towns": others}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 for ax, (name, table) in zip(axes, panels.items(), strict=True):
@@ -209,8 +212,9 @@ print(f"seeds of one town {seeds:.2f}, ten towns {towns:.2f}")
 
 # %% [markdown]
 # {{ seeds:.2f }} is a moderate agreement, {{ towns:.2f }} is none. What the seeds agreed on is what these particular people
-# happened to do. Other people show only the first two positions: people seldom stay (1), and go back where they came from
-# (2). Those are habits; recency alone would make position 1 the highest. (We chose position 3 *after* we had seen this.)
+# happened to do. The ten towns share only the newest two positions. Position 1 is low, because people seldom stay, and
+# position 2 is high, because they go back where they came from. These are habits; recency alone would make position 1 the
+# highest. (So we left these two out, and chose to do so *after* we had seen them.)
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds shows how sure you can be about *this data
 # > set*, and nothing about the next.
@@ -226,10 +230,11 @@ print(f"seeds of one town {seeds:.2f}, ten towns {towns:.2f}")
 # $$
 #
 # is the right answer, and its slope is $\log 0.8 = -0.223$ (logits a visit). The model can learn the order of the visits
-# through the bias, and through an embedding of the position. When it has both, we also train with the bias at a tenth of the
-# learning rate, and at ten times the rate. Here are the mean slopes:
+# through the bias, and through an embedding of the position. We train four models: one with the bias alone, and three with
+# both, whose bias learns at a tenth of the learning rate, at the same rate, or at ten times the rate. Here are the mean slopes:
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: slopes of bias, content and sum
 variants = {
     "bias alone": "bias only",
     "both, slow bias": "both, bias at a tenth",
@@ -247,7 +252,7 @@ slopes["sum"] = slopes.bias + slopes.content
 slopes.round(2) + 0.0
 
 # %% [markdown]
-# In all four the sum has the right slope. But the bias has all of it, a part, or nothing. **Its curve shows how the
+# In all four the sum has nearly the right slope. But the bias has all of it, a part, or nothing. **Its curve shows how the
 # optimizer was set, not how people forget.**
 #
 # ## Draw a curve of your own
@@ -271,8 +276,8 @@ with torch.no_grad():
 
 
 # %% [markdown]
-# Then train query and key, and nothing else, to restore the attention that the model had before. How much of the attention
-# has moved to other visits: in each window, half the sum of the absolute differences?
+# Then train query and key, and nothing else, to restore the attention that the model had before. How much attention lies on
+# other visits than before? We measure it in each window as half the sum of the absolute differences.
 
 
 # %% tags=["hide-input"]

@@ -7,8 +7,8 @@
 # *You need* [The whole model](09_model.ipynb) and [Training](10_training.ipynb). *It takes* a quarter of an hour to read
 # and a few seconds to run, with or without a GPU; training all the models again takes hours.
 #
-# > **In one sentence.** Of eleven parts only the pointer is missed in all our data; whether the others seem to help, in a
-# > table with one seed a row, depends mostly on how lucky the seed of the *whole* model was.
+# > **In one sentence.** Of eleven parts only the pointer is missed in all our data. Train each row of the table once, and
+# > whether the others seem to help depends mostly on how lucky the run of the *whole* model was.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -100,7 +100,8 @@ pd.DataFrame(windows).T.rename_axis("windows")
 seed = 3  # @param [1, 2, 3, 4, 5, 6, 7, 8, 9, 42] {type:"raw"}
 seeds = [seed, 4]
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 14.1: the tables of two seeds
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
 for axes, number in zip(panels, seeds, strict=True):
     published = {"seed": number, **sets["geolife, published"]}
@@ -174,7 +175,7 @@ for axes, (name, table) in zip(panels, measured.items(), strict=True):
         axes.plot(ticks, [at] * len(ticks), "|", color=MUTED, ms=7)
     axes.set_title(name, fontsize=10)
     at, off_scale = list(parts).index("pointer"), table["pointer"][0]
-    axes.text(-6.6, at - 0.35, f"mean {off_scale:.1f}", fontsize=8)
+    axes.text(-6.8, at, f"← {off_scale:.1f}", fontsize=9, va="center")
 axes.set_xlim(-7, 7)
 panels[0].set_yticks(rows, parts)
 panels[0].invert_yaxis()
@@ -185,9 +186,9 @@ show(
     figure,
     alt="Forest plot of eleven ablations on three data sets. Most intervals "
     "hold zero; those of the pointer lie below it.",
-    caption="What is lost with each part. Dots and lines: mean over seeds "
-    "and 95 % interval over people and seeds. Ticks: single seeds. "
-    "The pointer's row goes on to the left.",
+    caption="Change when a part is taken out. Dots and lines: mean over "
+    "seeds and 95 % interval over people and seeds. Ticks: single seeds. "
+    "The pointer's row goes on to the left; its mean is written.",
 )
 
 # %% [markdown]
@@ -217,14 +218,15 @@ missed.loc[bet].to_frame()
 
 # %% [markdown]
 # > **Pitfall.** "The interval holds zero" does not mean "has no effect". A small effect could be hidden in it. And of so many
-# > intervals one or two may miss zero by chance, so distrust one that ends close to it, even the pointer's on GeoLife by the
-# > exact protocol.
+# > intervals one or two may miss zero by chance, so distrust one that ends close to it. The pointer's on GeoLife by the exact
+# > protocol does; by itself it would not convince us, with the two other columns it does.
 #
-# ## A whole table from one seed
+# ## One run a row
 #
-# Why did every row of seed 3 show a loss, and no row of seed 4 but the pointer's? Let us print many tables. For each,
-# draw one seed of the whole model, and for each row, independently, one seed of the ablated model. Count the negative rows.
-# (The pointer's row is negative in any table, so we leave it out.)
+# Why did every row of seed 3 show a loss, and no row of seed 4 but the pointer's? Papers usually train each row once. To
+# see what such a table can look like, we print two thousand: one run of the whole model, which all rows share, and for each
+# row any one of the ten runs without that part. Count the negative rows. (The pointer's row is negative in any table, so we
+# leave it out.)
 
 # %%
 rng = np.random.default_rng(1)
@@ -239,17 +241,18 @@ drawn = [rng.choice(scores[part], size=2000) for part in small]
 negative = (np.stack(drawn) - full < 0).sum(0)  # rows of each table
 lucky = full == scores["whole model"].max()
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 14.3: tables that one run a row could have produced
 whose = np.where(lucky, "the luckiest whole model", "the nine others")
 figure, axes = plt.subplots()
 sns.histplot(x=negative, hue=whose, discrete=True, multiple="stack", ax=axes)
-axes.set(xlabel="negative rows of ten", ylabel="tables of one seed a row")
+axes.set(xlabel="negative rows of ten", ylabel="tables of one run a row")
 show(
     figure,
     alt="Histogram of how many of ten rows are negative in a table with one "
-    "seed a row, in two colours. Tables with the luckiest whole model are "
+    "run a row, in two colours. Tables with the luckiest whole model are "
     "far to the right.",
-    caption="Tables that one seed a row could have produced. All rows share "
+    caption="Tables that one run a row could have produced. All rows share "
     "one whole model, so its luck moves them all at once.",
 )
 
@@ -281,7 +284,7 @@ none_negative = 100 * (negative == 0).mean()
 # ## What to remember
 #
 # - Ask of each row whether its interval, over people and seeds, keeps clear of zero.
-# - The rows of a one-seed table share their luck: the whole model's seed moves them all together.
+# - The rows of a table share the luck of the whole model's run: it moves them all together.
 # - Acc@1 is not everything. What is lost may show only in Acc@10 (exercise 2).
 # - If nothing is lost, the part may be unused or redundant, and an ablation cannot tell which.
 #

@@ -46,8 +46,8 @@ torch.set_num_threads(1)
 # decides between the two: the probability of generating, which is one minus our gate.
 #
 # In this chapter we build the original, whole. It has three LSTMs. (An *LSTM* reads a text word by word, and at each word
-# updates two vectors, its output and its cell.) We cannot ship its news. But we have a town, and people with days to write
-# about.
+# updates two vectors, its *output* and its *cell*.) We cannot ship its news. But we have a town, and people with days to
+# write about.
 #
 # ## Trip diaries
 #
@@ -61,18 +61,17 @@ print(*story.source)
 print("->", *story.summary)
 
 # %% [markdown]
-# Up to two places away from home make *quiet* days, three *lively* ones, and more *busy* ones. A new place makes them days of
-# *discovery*, otherwise of *routine*. "Mostly" is where the longest single stay away from home was (of equals, the first).
-# Errands are stays to shop, to settle something or for a check-up. Training has never met the people of the test diaries,
-# or the names of many of their places. And words like "errand" are in no diary at all. So neither copying nor generating
-# is enough.
+# With at most two places away from home the days are called *quiet*, with three *lively*, with more *busy*. A new place
+# makes them days of *discovery*, otherwise of *routine*. "Mostly" is where the longest single stay away from home was (of
+# equals, the first). Errands are stays to shop, to settle something or for a check-up. Training has never met the people of
+# the test diaries, or the names of many of their places. And no diary contains the word "errand"; only summaries do. So
+# neither copying nor generating is enough.
 #
 # ## Words that nobody knows
 #
-# A vocabulary has an end. Ours takes the words that the most *people* use. So it holds what everybody writes (hours,
-# weekdays, "errands", also the Spoon of many restaurants) and leaves out what belongs to somebody: the names of their places.
-# To the network's embeddings all
-# unknown words are the same word, `[UNK]`. How can one answer with a word that has no number? By lending it one. Each text
+# A vocabulary has an end. Ours takes the words, of diaries and of summaries, that the most *people* use. So it holds what
+# everybody writes (hours, weekdays, "errands", also the Spoon of many restaurants) and leaves out what belongs to somebody:
+# the names of their places. To the network's embeddings all unknown words are the same word, `[UNK]`. How can one answer with a word that has no number? By lending it one. Each text
 # gives its own unknown words the numbers after the end of the vocabulary. This is an **extended vocabulary**;
 # [chapter 22](22_open_vocabulary.ipynb) does the same for places. The numbers mean something for this text only.
 
@@ -89,19 +88,20 @@ print(f"unknown: {unknown:.0f} % of the words in the test summaries")
 # ## Reading
 #
 # Every word becomes a vector of width $D$, its row of the embedding table $E$. Then two LSTMs read the text, one from each
-# end. Put their two states at word $i$ side by side:
+# end. Put their two outputs at word $i$ side by side:
 #
 # $$
 # h_i = \big[\, h_i^{\rightarrow} \,;\, h_i^{\leftarrow} \,\big]. \tag{16.1}
 # $$
 #
-# So $h_i$ knows the words before and after word $i$. A third LSTM will write, and it needs a state $d_0$ to start from. A layer
-# with a ReLU makes its cell from the last cells of both directions, side by side, and another one its output from the last
-# outputs:
+# So $h_i$ knows the words before and after word $i$. A third LSTM will write, and it needs an output and a cell to start from.
+# Let $m$ be the last cells of both readers, side by side. The writer's first cell is
 #
 # $$
-# d_0^\text{cell} = \max\big( 0,\, W_0^\text{cell} h^\text{cell} + b_0^\text{cell} \big). \tag{16.2}
+# \max\big( 0,\, W_0 m + b_0 \big), \tag{16.2}
 # $$
+#
+# and its first output is made in the same way from their last outputs, with weights of its own.
 
 
 # %%
@@ -115,12 +115,15 @@ class Reader(nn.Module):
         self.start_c = nn.Linear(2 * H, H)
 
     def forward(self, x, length):
-        """(B, L, D) -> (B, L, 2H) states, and (B, H) twice to start from."""
-        packed = pack_padded_sequence(x, length, True, False)  # no padding
-        states, last = self.lstm(packed)
-        states, _ = pad_packed_sequence(states, True)  # zeros at padding
-        h, c = (torch.cat([*part], -1) for part in last)  # both directions
-        return states, self.start_h(h).relu(), self.start_c(c).relu()
+        """(B, L, D) -> (B, L, 2H) outputs, and (B, H) twice to start from."""
+        packed = pack_padded_sequence(  # so that padding is not read
+            x, length, batch_first=True, enforce_sorted=False
+        )
+        states, (output, cell) = self.lstm(packed)
+        states, _ = pad_packed_sequence(states, batch_first=True)
+        output = torch.cat([output[0], output[1]], -1)  # both directions
+        cell = torch.cat([cell[0], cell[1]], -1)
+        return states, self.start_h(output).relu(), self.start_c(cell).relu()
 
 
 torch.manual_seed(0)
@@ -146,9 +149,8 @@ print(f"{states.shape[1]} words, {states.shape[2]} numbers for each")
 # \end{aligned} \tag{16.3}
 # $$
 #
-# Here $d_t = [\, \text{cell} \,;\, o_t \,]$ is the state of the writing LSTM at step $t$, its cell and its output $o_t$, and all
-# weights are learned. Forget $C_i^t$ for a while; it is zero.
-# The context $c_t$ is what was seen.
+# Here $d_t = [\, \text{cell} \,;\, o_t \,]$ is the cell and the output $o_t$ of the writing LSTM at step $t$, and all weights are
+# learned. Forget $C_i^t$, the *coverage*, for a while; it is zero. The context $c_t$ is what was seen.
 
 
 # %%
@@ -172,8 +174,8 @@ class AdditiveAttention(nn.Module):
 # %% [markdown]
 # ## Writing
 #
-# Now one step of the decoder. The previous word and the previous *context* are fused into one input, and the LSTM takes its
-# step:
+# Now one step of the decoder. The previous word, a row of $E$, and the previous *context* are fused into one input, and the
+# LSTM takes its step:
 #
 # $$
 # \begin{aligned}
@@ -231,7 +233,7 @@ class Writer(nn.Module):
 # $$
 #
 # $\ell$ runs over the extended vocabulary, which has $V$ words of its own and $O$ lent ones. A lent word has
-# $P_\text{gen}(\ell) = 0$, so it can only be copied. Here is the first step for our story:
+# $P_\text{gen}(\ell) = 0$, so it can only be copied.
 
 
 # %%
@@ -240,15 +242,6 @@ def mix(p_gen, a, said, batch):
     none = torch.zeros(len(said), batch.n_lent)  # no lent word is generated
     generated = torch.cat([p_gen * said, none], dim=1)
     return generated.scatter_add(1, batch.extended, (1 - p_gen) * a)
-
-
-covered = torch.zeros(single.source.shape)  # (1, L)
-carried = h, c, torch.zeros_like(states[:, 0]), covered
-given = embed(single.given[:, 0])  # the first word: the start
-writer = Writer(len(words), D, H)
-p_gen, a, said, _ = writer(given, carried, states, single.padding)
-p = mix(p_gen, a, said, single)[0]  # (V + O,)
-print(f"p_gen {p_gen.item():.2f}; {len(p)} words have {p.sum():.3f} in all")
 
 
 # %% [markdown]
@@ -269,7 +262,9 @@ print(f"p_gen {p_gen.item():.2f}; {len(p)} words have {p.sum():.3f} in all")
 # $$
 #
 # The fine is at most 1, and small if the network looks somewhere new. In training the decoder is given the true previous
-# word, whatever it would have written itself: **teacher forcing**. Here is the whole network, with its loss:
+# word, whatever it would have written itself: **teacher forcing**. A batch has these words as `given`, the words to write as
+# `target` (in the extended vocabulary), and `taught`, which is 1 up to the stop and then 0. Here is the whole network, with its
+# loss:
 
 
 # %%
@@ -322,7 +317,7 @@ print(f"ours {loss:.6f}, the package's {package:.6f}")
 # the paper, gradients are clipped, and coverage is switched on only for the last steps.
 
 # %%
-config = replace(SMALL, coverage=True)
+config = replace(SMALL, coverage=True)  # near the end, see `training`
 training = summarizer.SummarizerTraining()
 pairs = [d.pair for d in diaries.train]
 model, steps = summarizer.fit_summarizer(config, training, words, pairs)
@@ -344,7 +339,7 @@ print("written:", *text)
 # %% tags=["hide-input"]
 # @title Figure 16.1: where each word of the summary comes from
 attention = torch.stack(draft.attention)[: len(text)].numpy()  # (T, L)
-figure, axes = plt.subplots(figsize=(7.4, 4.0))
+figure, axes = plt.subplots(figsize=(7.4, 4.4))
 seen = attention.max(0) > 0.1  # leave out words that nothing looks at
 labels = [w for w, some in zip(story.source, seen, strict=True) if some]
 plots.attention(attention[:, seen], labels=labels, axes=axes)
@@ -364,12 +359,13 @@ show(
 )
 
 # %% [markdown]
-# The short diagonals are the pointer at work: the words of a name are copied one after the other. Words that the network
-# could have generated are blue, too, such as "at". No label ever said which is which. (In an orange row it looks somewhere,
-# since attention must sum to one. It copies next to nothing from there.)
+# Blue words were mostly copied, orange words mostly generated. The short diagonals are the pointer at work: the words of a
+# name are copied one after the other. Words that the network could have generated are blue, too, such as "at". No label ever
+# said which is which. (In an orange row it looks somewhere, since attention must sum to one. It copies next to nothing.)
 #
-# Compare the two printed lines: all names are spelled right, but one comes twice, although coverage is on. That is a mistake in
-# *what* to copy, not in *how*.
+# Compare the two printed lines. The names are spelled right. Where the lines differ, by a name that comes twice or a wrong
+# count of errands, the mistake is in *what* to say, not in *how* to copy. (Which mistake you see depends on the machine: its
+# rounding changes the training a little.)
 #
 # ## A name of your own
 #
@@ -383,15 +379,16 @@ yours = text_batch([(renamed, [])], words)
 print(*again.words(words, yours.lent[0]))
 
 # %% [markdown]
-# > **Try it.** Change the name. The rest of the summary stays, because all unknown words have one embedding. Then try
-# > `busy`, which the vocabulary has: the name loses it, and even the count of errands changes.
+# Change the name: the rest of the summary stays, because all unknown words have one embedding. Then try `busy`, which the
+# vocabulary has and which has an embedding of its own.
 #
 # ## What the pointer is worth
 #
-# To compare, networks were trained with three seeds and scored on all test diaries. *Names* is the share of the words of the
-# true summary that our vocabulary lacks, and that are written. **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013),
-# the usual score of summaries, counts shared words. The rule prints the first words of the diary, as many as a summary usually
-# has, so it gets the names that stand there. The network without a pointer knows *every* word of the training diaries.
+# To compare, networks were trained with three seeds and scored on all test diaries. *Names*: of the words of the true
+# summary that our vocabulary lacks, the share that was written. **ROUGE**-1 of
+# [Lin (2004)](https://aclanthology.org/W04-1013), the usual score of summaries, counts shared words. Beside the networks
+# stands a *rule* that prints the first words of the diary, as many as a summary usually has, so it gets the names that stand
+# there. The network without a pointer knows *every* word of the training diaries.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without

@@ -42,6 +42,8 @@ from pgt.windows import prepare
 
 torch.set_num_threads(1)
 data = prepare(city.load().visits, protocol="exact")
+sizes = data.vocabulary.n_locations, data.vocabulary.n_users
+config = ModelConfig(*sizes)  # PGT, with the package's default sizes
 
 # %% [markdown]
 # PGT's parent is the pointer-generator of [See et al. (2017)](https://arxiv.org/abs/1704.04368), which
@@ -102,17 +104,8 @@ show(
 # %% [markdown]
 # ## One mixture, two gates
 #
-# One thing is the same in both, the mixture. But in the summarizer the gate is the weight of *generating*, $p_\text{gen}$; in
-# PGT it is the weight of *copying*, $g$:
-#
-# $$
-# \begin{aligned}
-# P(\ell) &= p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen})\, P_\text{ptr}(\ell) \\
-# &= g\, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell), \qquad g = 1 - p_\text{gen}.
-# \end{aligned} \tag{17.1}
-# $$
-#
-# We take one window of trained PGT, and let both programs mix:
+# One thing is the same in both, the mixture of equations (8.4) and (16.7). But the summarizer's gate is the weight of
+# *generating*, and PGT's that of *copying*: $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
 
 # %%
 trained, _ = load_model(shipped("city"))  # the package's weights
@@ -121,7 +114,7 @@ with torch.no_grad():
     out = trained(window)
 ours = out.log_probs.exp()  # what PGT predicts
 generated = out.generator_log_probs.exp()
-given = (generated, out.pointer_attention, window.location, 0)
+given = (generated, out.pointer_attention, window.location, 0)  # none lent
 theirs = summarizer.mixture(1 - out.gate, *given)
 wrong = summarizer.mixture(out.gate, *given)  # the wrong way round
 print(f"g = {float(out.gate):.3f}")
@@ -129,7 +122,8 @@ print(f"largest difference {(ours - theirs).abs().max():.0e}")
 print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 
 # %% [markdown]
-# Turned round, $1 - g$ makes the summarizer's program give PGT's own probabilities. Left as it is, it puts one place far off.
+# Turned round, $1 - g$ makes the summarizer's program give PGT's own probabilities. With $g$ left as it is, one place's
+# probability is far off.
 #
 # ## Are all places known?
 #
@@ -160,14 +154,12 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 #
 # **Parallel** is true of the depth, the number of steps that must wait for each other. An LSTM needs one for each visit, a
 # Transformer one for each layer. But the *work*, counted in multiplications, is larger, and grows faster with the length. A
-# graphics card has to wait for the depth; one processor core has to do all the work. How many times as much does a Transformer
-# take as a BiLSTM, in work, and in measured time of a training step on one core? Compared are PGT's two Transformer layers and
-# one BiLSTM layer; layer against layer the work is half of that (exercise 2).
+# graphics card has to wait for the depth; one processor core has to do all the work. The table divides PGT's encoder, two
+# Transformer layers, by one layer of a *BiLSTM*, an LSTM from each end: 2 means twice as much, in work, or in measured time
+# of a training step on one core. (Layer against layer the work is half of that, exercise 2.)
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
-sizes = data.vocabulary.n_locations, data.vocabulary.n_users
-config = ModelConfig(*sizes)
 measured = read_results("side_by_side")
 steps = measured.rows.query("table == 'encoder' and batch < 64")
 steps = steps[steps.length.isin([5, 18, 100, 400])]
@@ -209,8 +201,9 @@ def reach(encoder, n=18, windows=32):
 
 opened = side_by_side.encoder_of("bilstm", config)
 summarizer.one_bias(opened.lstm)  # all biases 0, that of the forget gate 1
-for name, bias in opened.lstm.named_parameters():
-    bias.data *= forget_bias if "bias_ih" in name else 1
+for name, numbers in opened.lstm.named_parameters():
+    if "bias_ih" in name:
+        numbers.data *= forget_bias  # that 1 becomes your number
 reaches = {
     "BiLSTM": reach(side_by_side.encoder_of("bilstm", config)),
     f"BiLSTM, forget bias {forget_bias:g}": reach(opened),
@@ -235,14 +228,15 @@ show(
 )
 
 # %% [markdown]
-# From the oldest of 18 visits, the Transformer gets {{ further:.0f }} times the gradient of the plain BiLSTM. For the last
-# few it is the other way round: left of the crossing the BiLSTM has more.
+# Measured against its own last visit, the oldest of 18 visits has {{ further:.0f }} times as much influence in the Transformer
+# as in the plain BiLSTM. For the last few visits it is the other way round.
 #
 # > **Try it.** Raise the forget bias to 3 and watch the orange curve. How fast an LSTM forgets depends on how it starts.
 #
 # **Faster.** Here are whole trainings on our town, with the package's default sizes. The BiLSTM takes the encoder's place. *With a
 # decoder*, the encoded last visit starts the summarizer's LSTM, which attends to all visits and makes the context for
-# pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one word.
+# pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one word. *Without its
+# decoder*, the encoder's last output asks, as in PGT.
 
 # %% tags=["hide-input"]
 # @title Table: whole trainings, mean of three seeds
@@ -271,15 +265,15 @@ means.round(1).rename(columns=heads)
 # ## Why no decoder?
 #
 # Because there is one answer, so that nothing has to be remembered from word to word. The table agrees: PGT with a decoder is
-# no better, and the summarizer on windows does as well without its own.
+# not better, and the summarizer on windows does as well without its own.
 #
 # ## The parent's parts in PGT
 #
 # Now the other way round. What changes when PGT gets one part of the summarizer back: its encoder, its attention, or coverage? In
-# PGT only the last visit asks; with coverage the earlier ones ask too, and what they attended to is remembered. (In the fourth
-# row visits may not look at later ones, as when a text is written.) Shown is the change of Acc@1 in points, mean of five seeds.
-# The intervals, over people and seeds, are so wide that in ninety-five of a hundred repetitions all four of a column contain the
-# truth.
+# PGT only the last visit asks; with coverage the earlier ones ask too, and what they attended to is remembered. With *looks back
+# only*, visits may not look at later ones, as when a text is written. Shown is the change of Acc@1 in points, mean of five
+# seeds. The 95 % intervals, over people and seeds, are *simultaneous*: wider than usual, so that all four of a column are right
+# together.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -339,7 +333,7 @@ pd.DataFrame(cells, SWAPS)
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A colleague reads $p_\text{gen} = 0.9$ off the summarizer's figure and concludes that the network copies
+# **Exercise 1** (quick). A colleague sees a mean $p_\text{gen}$ of 0.9 in the summarizer and concludes that the network copies
 # nine words in ten. What is wrong? Which share of the probability comes from copying in the summarizer, and which would it be
 # in PGT with a gate of $g = 0.9$?
 
@@ -355,7 +349,7 @@ check.exercise("17.1", [1 - 0.9, 0.9])
 # count.
 
 # %% [markdown]
-# **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a BiLSTM with $D/2$ units in
+# **Exercise 2** (medium). From which length on (it may be short) does a Transformer of *one* layer do more work than a BiLSTM with $D/2$ units in
 # each direction, if the feed-forward network is $2D$ wide? Work it out with pencil, then check it with `side_by_side.work`.
 
 # %% tags=["try"]

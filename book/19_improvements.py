@@ -99,7 +99,8 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]  # here: the distance
 # %% [markdown]
 # (Rotary positions ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) reach the same end without a table.)
 #
-# **A bias to recent and first visits.** Simpler still: each head learns six numbers.
+# **A bias to recent and first visits.** Simpler still: each head learns six numbers. They are added to the score of visit $j$
+# whoever asks: $s_{ij} + b_j$.
 
 
 # %%
@@ -248,8 +249,8 @@ class AdaptiveEmbedding(nn.Module):
         return out
 
 # %% [markdown]
-# Which group gets the wide table? One reads that rare places need more capacity.
-# [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853), who are cited for it, say the opposite: rare words get the
+# Which group gets the wide table? The proposal says the rare one, as rare places need more capacity.
+# [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853), whom it cites, say the opposite: rare words get the
 # *narrow* table, to keep them from overfitting. We measured both
 # ([Evidence](evidence_improvements.ipynb)), and show the paper's way.
 #
@@ -308,9 +309,10 @@ of_loss = 100 * float(weight[rare].sum() / weight.sum())
 #
 # ## The last layer
 #
-# **A mixture of softmaxes.** Make a matrix of log-probabilities, with one row for each window, and subtract from each row its
-# constant, the logarithm of the softmax's divisor. With one linear layer, what is left is a linear function of $D$ numbers plus
-# a bias, so the rank is at most $D + 1$; here $D = 64$. If the truth has a higher rank, no weights can express it
+# **A mixture of softmaxes.** Write the generator's log-probabilities of many windows under each other: a row for each window, a
+# column for each place. Up to one number for each row, its normalisation, a row is $G c + b$. That is a mix of the same $D$
+# lists, the columns of $G$, and of $b$. So however many windows there are, at most $D + 1$ rows are really different, here 65:
+# this is the *matrix rank*. If people have more independent habits than that, no weights can express them
 # ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can, since the logarithm of a sum is not linear:
 #
 # $$
@@ -335,8 +337,8 @@ class MixtureOfSoftmaxes(nn.Module):
 
 # %%
 def rank_of(log_probs):
-    """Rank of (N, V), without the constant of each row."""
-    log_probs = log_probs.double()
+    """Matrix rank of (N, V), without the constant of each row."""
+    log_probs = log_probs.double()  # with the mean the constant goes, too
     values = torch.linalg.svdvals(log_probs - log_probs.mean(1)[:, None])
     return int((values > 1e-6 * values[0]).sum())
 
@@ -352,7 +354,8 @@ print("a mixture of four softmaxes, untrained:", rank_of(mixed))
 print("PGT's prediction:", rank_of(out.log_probs))
 
 # %% [markdown]
-# The last line is the surprise: it is the highest rank that so few rows allow. **PGT was a mixture of softmaxes from the
+# (The contexts are random and large, so that the untrained softmaxes differ.) The last line is the surprise: it is the highest
+# rank that so few rows allow. **PGT was a mixture of softmaxes from the
 # beginning**, one over the visits of the window and one over the vocabulary, weighted by the gate.
 #
 # ## The bet is settled
@@ -361,7 +364,7 @@ print("PGT's prediction:", rank_of(out.log_probs))
 # compared with the plain model of the same seed on the same windows. People and seeds are drawn again and again, as in
 # [chapter 14](14_ablations.ipynb).
 #
-# There is one trap. We made {{ n_tried }} comparisons in the town, the eleven above and others. If an interval
+# There is one trap. We made {{ n_tried }} comparisons in the town: the ten proposals, one of them in two forms, and others. If an interval
 # misses the truth one time in twenty, a few will show an "effect" by luck. So all intervals are widened
 # until they hold *together* in ninety-five of a hundred draws. Such **simultaneous intervals** may be read as a column.
 
@@ -385,7 +388,7 @@ for source, title in (("city", "the town"), ("geolife", "GeoLife")):
 n_tried = len(change["the town"])
 
 # %% [markdown]
-# **Change this.** Name a part of the table, and it is trained here with seed 1, in about two minutes; a GPU makes
+# **Change this.** Choose one of three parts, and it is trained here with seed 1, in about two minutes; a GPU makes
 # little difference. Your diamond appears in the figure.
 
 # %%
@@ -453,11 +456,12 @@ pd.DataFrame(settled, CLAIMS.title[bet].rename("your bet"))
 # was tuned. But look at the dashed line. It is the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers. The means
 # of all parts lie to its left, on GeoLife far.
 #
-# Merely *searching* for better settings of the plain model, with no new part, moves GeoLife by {{ lift:.1f }} points
-# ({{ lift_low:.1f }} to {{ lift_high:.1f }}). That is more than any part in the figure gains.
+# Merely *searching* for better settings of the plain model on validation, with no new part, moves GeoLife by
+# {{ lift:.1f }} points ({{ lift_low:.1f }} to {{ lift_high:.1f }}; [chapter 23](23_real_cities.ipynb) shows that model). That is
+# more than any part in the figure gains, and it stays behind the rule.
 #
-# Why nothing? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given what the
-# kernel has: how far the hour of a past visit is from *now*, as one number.
+# Why nothing? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the kernel's two
+# comparisons with *now*: did that visit come from where I am, and how far is its hour from the present one?
 #
 # ## What to remember
 #

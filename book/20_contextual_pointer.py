@@ -9,7 +9,7 @@
 # less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** Tell a pointer how each past visit relates to *now*, and {{ n_numbers }} numbers find by
-# > themselves what the rule of five numbers had to be told and the Transformer did not find.
+# > themselves what each relation is worth, as the rule of five numbers was told, and as the Transformer did not find.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -76,7 +76,7 @@ def facts(batch):
 
 # %% tags=["hide-input"]
 # @title Table: examples for each number
-every = train.batch(np.arange(len(train)))
+every = train.batch(np.arange(len(train)))  # all windows in one batch
 real = ~every.padding
 now, then = every.now_minute[:, None] // 15, every.start_minute // 15
 fact = facts(every)
@@ -89,7 +89,8 @@ rows = {
     name: [n, len(every.location[real]) // n, n - len(cell[real].unique())]
     for name, (n, cell) in cells.items()
 }
-heads = ["numbers to learn", "examples for each", "without any"]
+heads = ["numbers to learn", "examples for each, mean"]
+heads += ["numbers without any"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
@@ -122,7 +123,10 @@ KNOTS = {
 
 
 def curve(table, knots, fact):
-    """(K, R) values at (K,) knots -> (B, L, R) values at the facts."""
+    """(K, R) values at (K,) knots -> (B, L, R) values at the facts.
+
+    A curve for each of R reasons; for now think of R as 1.
+    """
     fact = fact.to(table.dtype)
     low = torch.searchsorted(knots, fact, right=True) - 1
     low = low.clamp(0, len(knots) - 2)  # the knot below
@@ -138,11 +142,12 @@ def curve(table, knots, fact):
 # and it is a sum of three products. So a visit has three ways to earn weight. Call each a **reason**:
 #
 # $$
-# w_i = \sum_{\text{reasons}} \exp\Big( \sum_{\text{features}} \operatorname{curve}(\text{fact}_i) \Big),
+# w_i = \sum_{\text{reasons } r} \exp\Big( \sum_{\text{features}} \operatorname{curve}_r(\text{fact}_i) \Big),
 # \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
 # $$
 #
-# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Read the formula as logic. *Within* a reason logarithms add up, so
+# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason has its own curve for every feature: 3 reasons and
+# 14 + 2 + 11 knots make 81 numbers. Read the formula as logic. *Within* a reason logarithms add up, so
 # the features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. The whole model:
 
 
@@ -162,6 +167,7 @@ class ReasonPointer(nn.Module):
         for name, table in self.tables.items():
             total = total + curve(table, KNOTS[name], fact[name])
         total = total.masked_fill(batch.padding[..., None], -torch.inf)
+        # exp, divided by the sum over visits and reasons: (20.2)
         return total.flatten(1).softmax(1).view(total.shape)
 
     def scores(self, batch):
@@ -193,7 +199,7 @@ def like_kernel(pointer):
 
 
 started = like_kernel(ReasonPointer())
-with torch.no_grad():
+with torch.no_grad():  # `every`: the training windows in one batch
     vote = kernel.scores(every).clamp(min=0)  # -inf: not in the window
     ours = started.scores(every)
 differ = (ours - vote / vote.sum(1, keepdim=True)).abs().max()
@@ -256,8 +262,8 @@ table = {"numbers": sizes, "Acc@1, %": [accuracy(m) for m in models.values()]}
 pd.DataFrame(table, index=list(models)).round(1)
 
 # %% [markdown]
-# {{ n_numbers }} numbers that know nothing of our kernel do as well as it does in this town, and better than PGT with its
-# {{ sizes[0]:,}}. What did they learn? Change one fact, hold the others, and look at the weight of a visit.
+# {{ n_numbers }} numbers that know nothing of our kernel do as well as it does in this town, and better than this PGT with its
+# {{ sizes[0]:,}}. (One seed; on real people, below, there are five.) What did they learn? Change one fact, hold the others, and look at the weight of a visit.
 
 # %% tags=["hide-input"]
 # @title Figure 20.1: what the tables learned
@@ -282,7 +288,8 @@ show(
     fig,
     alt="Weight over time of day apart and over age, kernel and learned. "
     "Learned, it is low for the last visit and high for the one before.",
-    caption="1 is the weight of a visit 3 visits back and 3 hours apart.",
+    caption="1 is the weight of a visit 3 visits back and 3 hours apart; "
+    "nobody came from here.",
 )
 
 # %% [markdown]
@@ -292,8 +299,8 @@ show(
 #
 # ## Every weight has a name
 #
-# Here is the window that Part II followed, seen by the tables that started as the kernel and were trained on. Only their reasons
-# have names: random ones come to mean something, but do not say what. Click a disc for its numbers. Dashed rings are guesses, the
+# Here is the window that Part II followed, seen by the tables that started as the kernel and were trained further. We take
+# these and not the random ones, because here we know which reason is which: each began as a term of the kernel. Click a disc for its numbers. Dashed rings are guesses, the
 # green ring is the truth.
 
 # %% tags=["hide-input"]
@@ -346,9 +353,9 @@ show(
 #
 # ## On real people
 #
-# Now the same on GeoLife, one fact after the other. Nothing of PGT is there: no embeddings, no encoder, no generator, no
-# gate. These pointers remember the last hundred visits instead of seven days. The fair rival is a kernel with the same
-# hundred.
+# Now the same on GeoLife, with the package's `ContextualPointer`, one fact after the other. Nothing of PGT is there: no
+# embeddings, no encoder, no generator, no gate. These pointers remember the last hundred visits instead of seven days. The fair
+# rival is a kernel with the same hundred.
 
 # %% tags=["hide-input"]
 # @title Figure 20.4: fact by fact, on GeoLife
@@ -359,7 +366,7 @@ steps = {
     "pointer: visits back": ("contextual", "count_only"),
     "+ came from here": ("contextual", "and_before"),
     "+ the clock": ("contextual", "and_clock"),
-    "+ all other facts, scaled": ("contextual", "full"),
+    "+ eleven facts, scales, summaries": ("contextual", "full"),
 }
 results = read_results("beyond")
 asked = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
@@ -379,14 +386,12 @@ show(
 
 # %% [markdown]
 # *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts
-# the pointer is at the kernel's level. Eleven more facts, and a scale for each curve, together add less than a
-# point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
-#
-# The last bar is the package's `ContextualPointer`. Its fourteen facts say *when* (such as visits and days back, the clock, the
-# weekday), *where from* (such as *came from here*), *how long* (such as the stay), and *how often*. It has two more parts. A
-# small network looks at now and **scales** each curve, since the clock may say much in the morning and little at night. And each
-# place that is only found further back than a hundred visits has a *summary*: the latest visit there, and how many visits it
-# stands for.
+# the pointer is at the kernel's level. The last bar has eleven more facts: *when* (such as the weekday), *how long* (such as the
+# stay), and *how often*. A small network looks at now and **scales** each curve, since the clock may say much in the morning
+# and little at night. And each place that is only found further back than a hundred visits has a *summary*: the latest visit
+# there, and how many it stands for. All this together adds less than a point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such
+# leads are more than luck. (PGT has {{ pgt_7:.1f }} % here and more in [chapter 4](04_baselines.ipynb): these are five of its ten
+# seeds.)
 #
 # ## What to remember
 #

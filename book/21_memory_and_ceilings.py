@@ -59,6 +59,7 @@ def accuracy(model, windows):
 # memory of a hundred visits, and stay the same.
 
 # %%
+# What was chosen on validation for a hundred visits, from the results file.
 chosen = results.header["runs"]["city/kernel_memory-memory_100-unknown-None"]
 chosen = {name: chosen[name] for name in ContextKernel.GRID}
 kernel = ContextKernel(**chosen).fit(data.train)
@@ -97,6 +98,7 @@ town.round(1)
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
 
 # %%
+# older=0: nothing of the places further back.
 variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
@@ -110,7 +112,8 @@ curve = {
     n: results.mean(variant=f"memory_{n}", **of_pointer) for n in town.index
 }
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 21.1: more memory
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0), sharex=True)
 line = {"marker": "o", "ax": left, "color": COPIED, "label": "kernel"}
 sns.lineplot(x=town.index, y=town["kernel, Acc@1 %"], **line)
@@ -133,12 +136,14 @@ show(
 )
 
 # %% [markdown]
-# After a hundred visits nothing more comes: for the rule in the town, and for the pointer on GeoLife.
+# After fifty visits nothing more comes for the rule in the town, and after a hundred for the pointer on GeoLife. (The panels
+# show other models, other people and other scales; compare only their shapes.)
 #
 # ## The fair comparison
 #
-# Now put everybody side by side, by both protocols and in the town. (What is empty was not measured. These trainings of PGT in
-# the town are others than those of [chapter 15](15_traps.ipynb), so its score differs by some tenths.)
+# Now put everybody side by side, by both protocols and in the town. *PGT around it* is the network of Part II with the
+# contextual pointer in the place of its own. (What is empty was not measured. PGT differs a little from
+# [chapter 4](04_baselines.ipynb): on GeoLife these are five of its ten seeds, and in the town other trainings.)
 
 # %%
 MODELS = {
@@ -191,7 +196,8 @@ show(
     "PGT has the settings of its design.",
 )
 
-# %%
+# %% tags=["hide-input"]
+# @title The differences in the text
 exact = changes["GeoLife, exact"]["mean"]
 lead, fair = -exact["kernel"], -exact["kernel, last hundred visits"]
 around = -exact["contextual pointer, PGT around it"]
@@ -199,12 +205,12 @@ older = scores["GeoLife, exact"]["contextual pointer"] - curve[100]
 
 # %% [markdown]
 # On GeoLife, where the very place must be named, the pointer leads the rule by {{ lead:.1f }} points. But the rule saw seven
-# days. Give it the same hundred visits, and {{ fair:.1f }} are left. ({{ older:.1f }} of these may come from the one line that the
-# pointer, unlike the rule, keeps of each older place: see [chapter 22](22_open_vocabulary.ipynb).) So **most of the lead is
-# memory**. What remains is small. If every window counts the same, it lies above zero, by both protocols; if every person counts
-# the same, it cannot be told from zero ([Evidence](evidence_improvements.ipynb)).
+# days. Give it the same hundred visits, and {{ fair:.1f }} are left. ({{ older:.1f }} of these may come from the summaries of older
+# places, which the rule lacks.) So **most of the lead is memory**. The rest is small. Averaged over windows, its interval leaves
+# zero out, by both protocols. Averaged person by person, so that people with many windows do not dominate, it does not
+# ([Evidence](evidence_improvements.ipynb)).
 #
-# **The Transformer does not help.** Put all of Part II around the pointer, and the score is lower by {{ around:.1f }}.
+# **The Transformer does not help.** With all of Part II around the pointer, the score is lower by {{ around:.1f }}.
 #
 # > **Pitfall.** It is tempting to read this as "Transformers do not work". It says that *these* windows, of a few dozen people, do
 # > not hold what a Transformer could learn beyond the comparisons. With a million people it may help.
@@ -248,9 +254,9 @@ show(
 # the placebo's band reaches: the clock. Without the placebo we might have written a paragraph on `age` and one on `count`, too,
 # since their intervals end below zero.
 #
-# And even the clock costs less than a point, although it brought several when the facts came in one after the other
-# ([chapter 20](20_contextual_pointer.ipynb)). Both numbers are right. Other facts look at the clock, too, and take over its
-# work. Such redundancy is the trouble of every ablation. A placebo costs one row: put one into your own table.
+# And even the clock costs less than a point, and *before*, which is *came from here*, nothing that one could see, although both
+# brought several points when the facts came in one after the other ([chapter 20](20_contextual_pointer.ipynb)). Both numbers
+# are right. The other facts have taken over their work. Such redundancy is the trouble of every ablation. A placebo costs one row: put one into your own table.
 #
 # ## What is predictable at all?
 #
@@ -268,11 +274,12 @@ show(
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
 # $$
 #
-# On the left is a mean of probabilities, which is at most the largest. On the right, $(\max P)^2$ is one term of the sum. We
-# count over many situations; the root of a mean is at least the mean of the roots, so the bound survives averaging.
+# Left: $\sum P \cdot P$ is an average of the probabilities $P$, and no average exceeds the largest. Right: the sum contains
+# $(\max P)^2$, so its root is at least $\max P$. An average over many situations keeps both ends.
 #
-# *The town's own chances.* In the simulated town the simulator can be asked. The lower end is the score of one who knows all
-# habits that the simulator gave to people, and the upper end that of one who also knows when the next visit begins.
+# *The town's own chances.* In the simulated town the simulator can be asked. In the last row below, the bar goes from the score
+# of somebody who knows all habits that the simulator gave to people, to that of somebody who also knows when the next visit
+# begins.
 
 # %%
 limits = read_results("predictability").rows
@@ -321,10 +328,12 @@ show(
     alt="Limits on the best possible accuracy beside three models, for "
     "GeoLife and the town. In the town the pointer is close to the lower "
     "end of the town's own chances.",
-    caption="Thick: limits on the best possible Acc@1. Lines: models.",
+    caption="Marks and thick bars: limits on the best possible Acc@1. "
+    "Vertical lines: models.",
 )
 
-# %%
+# %% tags=["hide-input"]
+# @title The distances in the text
 ours = scores["the town, exact"]["contextual pointer"]
 left_over = truth[0] - ours
 missing = 100 - scores["GeoLife, exact"]["contextual pointer"]
@@ -339,9 +348,9 @@ generated, chain = ways["pgt"], ways["markov"]
 # one could ask. The pointer misses {{ missing:.0f }} % of the targets there, and {{ new:.0f }} points of these are places where the
 # person has never been. No pointer can name them.
 #
-# PGT's generator is there for what a pointer cannot name, but it hardly helps: of New York's check-ins that are new to the
-# person but known from others, PGT has {{ generated:.1f }} % among ten guesses, and a Markov chain {{ chain:.1f }} %.
-# **Somewhere new is where they all fail.**
+# PGT's generator is there for what a pointer cannot name, but it hardly helps. In New York, whose people record their own visits
+# ([chapter 23](23_real_cities.ipynb)), many such places are known from others. Of these PGT has {{ generated:.1f }} % among ten
+# guesses, and a Markov chain {{ chain:.1f }} %. **Somewhere new is where they all fail.**
 #
 # > **Pitfall.** Ceilings are estimates, too, and each is a ceiling for something else. Agreement ends a little too low in the
 # > town, where we know the truth, because situations that look alike are not quite alike. Take it as a hint.

@@ -151,9 +151,9 @@ show(
 )
 
 # %% [markdown]
-# The café wins, although the model has not a single number about it. As *inputs* of the network all new places share one
-# embedding, that of *unknown*. The pointer keeps track of *which* place it was. In `pgt` a `ContextualConfig` with
-# `n_trained_ids=K` makes a model with an open vocabulary, and does the same arithmetic:
+# The café wins, although the model has not a single number about it. If a network embeds places, all new ones share one row,
+# that of *unknown*; the pointer still knows *which* place it was. The package's model with an open vocabulary can be built with
+# embeddings and a generator around its pointer, as here, and then must mix as we do:
 
 # %% tags=["hide-input"]
 # @title Check: the package's model mixes as ours does
@@ -167,17 +167,19 @@ generator = out.generator_log_probs[:, :K]  # scores but for a constant
 ours = mixed(out.gate, out.pointer_attention, some.location, generator, V)
 check.same(ours, out.log_probs.exp(), name="the mixture")
 table = package.embeddings.tables["location"]
-print(f"{V} ids; rows in its table: {table.num_embeddings}")
+print(f"{V} ids; rows in its table, known places only: {table.num_embeddings}")
 
 # %% [markdown]
 # ## A name is only a number
 #
-# How could PGT name such places in Part III? Every place had a row, also those that only the test days show. Their rows are
-# never trained, so a visit to one of them enters the encoder as a random vector.
+# Until now PGT cheated a little, and the mistake was ours. Every place had a row, also those that only the test days show. No
+# label leaks, but tomorrow somebody goes to a place that has no row. And these rows are never trained, so a visit to such a place
+# enters the encoder as a random vector.
 #
 # This noise can be detected. Give the new places other numbers, at random. Nothing in the town has changed, so the
 # answer must be the same place under its other number. Is it? We ask PGT, and the pointer of
-# [chapter 20](20_contextual_pointer.ipynb), trained here with an open vocabulary.
+# [chapter 20](20_contextual_pointer.ipynb), trained here. It stands alone: no generator, so $g = 1$, and no row for any place.
+# Its answers $\mathcal{A}$ are the places that it remembers.
 
 # %%
 full = pointer_variants.VARIANTS["full"]
@@ -220,14 +222,13 @@ for name, which in models.items():
     print(f"{name}: {changed(*which):.1f} % of the first answers change")
 
 # %% [markdown]
-# **An open vocabulary does not care what a place is called.** A closed one does, and it should not. (The mistake was ours: the
-# *size* of PGT's table was taken from the test days. No label leaks, but tomorrow somebody goes to a place that has no row.)
+# **An open vocabulary does not care what a place is called.** A closed one does, and it should not.
 #
 # And how often are the two right?
 
 # %%
 rows = {}
-for name, (network, windows) in models.items():
+for name, (network, windows) in models.items():  # PGT and the pointer
     table = summarize(evaluate(network, windows), ["all", "known", "unknown"])
     rows[name] = table.set_index("group")["acc@1"]
 rows = pd.DataFrame(rows).T.rename(columns={"unknown": "never in training"})
@@ -259,13 +260,16 @@ def remembered(places, memory, older):
 
 
 # %%
-remembered(["home", "work", "gym", "home", "work"], memory=2, older=100)
+rows, stand_for = remembered(
+    ["home", "work", "gym", "home", "work"], memory=2, older=100
+)
+print("rows kept:", rows, "each stands for (0: itself):", stand_for)
 
 # %% [markdown]
-# Of five visits two are kept one by one. *Home* and *work* are among them, so only the gym needs a line, which stands for one
-# visit.
+# Of five visits, counted from 0, the last two are kept one by one. They are to *home* and *work*, so only the gym needs a line,
+# which stands for one visit.
 #
-# **Reach** is the share of targets that are among the candidates at all: the ceiling of everything that copies.
+# **Reach** is the share of targets that are among the candidates at all: the copy ceiling, for a longer memory.
 # Accuracy is how many of all targets are then picked. Take the model that we have just trained, with a hundred visits
 # and summaries, and test it with other memories.
 
@@ -296,8 +300,7 @@ pd.DataFrame(costs, ["rows a window", "reach (%)", "Acc@1 (%)"]).T.round(1)
 # ## New people
 #
 # All people of the test windows have visits in the training days. A service has new people every day, and of them it remembers
-# nearly nothing. This is a **cold start**. The contextual pointer has no table of people and none of places; PGT has both, and a
-# newcomer gets the zeros of its padding row. For the test, people are cut into five folds. Models are trained on four, and then
+# nearly nothing. This is a **cold start**. Our pointer has no table of people and none of places; PGT has both, and a newcomer gets the zeros of its padding row. For the test, people are cut into five folds. Models are trained on four, and then
 # predict *every* visit of the people in the fifth.
 
 # %% tags=["hide-input"]
@@ -334,7 +337,7 @@ show(
 )
 
 # %% [markdown]
-# For new people PGT is no better than naming the most frequent place. What is it worth to have been in training? On the same test
+# Over all their visits, PGT does no better for new people than naming the most frequent place. What is it worth to have been in training? On the same test
 # days, the pointer that has seen these people's earlier days gains {{ worth["city", "contextual"]:.1f }} points in the town
 # (95 % interval {{ low["city", "contextual"]:.1f }} to {{ high["city", "contextual"]:.1f }}) and
 # {{ worth["geolife", "contextual"]:.1f }} on GeoLife ({{ low["geolife", "contextual"]:.1f }} to
@@ -352,7 +355,7 @@ show(
 # counts a few things in the window and now forecasts first visits. The places share the rest.
 
 # %% tags=["hide-input"]
-# @title Table: the first place, as it is and with somewhere new
+# @title Table: the likeliest place, as it is and with somewhere new
 valid, test = (collect(model, w, 0) for w in (lasting.valid, lasting.test))
 forecast = first_visits(data)  # of the training windows
 new_on = {
@@ -370,25 +373,25 @@ def with_new(part, new):
 on_valid = with_new(valid, new_on["valid"])
 on_test = with_new(test, new_on["test"])
 said = {
-    "probability, as it is": np.exp(test.log_probs).max(1),
-    "probability, with somewhere new": on_test[:, :-1].max(1),
+    "its probability, as it is": np.exp(test.log_probs).max(1),
+    "its probability, with somewhere new": on_test[:, :-1].max(1),
     "how often it is right": test.log_probs.argmax(1) == test.target,
 }
 said = pd.DataFrame(said).mean()
-(100 * said).round(1).to_frame("first place, mean (%)")
+(100 * said).round(1).to_frame("mean over the windows (%)")
 
 # %% [markdown]
 # As it is, the model promises too much; with *somewhere new* it promises too little, by nearly as much. What is gained is not a
-# better number but an honest sum: the places no longer share all of the probability where all of them may be wrong. (A
-# temperature ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)) could lower the first number, but not that sum.)
+# better number but an honest sum: the known places shared 100 %, and now they share what *somewhere new* leaves. (A temperature
+# ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)) could lower the first number, but the places would still share it all.)
 #
 # ## Sets that hold the answer
 #
 # Often a short list is enough, if we know how often it holds the right answer.
 # **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); for an introduction
 # [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes such sets from any model. For each
-# validation window, take the probability that the true answer got. Nine tenths of these probabilities are at or above some
-# value $\Theta$. For a new window, keep every answer whose probability is at least as large:
+# validation window, take the probability that the true answer got, *somewhere new* included. Nine tenths of these are at or above
+# some value $\Theta$. For a new window, keep every answer whose probability is at least as large:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.3}
@@ -401,6 +404,8 @@ said = pd.DataFrame(said).mean()
 coverage = 0.9  # @param {type:"slider", min:0.5, max:0.95, step:0.05}
 
 # %%
+# on_valid, on_test: (N, V + 1) probabilities, somewhere new in the last
+# column; answer: the column of the truth; new: whether that is the last.
 own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])
 at = int((len(own) + 1) * (1 - coverage) + 1e-9)  # exact for few windows
 limit = own[at - 1]  # Theta

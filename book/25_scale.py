@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Scale
 #
-# A city grows from 2,500 places to 160,000, and nobody visits the new ones. How many times the memory must a step of training
-# keep for its gradient?
+# A city grows from 2,500 places to 160,000, and nobody visits the new ones. How much more memory does a step of training then
+# need?
 #
 # *You will be able to* find out which part of a program gives up first when its data grow, train with a million places
 # on a laptop, and divide the work with DuckDB, Dask and torchrun without changing its numbers. *You need*
@@ -108,7 +108,7 @@ def only_sums(model, batch):
 
 # %% [markdown]
 # Both functions compute the same loss. The first writes down a log-probability for every place and every window. The second
-# needs only sums over the places, as [Evidence: the whole model](evidence_model.ipynb) derives.
+# needs only sums over the places, as we shall see.
 
 
 # %%
@@ -154,12 +154,43 @@ show(
 # pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and
 # more are arrays of $B \times V$.
 #
-# The second way needs the score of the target, the scores of the window's own places, and two sums over all places:
-# $\Lambda = \log\sum_\ell e^{s_\ell}$, so that the probabilities sum to one, and the plain sum of the scores, because label
-# smoothing (0.03 in the code) gives every place a small part of the target. It goes through the places a stretch at a
-# time, adds up, and throws
-# the stretch away. For the gradient it does so again. So every score is computed twice, but hardly any memory is needed.
-# The time still grows with the places, only more slowly.
+# Why are sums enough? Outside the window nothing is copied, so with $\Lambda = \log\sum_\ell e^{s_\ell}$
+#
+# $$
+# \log P(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
+# $$
+#
+# Label smoothing (0.03 in the code) wants the sum of all $\log P(\ell)$. By equation (25.1) it takes only $\Lambda$ and the plain sum of
+# the scores; the few places of the window are then put right one by one. Both sums can be made a stretch of places at a time:
+
+# %%
+from torch.utils.checkpoint import checkpoint
+
+
+def stretch(context, rows, bias):
+    scores = context @ rows.T + bias  # (B, n), soon thrown away
+    return scores.logsumexp(1), scores.sum(1)
+
+
+def two_sums(context, weight, bias, n=20_000):
+    """(B,) Lambda, and (B,) the plain sum, of (B, V) scores."""
+    found = [
+        checkpoint(stretch, context, *part, use_reentrant=False)
+        for part in zip(weight.split(n), bias.split(n), strict=True)
+    ]
+    logs, plain = zip(*found, strict=True)
+    return torch.stack(logs).logsumexp(0), torch.stack(plain).sum(0)
+
+
+context = torch.randn(64, model.config.d_model, device=device)
+sums = two_sums(context, model.generator.weight, model.generator.bias)
+scores = model.generator(context)  # (B, V), all at once
+check.same(sums[0], scores.logsumexp(1), name="Lambda", atol=1e-4)
+check.same(sums[1], scores.sum(1), name="the plain sum", atol=0.1)
+
+# %% [markdown]
+# `checkpoint` keeps nothing of a stretch, and computes it again when the gradient asks for it. So every score is computed
+# twice, but hardly any memory is needed. The time still grows with the places, only more slowly.
 #
 # ## A model that never counts the places
 #
@@ -168,6 +199,7 @@ show(
 
 # %%
 past = some(with_history(data, memory=100).train).to("cpu")
+# What the package's class can have beside chapter 20's curves; all off.
 only_copying = {"encoder": False, "content": False, "interaction": 0}
 only_copying["without"] = ("generator", "gate")
 rows = {}
@@ -179,20 +211,20 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
 # %% [markdown]
-# It does not: what differs between the times is noise. The places of a person's past are numbered within the window, 0, 1,
-# 2, …, and only the answer at the end gets
-# its name.
+# It does not: as many parameters, and the same time but for noise. The places of a person's past are numbered within the
+# window, 0, 1, 2, …, and only the answer at the end gets its name.
 #
 # Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is
 # enough to *count* the higher ones, a stretch at a time (`pgt.large_vocabulary.rank`).
 #
-# ## From ten thousand to a million visits
+# ## More visits than memory
 #
-# How do the other stages grow with the visits? The town's people are too few to tell. So we repeat them, as other people
-# in other weeks, who go to the same places.
+# A window never crosses from one person to another. So a table of visits can be dealt out to parts, each with all the
+# visits of some people, and the package's own functions work on each part by itself. We need many visits, so we repeat the
+# town's people, as other people in other weeks.
 
 # %% tags=["hide-input"]
-# @title Table: seconds of a processor for three stages
+# @title A million visits, `million`, and the kernel's ranks, `in_memory`
 COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
 
 
@@ -206,30 +238,13 @@ def grown(n):
     return pd.concat(copies, ignore_index=True)[:n]
 
 
-seconds = {}
-for n in (10_000, 100_000, 1_000_000):
-    visits, at = grown(n), [time.process_time()]
-    big = prepare(visits, protocol="exact")
-    at.append(time.process_time())
-    with_history(big, memory=100)
-    at.append(time.process_time())
-    ranks = evaluate(ContextKernel().fit(big.train), big.test)
-    at.append(time.process_time())
-    seconds[f"{n:,} visits"] = np.diff(at)
-stages = ["windows", "a longer past", "kernel's ranks"]
-took = pd.DataFrame(seconds, stages)
-took.round(2).rename_axis("seconds")
+million = grown(1_000_000)
+big = prepare(million, protocol="exact")  # all in memory at once
+in_memory = evaluate(ContextKernel().fit(big.train), big.test)
 
 # %% [markdown]
-# Each column has tenfold the visits of the one before. A stage that compared all visits with each other would grow with
-# their square. Ours grow about as their table does: near to linear.
-#
-# ## More visits than memory
-#
-# A window never crosses from one person to another. So a table of visits can be dealt out to parts, each with all the
-# visits of some people, and the package's own functions work on each part by itself. First we need a table that is on
-# disk. [DuckDB](https://duckdb.org) reads a Parquet file as a stream and writes a file for each part. We allow it
-# little memory.
+# This still fits into memory, so it gives the answers to compare with. Now suppose that it did not: the table is on disk.
+# [DuckDB](https://duckdb.org) reads a Parquet file as a stream and writes a file for each part. We allow it little memory.
 
 # %%
 import duckdb
@@ -237,7 +252,6 @@ import duckdb
 folder = tempfile.TemporaryDirectory()
 work = Path(folder.name)
 table, parts = work / "visits.parquet", work / "parts"
-million, in_memory = visits, ranks  # of the last step above
 million.to_parquet(table)
 duckdb.sql("SET memory_limit = '300MB'")
 duckdb.sql(
@@ -281,9 +295,9 @@ def places_of(part):
     return parted[["user_id", "location_id", "split"]].drop_duplicates()
 
 
-def answers_of(part, words):
+def answers_of(part, vocabulary):
     """The ranks of a part's test windows by the kernel."""
-    data = prepare(part, vocabulary=words)
+    data = prepare(part, vocabulary=vocabulary)
     return evaluate(ContextKernel().fit(data.train), data.test)
 
 
@@ -307,13 +321,13 @@ with LocalCluster(processes=True, **two) as cluster, Client(cluster):
     answers = dealt.map_partitions(answers_of, shared, meta=like).compute()
 
 # %%
-order = {"by": "user_id", "kind": "stable", "ignore_index": True}
-apart, at_once = answers.sort_values(**order), in_memory.sort_values(**order)
+by = {"by": "user_id", "kind": "stable", "ignore_index": True}
+apart, at_once = answers.sort_values(**by), in_memory.sort_values(**by)
 pd.testing.assert_frame_equal(apart, at_once)
 print(f"{len(apart):,} windows: every answer as in memory")
 
 # %% [markdown]
-# Every window has the same rank as in the section before, where all visits were in memory at once. On a million
+# Every window has the same rank as with all visits in memory at once. On a million
 # visits the cluster does not pay: starting processes takes longer than the work. It pays when a part takes minutes,
 # or when the parts do not fit into memory together.
 #
@@ -335,8 +349,8 @@ print(f"mean of the two means: {each.mean():.2f}")
 # *all* shares, and the results are added. The last batch of an epoch is nearly always uneven. PyTorch's
 # `DistributedDataParallel` takes the mean over the processes, so the sum is multiplied by their number first.
 #
-# Chance is the second trap. The script below, an epoch of PGT, gives all processes the same seed, so that they begin with the
-# same weights. With dropout they would then drop the same numbers, too; it goes without. These are its lines that matter:
+# Chance is the second trap. The script below, an epoch of PGT without dropout, gives all processes the same seed, so that they
+# begin with the same weights. These are its lines that matter:
 #
 # ```python
 # batch = data.train.batch(index[rank::world])  # this process's share
@@ -398,13 +412,15 @@ done.check_returncode()
 # Now the same first step in this one process, with all 129 windows (an odd number, so that the two
 # shares differ):
 
-# %%
+# %% tags=["hide-input"]
+# @title Check: one process, the same gradients
 from safetensors.torch import load_file
 
 torch.manual_seed(0)
 config = ModelConfig(words.n_locations, words.n_users, dropout=0.0)
 alone = PointerGeneratorTransformer(config)
 order = np.random.default_rng(0)
+# As in the script: 129 windows a batch, of like length among 32 batches.
 of_like_length = tables.by_length(data.train.lengths, 129, order, 32)
 batch = data.train.batch(next(of_like_length))
 cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
@@ -419,10 +435,12 @@ print("the same gradients, and two processes with the same weights")
 # The gradients are equal but for rounding. At the end of the epoch both processes have the same weights to the last
 # bit, though each has seen only half of the windows.
 #
-# > **Pitfall.** With dropout, seed each process with a number of its own once the model is built
-# > (`torch.manual_seed(rank)`).
+# > **Pitfall.** With dropout and one seed, all processes drop the same numbers. Seed each with a number of its own once the
+# > model is built (`torch.manual_seed(rank)`).
 #
 # ## What does not scale?
+#
+# Three things still stand in the way:
 #
 # | what | why | what one would do |
 # |---|---|---|
@@ -430,15 +448,15 @@ print("the same gradients, and two processes with the same weights")
 # | writing a file for each part | DuckDB reads the whole table on one machine | part each file on a machine of its own, then join |
 # | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #
-# We have not tried a billion visits. But a model of so few numbers does not need them. Train on a sample, and spend the cluster
-# on predicting.
+# We have not tried a billion visits. But a contextual pointer, with a few thousand numbers, does not need them. Train on a
+# sample, and spend the cluster on predicting.
 #
 # ## What to remember
 #
 # - The size of an array is a product. Several of ours were $B \times V$; the exact loss and the exact ranks need none.
 # - A pointer does not notice how many places there are.
 # - Windows never cross from one person to another, so people can be dealt out to parts. They share only the vocabulary.
-# - Data parallel training is the same training only if sums are divided by the count of all processes together.
+# - Data parallel training is the same training only if each process divides its sum by the number of windows in all of them.
 #
 # ## Exercises
 #

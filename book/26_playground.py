@@ -27,7 +27,7 @@ except ImportError:  # on Colab
 # %% [markdown]
 # Below is the whole model of this book, trained on the simulated town. It runs in this page: no server answers, and
 # nothing that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), change its day, hour and
-# duration, or swap its place with a neighbour's (✎). Click a place on the map to make it the latest visit, or the arrow
+# duration, or swap its place with that of a neighbouring visit (✎). Click a place on the map to make it the latest visit, or the arrow
 # before a guess to go there.
 
 # %%
@@ -43,7 +43,7 @@ playground()
 #    gate change?
 # 2. **Another hour.** Let the last visit begin just before midnight, at 23:53. Which visits gain attention?
 # 3. **Another person.** Switch off "who it is", or choose "somebody new": the model reads the same visits as those of
-#    a person whom training has not seen.
+#    a person whom training has not seen. Does the first guess change?
 # 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias", one after the other.
 #    Then swap two visits. What is left that could tell the model which came first?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click.
@@ -58,7 +58,7 @@ playground()
 #
 # 1. Another place takes the lead. All that the favourite still has is generated, and that is next to nothing: the generator
 #    does not make up for it. The gate moves little, from {{ gate_before:.2f}} to {{ gate_after:.2f}}.
-# 2. No. {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
+# 2. No. {{ gains_most }} (no. 1 is the latest visit) gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
 # 3. The first guess stays the same.
 # 4. Without order the swap changes less. Only hour, weekday and duration are left to say which visit came first.
 # 5. It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied again.
@@ -105,8 +105,8 @@ live(pgt.NextLocation.pretrained(), own)
 # - **A place where you have never been.** It can only copy from your past. All other places of the world together are
 #   "somewhere new".
 # - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
-# - **The clock on your wall.** It reads the hours as they stand in the file, and times in UTC by the clocks of your
-#   browser's zone. If you were elsewhere, every habit is shifted.
+# - **The clock on your wall.** Local times are read as they stand in the file. Times in UTC are converted to the zone of your
+#   browser: if you lived in another one then, every habit is shifted.
 # - **The way from place to place.** It reads visits, not a GPS track. [Chapter 2](02_gps_to_visits.ipynb) turns a
 #   recording into visits.
 #
@@ -117,7 +117,8 @@ live(pgt.NextLocation.pretrained(), own)
 # The switches invite a mistake. Switch the pointer off and look at the ten likeliest: hardly anything is left of the
 # prediction. Does the pointer matter that much? Careful: all other weights were trained *with* it and rely on it. An
 # [ablation](14_ablations.ipynb) asks another question: it trains the model anew without the part. Let us put both
-# answers side by side, for every part.
+# answers side by side, for every part. (`switch_off` sets the vectors of a feature to zero. Without the pointer the gate is 0,
+# without the generator 1, and without the gate one half.)
 
 # %%
 import numpy as np
@@ -156,6 +157,12 @@ def anew(variant):
     return read_results("ablations").mean(**where)
 
 
+# %% [markdown]
+# The first two columns will be changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
+# over five seeds. Below zero, the part is missed; most of these changes are too small to tell from chance. The third is the
+# share of first guesses that the switch changes. (The switches call *user* "who it is", *recency* "days ago", and *one layer*
+# "second layer".)
+
 # %%
 whole, rows = guesses(model), {}
 for name, change in ABLATIONS.items():
@@ -175,13 +182,8 @@ silenced, untrained, _ = -change.loc["no pointer"]
 change.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
-# The first two columns are changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
-# over five seeds ([chapter 14](14_ablations.ipynb)). A plus sign means more right guesses without the part; most of these
-# changes are too small to tell from chance. The third is the share of first guesses that the switch changes.
-#
-# Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it
-# **{{ untrained:.0f }}**. The difference is
-# what the generator never learned, because there was always a pointer to rely on
+# Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**. The
+# difference is what the generator never learned, because there was always a pointer to rely on
 # ([chapter 8](08_generator_and_gate.ipynb) watches that happen). Switch the *generator* off instead, and hardly a first guess
 # changes. (But the loss becomes infinite, since a target outside the window then has probability zero.)
 #
@@ -190,24 +192,13 @@ change.round(1) + 0.0  # no minus zeros
 #
 # Both columns are true, and answer different questions. The switch answers *What does this model use?* Training anew
 # answers *What can a model of this kind do without?* A paper that silences a part and calls it an ablation answers the
-# first question and
-# claims the second.
+# first question and claims the second.
 #
 # ## How the page computes
 #
 # The playground loads no library. One of its scripts is the forward pass: the model of
-# [chapter 9](09_model.ipynb) once more, one window at a time. Its end is folded away here.
-
-# %% tags=["hide-cell"] cellView="form" mystnb={"code_prompt_show": "Show the end of the forward pass, in JavaScript", "code_prompt_hide": "Hide the JavaScript"}
-# @title The end of the forward pass, in JavaScript
-from importlib import resources
-
-script = resources.files("wherenext").joinpath("web", "live.js")
-script = script.read_text(encoding="utf-8")
-start = script.index("const predict = ")
-print(script[start : script.index("\n}", start) + 2])
-
-# %% [markdown]
+# [chapter 9](09_model.ipynb) once more, one window at a time, in a few hundred lines of JavaScript (`web/live.js`).
+#
 # Do the two implementations of one model agree? The tests of this project open the page in a real browser and let it
 # predict 500 random test windows. Every probability, gate and attention weight must agree with PyTorch's to five
 # decimals. Each switch is tested on twenty windows. The page of your own visits is tested in the same way.
@@ -240,13 +231,12 @@ print(f"largest difference of a probability: {gap:.0e}")
 # ## Take it with you
 #
 # ```python
-# live(NextLocation.pretrained()).save("live.html")                  # a page for anybody's file
-# live(NextLocation.pretrained(), visits).save("mine.html")          # the same, with visits in it
-# playground().save("city.html")                                     # the playground, as one file
-# build(model, data.test, places=places).save("model.html")          # the playground of your own PGT
+# live(pgt.NextLocation.pretrained()).save("live.html")        # a page for anybody's file
+# live(pgt.NextLocation.pretrained(), own).save("mine.html")   # the same, with your visits in it
+# playground().save("city.html")                               # the playground, as one file
 # ```
 #
-# `build` stands beside `playground`; exercise 4 uses it. Every page opens from disk, by a double click.
+# Every page opens from disk, by a double click. Exercise 4 makes the playground of a model that you trained.
 #
 # > **Pitfall.** A page of your own model holds the visits of its test windows, with places and hours, in plain text,
 # > and so does a page that was made with visits in it. Before you send it to somebody, think about whose visits they are.
@@ -319,7 +309,7 @@ print(f"{elsewhere.sum()} of {len(elsewhere)}")
 # the other visits are encoded anew without it.
 
 # %% [markdown]
-# And here is how we measured **the first four of the five things to try**:
+# And here is how we measured **the first four of the five things to try**, at the top of this chapter:
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show what we saw", "code_prompt_hide": "Hide what we saw"}
 # @title What we saw
@@ -412,5 +402,7 @@ if RUN:
 print("then open town.html")
 
 # %% [markdown]
-# **This was the last chapter.** You have built the model, taken it apart, and seen a pointer of a few facts overtake it. All
-# of them fail where somebody goes somewhere new. That is left to you.
+# **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that copies
+# and generates, trained it, put its attention on maps, and taken it apart. A rule of five numbers held its own against it, and a
+# pointer of a few facts overtook both. All of them fail where somebody goes somewhere new. If you find out how a model can
+# foresee that, on people whom it has never met, you will have written the next chapter.

@@ -40,13 +40,13 @@ def _one_layer() -> Worked:
 
 @works_out("7.1", [f"Place {place}" for place in range(5)], digits=2)
 def _pointed() -> Worked:
-    """Place 2 wins with the tallest bar; one more such visit to place 4 would turn it."""
-    right = np.array([0.0, 0.0, 5.0, 1.0, 4.0])  # places 0 to 4, by e to the score
+    """The visit to place 2 has the largest weight, and place 4 wins."""
+    right = np.array([0.0, 0.0, 5.0, 1.0, 6.0])  # places 0 to 4, by e to the score
     leaking = right + math.exp(7.0) * np.eye(5)[0]
     return right / right.sum(), {
         "the padding has taken a share; its score must not count.": leaking / leaking.sum(),
-        "place 4 was visited twice, and collects both weights.": [0, 0, 0.5, 0.1, 0.2],
-        "these are the weights before they are divided by their sum.": [0, 0, 5, 1, 4],
+        "place 4 was visited twice, and collects both weights.": [0, 0, 5 / 12, 1 / 12, 3 / 12],
+        "these are the weights before they are divided by their sum.": [0, 0, 5, 1, 6],
     }
 
 

@@ -97,14 +97,13 @@ const draw = (next) => {
   const whole = sumOf(votes.map(sumOf)) || 1, most = Math.max(1e-9, ...votes.map(sumOf));
   const parts = (vote, all) => Object.keys(KINDS).map((kind, i) => [kind, vote[i] / all]);
   const sorted = [...byPlace(window, votes)].sort((a, b) => sumOf(b[1]) - sumOf(a[1]));
-  const scale = Math.max(1e-9, sumOf(sorted[0][1]));
   const label = (place) => (place === window.truth ? "✓ " : "") + window.names[place];
   places.replaceChildren();
   for (const [place, vote] of sorted.slice(0, SHOWN)) {
-    addRow(places, label(place), parts(vote, scale), percent(sumOf(vote) / whole));
+    addRow(places, label(place), parts(vote, whole), percent(sumOf(vote) / whole));
   }
   const rest = sorted.slice(SHOWN), left = sumOf(rest.map(([, vote]) => sumOf(vote)));
-  if (rest.length) addRow(places, many(rest.length, "other place"), [["other", left / scale]], percent(left / whole));
+  if (rest.length) addRow(places, many(rest.length, "other place"), [["other", left / whole]], percent(left / whole));
   visits.replaceChildren();
   for (let i = votes.length - 1; i >= 0; i--) {
     addRow(visits, `${label(window.places[i])}, ${window.when[i]}`, parts(votes[i], most), two(sumOf(votes[i])));
