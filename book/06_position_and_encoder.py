@@ -8,7 +8,7 @@
 # *It takes* twenty minutes to read and about a minute to run, with or without a GPU.
 #
 # > **In one sentence.** In the encoder the visits look at each other, which takes positions, queries and keys, and a
-# > mask; without the mask the company in a batch changes {{ percent[0]:.0f }} % of the answers, and accuracy does not
+# > mask; without the mask the other windows of a batch change {{ percent[0]:.0f }} % of the answers, and accuracy does not
 # > show it.
 
 # %% tags=["hide-input"]
