@@ -173,12 +173,12 @@ show(
 )
 
 # %% [markdown]
-# At first the green curve lies below the law, because the law counts free choices only, and many visits, such as going to
-# work, are routine. But from thirty known places to a hundred the law falls and the curve *climbs*, from
-# {{ all_then:.0f}} % to {{ curious_later:.0f}} %. Who gets that far? Only {{ n_curious }} people, the curious. When these
-# knew thirty places, they explored in {{ curious_then:.0f}} % of their visits already; since then their own curve has stayed
-# level. Those who explore less never get this far. An average over people can climb though the people in it do not. This
-# is *Simpson's paradox*; [chapter 11](11_gate.ipynb) guards against it.
+# In our town such a law, times the person's own curiosity, governs the *free* choices. Many visits, such as going to work,
+# are routine, so at first the green curve lies below the law. But from thirty known places to a hundred the law falls and
+# the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %. Who gets that far? Only {{ n_curious }} people,
+# the curious. When these knew thirty places, they explored in {{ curious_then:.0f}} % of their visits already; since then
+# their own curve has stayed level. Those who explore less never get this far. An average over people can climb though the
+# people in it do not. This is a form of *Simpson's paradox*.
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -244,7 +244,7 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so. (Another number will soon show it fail.) Each bar is a sum of two parts,
+# The person went home, and the model said so. (Another value of `window` will soon show it fail.) Each bar is a sum of two parts,
 # and one number, the **gate** $g$, mixes them:
 #
 # $$

@@ -95,8 +95,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 #
 # $$
 # \begin{aligned}
-# \text{distance} &= 2R \arcsin \Big( \sin^2 \tfrac{\varphi_2 - \varphi_1}{2} \\
-#     &\qquad + \cos\varphi_1 \cos\varphi_2 \, \sin^2 \tfrac{\lambda_2 - \lambda_1}{2} \Big)^{1/2} .
+# \text{distance} &= 2R \arcsin \sqrt{h}, \\
+# h &= \sin^2 \tfrac{\varphi_2 - \varphi_1}{2} + \cos\varphi_1 \cos\varphi_2 \, \sin^2 \tfrac{\lambda_2 - \lambda_1}{2} .
 # \end{aligned} \tag{2.1}
 # $$
 
@@ -230,8 +230,8 @@ show(
 # %% [markdown]
 # The anchor of a stay is set on the way there, so the line of a stay is not at zero, and a staypoint begins a little too
 # early. And it ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the
-# last shade runs on long after its visit. One in ten of the staypoints that match a true visit (computed below) ends more than {{ late:.0f }} hours
-# too late. So a very long duration may be a silence.
+# last shade runs on long after its visit. One in ten of the staypoints that match a true visit (computed below) ends more
+# than {{ late:.0f }} hours too late. So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #

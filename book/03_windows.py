@@ -135,8 +135,9 @@ slow = slow_windows(thousand, days)
 # values at once.
 #
 # One obstacle is left: at the next person the days jump back, so the list is not sorted. So we number the people 0, 1, 2 …
-# and add nothing to the days of the first, `shift` to those of the second, twice `shift` to those of the third. With a `shift` of 20, the days 3, 5, 9 | 2, 4 of two people become
-# 3, 5, 9 | 22, 24. The shift is longer than the calendar and a window together, so no window reaches into another person.
+# and add nothing to the days of the first, `shift` to those of the second, twice `shift` to those of the third. With a
+# `shift` of 20, the days 3, 5, 9 | 2, 4 of two people become 3, 5, 9 | 22, 24. The shift is longer than the calendar and a
+# window together, so no window reaches into another person.
 
 
 # %%
@@ -197,7 +198,7 @@ by_pause.mean().round(1).assign(windows=by_pause.size())
 # usable = (rows - first >= min_visits) & (day[last] - day[begins] >= days)
 # ```
 #
-# Nothing in these windows tells when the target is. [Chapter 15](15_traps.ipynb) measures how much models gain from the
+# Nothing in these windows tells when the target is. [Chapter 15](15_traps.ipynb) asks whether models gain from the
 # leak.
 #
 # ## Places that training never met
@@ -248,8 +249,8 @@ table.add_suffix(", %").round(1)
 # new café counts as a *return*, because a new school was in the window and both are 1. The score rewards any model that
 # answers "unknown", an answer that names no place. (Both columns use the windows of equation (3.1).)
 #
-# The last row is the same count on GeoLife, real people tracked by GPS around Beijing
-# ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
+# The last row is the same count on GeoLife, real people tracked by GPS around Beijing ([Zheng et al.,
+# 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # So a score with own ids and one with merged ids answer different questions. Such a set of rules is called a **protocol**:
 # ask for the protocol of any score. This book has two, and each settles both choices of this chapter:
 #

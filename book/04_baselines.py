@@ -58,7 +58,7 @@ data = prepare(town.visits, protocol="exact")
 #
 # Here $[\,\cdot\,]$ is 1 if the condition in it holds and 0 if not. **Acc@k** is the accuracy at $k$. Acc@1 asks for the
 # very place; Acc@10 accepts a list of ten. The *mean reciprocal rank* (**MRR**) and the *normalised discounted cumulative
-# gain* (**NDCG**) lie between: second is better than fifth.
+# gain* (**NDCG**) grade the rank: second is better than fifth.
 #
 # ## Ties, or how to get 100 % for nothing
 #

@@ -98,7 +98,8 @@ print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} copies")
 # Where? Who? At what time of day? On which weekday? How many days ago? For how long? How many visits ago? Each question
 # gets its own table of vectors. The answers must be whole numbers from 1, since 0 is padding. So the *days ago* of
 # [chapter 3](03_windows.ipynb), which begin at 0, become `recency`: one more, and at most 8. Location 1 is kept for
-# "unknown", so real places begin at 2. We make the numbers ourselves, and look at the first two visits and the last.
+# "unknown", which the exact protocol never uses. From 2 on come the places of training, and behind them those that only later
+# days show, whose rows are never trained. We make the numbers ourselves, and look at the first two visits and the last.
 
 # %%
 clock = seen.started_at.dt
@@ -308,7 +309,7 @@ food[["nearest", "its kind"]].head(4)
 # least as well as the real one, itself included. If it is tiny, chance is no explanation.
 
 # %% tags=["hide-input"]
-# @title The test of neighbours
+# @title neighbour_test(cosine): the test of neighbours
 pairs = {}  # (P, P) each, True where two places are alike
 for column in ("kind", "district"):
     value = places[column][often].to_numpy()
@@ -339,7 +340,7 @@ neighbour_test(cosine)
 # have shown clusters to whoever looks for them. (Can our test find clusters at all? Exercise 3.)
 #
 # Perhaps places need more visits? Move the slider to 20, so that only the busiest places remain, and run the cells
-# below it again. *A district* comes out with a small *p*. Before you celebrate, count how many questions you have
+# below it again. *A district* then comes out with a small *p*. Before you celebrate, count how many questions you have
 # asked by then: ask three at every stop of a slider, and chance alone may well give a small *p* somewhere.
 #
 # ## What are the vectors for, then?

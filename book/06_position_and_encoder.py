@@ -218,7 +218,7 @@ class SelfAttention(nn.Module):
 # ## Residuals, and where to normalise
 #
 # Attention moves information between visits. A **feed-forward** network then works on each visit by itself: a linear
-# layer to a wider space of $F$ numbers, a bend, and a linear layer back. The bend is **GELU**
+# layer to a wider space of $F$ numbers, a nonlinear bend, and a linear layer back. The bend is **GELU**
 # ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), $x\,\Phi(x)$, where $\Phi$ is the normal distribution
 # function: a smooth version of "negative numbers become 0".
 #
@@ -405,11 +405,11 @@ pd.DataFrame(rows).T
 
 # %% [markdown]
 # **Taking away the whole encoder costs nothing that we can measure.** Then {{ changed:.0f }} % of the first answers on test
-# change, but about as many for the better as for the worse. Nor can we show that the model needs both rulers, or either. Two
-# intervals leave zero out: on validation the model was worse without the sinusoid, on test it was better without attention.
-# The other split confirms neither. A likely reason is the pointer ([next chapter](07_pointer.ipynb)), which compares the
-# last visit with all others by itself. A model *trained* without a part ([chapter 14](14_ablations.ipynb)) is another
-# question.
+# change, but about as many for the better as for the worse. Nor can we show that the model needs one ruler while it has the
+# other. Two intervals leave zero out: on validation the model was worse without the sinusoid, on test it was better without
+# attention. The other split confirms neither. A likely reason is the pointer ([next chapter](07_pointer.ipynb)), which
+# compares the last visit with all others by itself. A model *trained* without a part ([chapter 14](14_ablations.ipynb)) is
+# another question.
 #
 # ## What to remember
 #

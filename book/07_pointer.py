@@ -165,7 +165,8 @@ shift = (bars["the trained bias"] - bars["no bias"]).abs().max()
 # %% tags=["hide-input"]
 # @title Figure 7.2: the same scores under three biases
 ax = bars.plot.bar(rot=0, width=0.8, figsize=(7.2, 2.4))
-ax.set(xlabel="position $p$ of the visit; 1 is the last", ylabel="attention $a_i$")
+ax.set(xlabel="position $p$ of the visit; 1 is the last")
+ax.set(ylabel="attention $a_i$")
 alt = "Three bars for each visit. Only those of the made-up bias differ."
 show(ax.figure, alt=alt, caption="The same scores under three biases.")
 
@@ -197,8 +198,9 @@ assert torch.allclose(looped, scattered, atol=1e-7)
 
 # %% [markdown]
 # Adding up has a consequence that is easy to miss: **many small weights can beat one large weight.** How often do the
-# largest sum and the largest single weight belong to different places? `point(model)` makes a table with a row for each
-# test window: those two places, the probability that the pointer gives to the target, and the target's share of the visits.
+# largest sum and the largest single weight belong to different places? `pointed = point(model)` is a table with a row for each
+# test window: the two places (*largest sum*, *largest weight*), the probability that the pointer gives to the target (*pointer's
+# share*), and the target's *share of the visits*.
 
 
 # %% tags=["hide-input"]
@@ -222,12 +224,12 @@ def point(model):
 pointed = point(model)
 favourites = pointed[["largest sum", "largest weight"]]
 right = 100 * favourites.eq(test.targets, axis=0).mean()
-differ = 100 * (favourites["largest sum"] != favourites["largest weight"]).mean()
+differ = 100 * (favourites.nunique(axis=1) > 1).mean()
 
 # %% [markdown]
 # In {{ differ:.0f }} % of the windows they differ. The largest sum is right in {{ right["largest sum"]:.1f }} % of all
-# windows, the largest weight in {{ right["largest weight"]:.1f }} %. (The whole model is right hardly more often. What its
-# other half is for, the next chapter shows.) Here is a window where they differ, of the person of the story window, some
+# windows, the largest weight in {{ right["largest weight"]:.1f }} %. (The whole model is no better. What its other half is
+# for, the next chapter shows.) Here is a window where they differ, of the person of the story window, some
 # visits earlier.
 
 # %% tags=["hide-input"]

@@ -303,11 +303,11 @@ newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
 # It is {{ newborn_r:.3f }} on average, for targets in the window. So the generator is taught almost only about targets
 # outside it. This predicts something surprising: the generator should be *poor at the easiest targets*, such as people's
 # homes. Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
-# and once *in the mixture*, with the trained pointer and gate beside it.
+# and once *in the mixture*, with the trained pointer and gate beside it, for six epochs each.
 
 
 # %% tags=["hide-input"]
-# @title Functions: contexts of a frozen model, and training a generator on them
+# @title Functions: the frozen model, and a generator trained on it
 @torch.no_grad()
 def frozen(windows):
     """Context (W, D); gate's log-odds, log P_ptr of target, target (W,)."""
@@ -358,7 +358,7 @@ pd.DataFrame(table, index=heads).T.rename_axis("generator").round(2)
 
 # %% [markdown]
 # Alone, the layer learns the usual places. In the mixture it learns little about them, because the pointer already knows.
-# (The model's own generator learned even less; its training differed from these six epochs, so compare the two roughly.)
+# (The model's own generator learned even less. It was trained together with everything else, so compare the two roughly.)
 # Mixtures of experts are like that: the expert that is a little better early gets most of the gradient. It is a division of
 # labour, not a fault. So do not judge the generator of such a model by its own accuracy.
 #

@@ -334,7 +334,7 @@ ax.axvline(guessing, color=INK, ls=":", label="1 / V, pure guessing")
 ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=2)
 ax.set_xlabel("log₁₀ of the probability of a place never seen")
 alt = "A histogram around the line of epsilon by V, far below one by V."
-caption = "Probabilities of places that neither training nor the window shows."
+caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]

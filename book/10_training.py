@@ -84,8 +84,9 @@ guessing = 100 / V
 # \mathcal{L} = -\log P(\ell^*) . \tag{10.1}
 # $$
 #
-# Its unit is the **nat**. Even guessing costs $\log V$ nats. Label smoothing ([chapter 9](09_model.ipynb)) asks the model to
-# keep a probability of about $\varepsilon / V$ for every place. This will matter below.
+# Its unit is the **nat**. To guess evenly among all $V$ places costs $\log V$ nats. Label smoothing ([chapter
+# 9](09_model.ipynb)) asks the model to keep a probability of about $\varepsilon / V$ for every place. This will matter
+# below.
 #
 # ## The steps
 #
@@ -257,7 +258,8 @@ show(
 # But only one kind climbs: *never seen*. Each step pushes the score of such a place in the generator down, and nothing pulls
 # it up except label smoothing. So the curve climbs until it is near the thin line,
 # $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats. Those answers were wrong before and are wrong after. Accuracy does not notice; the
-# loss pays.
+# loss pays. And inside the window, accuracy only needs the right place *first*: the order still improves while the loss there
+# hardly moves.
 #
 # Loss or accuracy: which should stop the training? If you want **calibrated** probabilities, such that of all places given
 # 30 % about 30 % come true, listen to the loss: the model becomes ever surer that the target is *not* a place it never saw,
@@ -309,8 +311,8 @@ pd.DataFrame(guesses).T.astype(float).round(1)
 
 # %% [markdown]
 # These are intervals over people ([chapter 4](04_baselines.ipynb)). The first lies above zero: training has added something.
-# The second holds zero: with these people, this one run cannot be told from five numbers. (The mean of five seeds can,
-# narrowly, and it is lower.)
+# The second holds zero: with these people, this one run cannot be told from five numbers. (The mean of five seeds can, in
+# [chapter 4](04_baselines.ipynb), narrowly: it lies below the rule.)
 #
 # And with ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few
 # different places, so ten guesses nearly exhaust it. **Training hardly changes *which* places are on the list. It changes
@@ -397,9 +399,9 @@ show(
 # While the curve stays near the dashed line, launches decide, and more windows are nearly free. On a CPU it leaves the line
 # after very few windows, and from there on arithmetic decides.
 #
-# Run the cell on a GPU, and the curve stays flat for long: thousands of small processors do the arithmetic of our batch almost at once, and
-# then wait for the next launch, which comes from one core of the CPU. **A small model does not fill a GPU**, and a faster GPU
-# would not help. What helps is to stop launching.
+# Run the cell on a GPU, and the curve stays flat for long: thousands of small processors do the arithmetic of our batch
+# almost at once, and then wait for the next launch, which comes from one core of the CPU. **A small model does not fill a
+# GPU**, and a faster GPU would not help. What helps is to stop launching.
 #
 # That is what a **CUDA graph** does. The operations of one step are recorded once, with the memory that they read and
 # write. From then on a single launch replays them all. The price: nothing may move, and no shape may change. So `fit`

@@ -96,8 +96,8 @@ show(
 
 # %% [markdown]
 # Nearly all gates lie well inside the scale, with a hill in its upper half, while the town's own probability is often
-# exactly 1. That *looks* cautious. There are two possible reasons. Either the gate knows more and does not say so (it
-# **hedges**), or it has nothing more to say.
+# exactly 1 (routine visits, such as going to work, toss no coin). That *looks* cautious. There are two possible reasons.
+# Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
 #
 # ## It knows people, rather than moments
 #
@@ -158,8 +158,8 @@ show(
     alt="Two reliability diagrams. For the target being in the window the "
     "gate's points begin above the diagonal and end on it. For returns all "
     "lie above it, while the town's own probability follows it.",
-    caption="Ten groups of windows each; bars are 95 % intervals, people "
-    "resampled.",
+    caption="Ten groups of windows each (equal forecasts coincide); "
+    "bars are 95 % intervals, people resampled.",
 )
 
 # %% [markdown]
@@ -310,8 +310,8 @@ pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 # Why does the gate not simply count? It is computed from the context, a vector that also has to ask the pointer's question.
 # Several of the counts can hardly be read off that vector ([Evidence: the gate](evidence_gate.ipynb)).
 #
-# Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses where it
-# was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.
+# Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses nearly where
+# it was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.
 #
 # ## What to remember
 #

@@ -123,8 +123,9 @@ show(
 # \end{aligned} \tag{12.1}
 # $$
 #
-# $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get, its share of the *answer*: of the attention on
-# the true place, and 0 for a visit to another place. (Mind the letters: $r$ belongs to the window, $r_i$ to a visit.)
+# $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get, its share of the *answer*: its attention
+# divided by that on all visits to the true place, and 0 for a visit elsewhere. (If two visits are to the true place and one
+# has thrice the attention of the other, these are ¾ and ¼. Mind the letters: $r$ belongs to the window, $r_i$ to a visit.)
 # **The bias at $p$ is at rest when attention and answer at $p$ are equal,** on average over windows that each count with
 # their $r$. If the keys see to that already, nothing pulls at the bias, however strong recency is.
 
@@ -162,14 +163,15 @@ show(
     fig,
     alt="What positions get and should get. Before training the two lines "
     "differ at the newest positions; after training they lie on each other.",
-    caption="Where the two agree, nothing pulls at the bias. Each window "
-    "counts with its r; both fall, as short windows have no far positions.",
+    caption="Where the two agree, nothing pulls at the bias. Training "
+    "windows; each counts with its r.",
 )
 
 # %% [markdown]
 # Look at the gap between the lines. (That both fall, before training too, is because few windows are long.) After training
-# they agree: attention *has* learned positions, but not through the bias. The keys know the position too, since position embedding, sinusoid and "days ago" are all in the encoded visit. And they are faster. In a step AdamW
-# moves each number by about the learning rate; many numbers that move together change a score more than one number can.
+# they agree: attention *has* learned positions, but not through the bias. The keys know the position too, since position
+# embedding, sinusoid and "days ago" are all in the encoded visit. And they are faster. In a step AdamW moves each number by
+# about the learning rate; many numbers that move together change a score more than one number can.
 #
 # ## Let it run
 #
@@ -231,7 +233,8 @@ print(f"seeds of one town {seeds:.2f}, ten towns {towns:.2f}")
 #
 # is the right answer, and its slope is $\log 0.8 = -0.223$ (logits a visit). The model can learn the order of the visits
 # through the bias, and through an embedding of the position. We train four models: one with the bias alone, and three with
-# both, whose bias learns at a tenth of the learning rate, at the same rate, or at ten times the rate. Here are the mean slopes:
+# both, whose bias learns at a tenth of the learning rate, at the same rate, or at ten times the rate. Here are the slopes of straight
+# lines through the mean curves:
 
 # %% tags=["hide-input"]
 # @title Table: slopes of bias, content and sum
@@ -343,7 +346,7 @@ show(
 
 # %% [markdown]
 # Whoever sees the right-hand bias concludes that people prefer the distant past. Yet query and key have undone most of what
-# it did.
+# it did. (Not all: two linear maps can say only a part of a straight line.)
 #
 # ## Read the sum
 #

@@ -52,7 +52,7 @@ model, vocabulary = load_model(shipped("city"))  # in evaluation mode
 test = prepare(town.visits, protocol="exact", vocabulary=vocabulary).test
 
 # %% tags=["hide-input"]
-# @title What lies under every map: `below`, the ground without its small streets
+# @title `below`: the ground of every map, without its small streets
 below = ground(town.base)
 small = ("street", "promenade", "rail")
 below["features"] = [
@@ -61,8 +61,9 @@ below["features"] = [
 
 # %% [markdown]
 # One table holds, for every test window, the probability of the model's favourite place (`sure`), and whether that place
-# was right (`correct`); besides, the number of visits (`length`) and of different places per visit (`unique_share`). The town also tells *why* the person really went where they went: by *routine* (home, work or school, because
-# of the hour), as a *return* (a free choice among places they know), or to *explore*.
+# was right (`correct`); besides, the number of visits (`length`) and of different places per visit (`unique_share`). The
+# town also tells *why* the person really went where they went: by *routine* (home, work or school, because of the hour), as
+# a *return* (a free choice among places they know), or to *explore*.
 
 # %%
 opened = gates(model, test)  # one row a window
@@ -106,14 +107,14 @@ window_map(routine, "A routine day: attention, guesses, and the truth.")
 
 # %% [markdown]
 # A disc adds up the attention $a_i$ on all visits to its place, which makes $P_\text{ptr}$ (equation (7.4)). The bent blue
-# lines lead from the last visit to the discs. The person left work just after midnight. Most of the attention is on home.
-# The model gives it the probability {{ sure_here:.2f }}, and home it was.
+# lines lead from the last visit, the black dot, to the discs. The person left work just after midnight. Most of the
+# attention is on home. The model gives it the probability {{ sure_here:.2f }}, and home it was.
 #
 # ## Was the drawn attention used?
 #
 # A common mistake: the picture comes from a second pass that forgot a mask, or shows a head of the encoder, whose weights
-# do not enter the sum of an answer. So take the gate and the discs *as drawn*, mix them with the generator as in equation (8.4), and compare with the
-# probability that the model returned.
+# do not enter the sum of an answer. So take the gate and the discs *as drawn*, mix them with the generator as in equation
+# (8.4), and compare with the probability that the model returned.
 
 # %%
 worst = 0.0
@@ -199,7 +200,7 @@ window_map(wrong, "A confident mistake. The largest ring is the guess.")
 
 
 # %% tags=["hide-input"]
-# @title Function: visits, their cues and their lifts
+# @title facts(batch): a row a visit, with its position and two lifts
 @torch.no_grad()
 def facts(b):
     """What the visits of a batch are like, and their lifts: rows."""
@@ -207,8 +208,8 @@ def facts(b):
     hit = (b.location == b.target[:, None]) & ~b.padding
     answer = hit / hit.sum(1, keepdim=True).clamp(min=1)
     found = {
-        "attention": model(b).pointer_attention * b.length[:, None],
-        "answers": answer * b.length[:, None],
+        "attention": model(b).pointer_attention * b.length[:, None],  # lift
+        "answers": answer * b.length[:, None],  # lift
         "position": b.position_from_end,
         "same hour": apart < 60,
     }
@@ -218,7 +219,7 @@ def facts(b):
 
 # %%
 batches = test.batches(512, max_len=model.config.max_len)
-every = pd.concat([facts(batch) for batch in batches])
+every = pd.concat([facts(batch) for batch in batches])  # lifts, by visit
 cues = {
     "the last visit": every.position == 1,
     "the visit before it": every.position == 2,
@@ -229,9 +230,10 @@ lift = pd.DataFrame(lift).T[["attention", "answers"]].round(2)
 lift.rename_axis("lift of", axis=1)
 
 # %% [markdown]
-# The pointer has learned that people seldom stay, if not quite how seldom, and that they go back where they came from, which
-# it overdoes a little. (These are test windows, and each counts alike; chapter 12's lines agreed on training windows,
-# weighted by $r$.) The third cue lies unused: the answers prefer visits at this hour of the day, and attention does not.
+# The pointer has learned that people seldom stay, if not quite how seldom, and that they go back where they came from,
+# which it overdoes a little. (These are test windows, each counts alike, and the answer is dealt out evenly; in [chapter
+# 12](12_position_bias.ipynb) attention and answers agreed on training windows, weighted by $r$, with the answer dealt out
+# by attention.) The third cue lies unused: the answers prefer visits at this hour of the day, and attention does not.
 #
 # ## Is attention an explanation?
 #
@@ -241,7 +243,7 @@ lift.rename_axis("lift of", axis=1)
 
 
 # %% tags=["hide-input"]
-# @title Function: a window without each of its visits
+# @title without_each(batch): a window without each of its visits
 def without_each(batch):
     """One window (1, L) -> L windows (L, L - 1), the k-th without k."""
     n = int(batch.length[0])
@@ -329,9 +331,12 @@ print(f"the last visit moves the prediction most: {moving:.0f} % of windows")
 print(f"what moves most has most attention: in {same:.0f} % of windows")
 print(f"  where that is the last visit: {100 * agree[mover].mean():.0f} %")
 print(f"  where it is another one: {100 * agree[~mover].mean():.0f} %")
+lot = 100 * (1 / removed.groupby("window").size()).mean()
+print(f"a visit drawn by lot would be the one in {lot:.0f} %")
 
 # %% [markdown]
-# **The visit that matters most is seldom the one that attention shows, and where it is the last, hardly ever.** The last
+# **Attention shows the visit that matters most in half of the windows in which it is not the last visit, and hardly ever where it
+# is the last.** The last
 # visit's vector is the context: it asks the pointer's question, drives the generator, and sets the gate. If it is removed,
 # another visit asks (exercise 3). Attention describes the answers to one question. It cannot say what the answers to another
 # question would be.

@@ -93,7 +93,7 @@ windows = {name: s["windows"] for name, s in zip(sets, sources, strict=True)}
 pd.DataFrame(windows).T.rename_axis("windows")
 
 # %% [markdown]
-# But nobody prints ten tables. Papers print one. Here are the tables of two seeds: what the first guess loses, in points,
+# But nobody prints ten tables. Papers print one. Here are the tables of two seeds: how the first guess changes, in points,
 # when a part is taken out.
 
 # %%
@@ -175,7 +175,8 @@ for axes, (name, table) in zip(panels, measured.items(), strict=True):
         axes.plot(ticks, [at] * len(ticks), "|", color=MUTED, ms=7)
     axes.set_title(name, fontsize=10)
     at, off_scale = list(parts).index("pointer"), table["pointer"][0]
-    axes.text(-6.8, at, f"← {off_scale:.1f}", fontsize=9, va="center")
+    if off_scale < -7:  # beyond the axis
+        axes.text(-6.8, at, f"← {off_scale:.1f}", fontsize=9, va="center")
 axes.set_xlim(-7, 7)
 panels[0].set_yticks(rows, parts)
 panels[0].invert_yaxis()
@@ -188,7 +189,7 @@ show(
     "hold zero; those of the pointer lie below it.",
     caption="Change when a part is taken out. Dots and lines: mean over "
     "seeds and 95 % interval over people and seeds. Ticks: single seeds. "
-    "The pointer's row goes on to the left; its mean is written.",
+    "The pointer's row goes on to the left; a mean beyond is written.",
 )
 
 # %% [markdown]

@@ -103,8 +103,9 @@ show(
 # ## The unknown token
 #
 # One of these choices is about names. In the town it moves the score by little, because two large changes nearly cancel;
-# where people travel, by a lot. In *published*, every place that the training days never showed becomes one symbol, *unknown*. A prediction of *unknown* counts
-# as right whenever the target is any of those places. Same people, same rule; only the names differ:
+# where people travel, by a lot. In *published*, every place that the training days never showed becomes one symbol,
+# *unknown*. A prediction of *unknown* counts as right whenever the target is any of those places. Same people, same rule;
+# only the names differ:
 
 # %%
 names = {"published": "merged", "exact": "by name"}
@@ -206,7 +207,7 @@ show(
 #
 # GeoLife's test set has thousands of windows, but only {{ n_people:.0f }} people, and five of them hold {{ of_five:.0f }} % of
 # the windows. Windows of one person overlap: yesterday's visits are in today's window and in tomorrow's. An interval that
-# takes them for independent draws is too narrow ([chapter 4](04_baselines.ipynb)). In the town, with many more people:
+# takes them for independent draws is too narrow ([chapter 4](04_baselines.ipynb)). In the town, with half as many people again:
 
 # %%
 data = windows_of("exact")

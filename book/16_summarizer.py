@@ -71,9 +71,10 @@ print("->", *story.summary)
 #
 # A vocabulary has an end. Ours takes the words, of diaries and of summaries, that the most *people* use. So it holds what
 # everybody writes (hours, weekdays, "errands", also the Spoon of many restaurants) and leaves out what belongs to somebody:
-# the names of their places. To the network's embeddings all unknown words are the same word, `[UNK]`. How can one answer with a word that has no number? By lending it one. Each text
-# gives its own unknown words the numbers after the end of the vocabulary. This is an **extended vocabulary**;
-# [chapter 22](22_open_vocabulary.ipynb) does the same for places. The numbers mean something for this text only.
+# the names of their places. To the network's embeddings all unknown words are the same word, `[UNK]`. How can one answer
+# with a word that has no number? By lending it one. Each text gives its own unknown words the numbers after the end of the
+# vocabulary. This is an **extended vocabulary**; [chapter 22](22_open_vocabulary.ipynb) does the same for places. The
+# numbers mean something for this text only.
 
 # %%
 words = diaries.words(SMALL.n_words)
@@ -184,8 +185,8 @@ class AdditiveAttention(nn.Module):
 # \end{aligned} \tag{16.4}
 # $$
 #
-# This is called **input fusion**. A word that was copied comes in as `[UNK]`, like any other unknown word; the context tells
-# which one it was.
+# This is called **input fusion**. A lent word comes in as `[UNK]`, like any other unknown word; the context tells which one it
+# was.
 #
 # The new state attends, by equation (16.3). Then its output $o_t$ and the context (but not the cell) go into two layers without
 # a nonlinearity between them, then a softmax over the vocabulary:
@@ -214,14 +215,14 @@ class Writer(nn.Module):
 
     def forward(self, word, carried, states, padding):
         """(B, D) the last word, and what is carried from step to step."""
-        h, c, context, covered = carried
+        o, cell, context, covered = carried
         x = self.fuse(torch.cat([word, context], -1))  # (B, D)
-        h, c = self.cell(x, (h, c))  # (B, H) twice
-        d = torch.cat([c, h], -1)  # (B, 2H)
+        o, cell = self.cell(x, (o, cell))  # (B, H) twice
+        d = torch.cat([cell, o], -1)  # (B, 2H)
         a, context = self.attention(d, states, covered, padding)
         p_gen = self.gate(torch.cat([context, d, x], -1)).sigmoid()  # (B, 1)
-        said = self.generate(self.project(torch.cat([h, context], -1)))
-        return p_gen, a, said.softmax(-1), (h, c, context, covered + a)
+        said = self.generate(self.project(torch.cat([o, context], -1)))
+        return p_gen, a, said.softmax(-1), (o, cell, context, covered + a)
 
 
 # %% [markdown]
@@ -363,9 +364,8 @@ show(
 # name are copied one after the other. Words that the network could have generated are blue, too, such as "at". No label ever
 # said which is which. (In an orange row it looks somewhere, since attention must sum to one. It copies next to nothing.)
 #
-# Compare the two printed lines. The names are spelled right. Where the lines differ, by a name that comes twice or a wrong
-# count of errands, the mistake is in *what* to say, not in *how* to copy. (Which mistake you see depends on the machine: its
-# rounding changes the training a little.)
+# Compare the two printed lines. The names are spelled right. If the lines differ, the mistake is in *what* to say (a name twice,
+# a wrong count), not in *how* to copy. (Another machine rounds otherwise, and its network makes other mistakes.)
 #
 # ## A name of your own
 #

@@ -229,7 +229,8 @@ show(
 
 # %% [markdown]
 # Measured against its own last visit, the oldest of 18 visits has {{ further:.0f }} times as much influence in the Transformer
-# as in the plain BiLSTM. For the last few visits it is the other way round.
+# as in the plain BiLSTM. For the last few visits it is the other way round. (In the Transformer the last visit reaches its own
+# encoding directly, through the residual sum, and all others only through attention, which is even before training.)
 #
 # > **Try it.** Raise the forget bias to 3 and watch the orange curve. How fast an LSTM forgets depends on how it starts.
 #
@@ -265,15 +266,15 @@ means.round(1).rename(columns=heads)
 # ## Why no decoder?
 #
 # Because there is one answer, so that nothing has to be remembered from word to word. The table agrees: PGT with a decoder is
-# not better, and the summarizer on windows does as well without its own.
+# not better (with each of the three seeds it is worse), and the summarizer on windows does as well without its own.
 #
 # ## The parent's parts in PGT
 #
-# Now the other way round. What changes when PGT gets one part of the summarizer back: its encoder, its attention, or coverage? In
-# PGT only the last visit asks; with coverage the earlier ones ask too, and what they attended to is remembered. With *looks back
-# only*, visits may not look at later ones, as when a text is written. Shown is the change of Acc@1 in points, mean of five
-# seeds. The 95 % intervals, over people and seeds, are *simultaneous*: wider than usual, so that all four of a column are right
-# together.
+# Now the other way round. What changes when PGT gets one part of the summarizer back: its encoder, its attention, or
+# coverage? In PGT only the last visit asks; with coverage the earlier ones ask too, and what they attended to is
+# remembered. The fourth row, *looks back only*, is a control: visits may not look at later ones, as when a text is written.
+# Shown is the change of Acc@1 in points, mean of five seeds. The 95 % intervals, over people and seeds, are *simultaneous*:
+# wider than usual, so that all four of a column are right together.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -349,8 +350,9 @@ check.exercise("17.1", [1 - 0.9, 0.9])
 # count.
 
 # %% [markdown]
-# **Exercise 2** (medium). From which length on (it may be short) does a Transformer of *one* layer do more work than a BiLSTM with $D/2$ units in
-# each direction, if the feed-forward network is $2D$ wide? Work it out with pencil, then check it with `side_by_side.work`.
+# **Exercise 2** (medium). From which length on (it may be short) does a Transformer of *one* layer do more work than a
+# BiLSTM with $D/2$ units in each direction, if the feed-forward network is $2D$ wide? Work it out with pencil, then check
+# it with `side_by_side.work`.
 
 # %% tags=["try"]
 from_visits = ...  # the smallest number at which it does more

@@ -238,8 +238,8 @@ print("change of each state:", moved[0].numpy().round(2))
 # %% [markdown]
 # The first three states stay as they were. Padding stands at the end of a history, so the mask hides it, too. In the whole
 # network a state knows a little of later sets all the same: the counts of equation (18.1) run over the whole history. Here that
-# is harmless, since all of it lies before the set to be predicted. Where each state predicts the set after its own, it would be a
-# leak.
+# is harmless, since all of it lies before the set to be predicted. If every state were trained to predict the set after its own,
+# the counts would contain that set already: a leak.
 #
 # > **Try it.** Set `ahead` to 1. The third state changes, and nothing warns.
 #
@@ -276,13 +276,13 @@ class WeightedAggregation(nn.Module):
 # everybody, and nothing keeps it between 0 and 1. One that was not seen has only the table (second line):
 #
 # $$
-# \begin{aligned}
-# s_\ell &= (1 - \alpha_\ell)\; w_\text{out} \cdot E_{\ell,:} + \alpha_\ell\; w_\text{out} \cdot \mathcal{C}_\ell + b , \\
-# s_\ell &= w_\text{out} \cdot E_{\ell,:} + b .
+# \begin{aligned} \text{seen:} \quad s_\ell &= (1 - \alpha_\ell)\; w_\text{out} \cdot E_{\ell,:} + \alpha_\ell\;
+# w_\text{out} \cdot \mathcal{C}_\ell + b , \\ \text{not seen:} \quad s_\ell &= w_\text{out} \cdot E_{\ell,:} + b .
 # \end{aligned} \tag{18.5}
 # $$
 #
-# A sigmoid turns each score into a probability, since every element is a separate yes or no.
+# A sigmoid turns each score into a probability, since every element is a separate yes or no, and the loss adds up the
+# cross-entropies of all.
 
 
 # %%
@@ -304,7 +304,7 @@ class GatedFusion(nn.Module):
 
 
 # %% [markdown]
-# That was the last part. The whole network calls them one after the other:
+# That was the last part. The whole network calls them one after the other, the graph convolution twice:
 
 
 # %%

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Ten improvements
 #
-# Here are ten changes of the model. Each comes from a paper, and all but one have a good argument. Which three would you
-# bet on?
+# Here are ten changes that were proposed for this model. Each comes from a paper, and all but one have a good argument. Which
+# three would you bet on?
 #
 # *You will be able to* build ten parts that people add to a Transformer, in about ten lines each; see before any training
 # what a part cannot do; and read two dozen comparisons at once without fooling yourself. *You need*
@@ -25,6 +25,7 @@ except ImportError:  # on Colab
     )
 
 # %%
+import copy
 import math
 from dataclasses import replace
 
@@ -249,10 +250,10 @@ class AdaptiveEmbedding(nn.Module):
         return out
 
 # %% [markdown]
-# Which group gets the wide table? The proposal says the rare one, as rare places need more capacity.
-# [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853), whom it cites, say the opposite: rare words get the
-# *narrow* table, to keep them from overfitting. We measured both
-# ([Evidence](evidence_improvements.ipynb)), and show the paper's way.
+# Which group gets the wide table? The list of proposals wants it for rare places, as they need more capacity.
+# [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853), whom it cites, say the opposite, as in our table above: rare words
+# get the *narrow* table, to keep them from overfitting. We measured both ([Evidence](evidence_improvements.ipynb)), and show
+# the paper's way.
 #
 # **Cross-attention.** Let every place ask the person and the times with attention, instead of standing beside
 # them. It sounds right, so look at what it computes. There is *one* person in a window:
@@ -309,11 +310,12 @@ of_loss = 100 * float(weight[rare].sum() / weight.sum())
 #
 # ## The last layer
 #
-# **A mixture of softmaxes.** Write the generator's log-probabilities of many windows under each other: a row for each window, a
-# column for each place. Up to one number for each row, its normalisation, a row is $G c + b$. That is a mix of the same $D$
-# lists, the columns of $G$, and of $b$. So however many windows there are, at most $D + 1$ rows are really different, here 65:
-# this is the *matrix rank*. If people have more independent habits than that, no weights can express them
-# ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can, since the logarithm of a sum is not linear:
+# **A mixture of softmaxes.** Write the generator's log-probabilities of many windows under each other: a row for each
+# window, a column for each place. Up to one number for each row, its normalisation, a row is $G c + b$. That is a mix of
+# the same $D$ lists, the columns of $G$, and of $b$. So however many windows there are, at most $D + 1$ rows are
+# independent, here 65, and all others are mixtures of them: this is the *matrix rank*. If people have more independent
+# habits than that, no weights can express them ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can,
+# since the logarithm of a sum is not linear:
 #
 # $$
 # P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.6}
@@ -346,7 +348,7 @@ def rank_of(log_probs):
 few = data.test.batch(np.arange(0, len(data.test), 7))
 contexts = 3 * torch.randn(len(few), D).double()
 with torch.no_grad():
-    out = model.double()(few)
+    out = copy.deepcopy(model).double()(few)
     mixed = MixtureOfSoftmaxes(D, V).double()(contexts)
 print(f"rank of {len(few)} rows, from")
 print("PGT's generator:", rank_of(out.generator_log_probs))
@@ -364,8 +366,8 @@ print("PGT's prediction:", rank_of(out.log_probs))
 # compared with the plain model of the same seed on the same windows. People and seeds are drawn again and again, as in
 # [chapter 14](14_ablations.ipynb).
 #
-# There is one trap. We made {{ n_tried }} comparisons in the town: the ten proposals, one of them in two forms, and others. If an interval
-# misses the truth one time in twenty, a few will show an "effect" by luck. So all intervals are widened
+# There is one trap. We made {{ n_tried }} comparisons in the town: the ten proposals, one of them in two forms, and others.
+# If an interval misses the truth one time in twenty, a few will show an "effect" by luck. So all intervals are widened
 # until they hold *together* in ninety-five of a hundred draws. Such **simultaneous intervals** may be read as a column.
 
 # %% tags=["hide-input"]

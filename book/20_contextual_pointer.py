@@ -8,8 +8,8 @@
 # [The pointer](07_pointer.ipynb) and the kernel of [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and
 # less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** Tell a pointer how each past visit relates to *now*, and {{ n_numbers }} numbers find by
-# > themselves what each relation is worth, as the rule of five numbers was told, and as the Transformer did not find.
+# > **In one sentence.** Tell a pointer how each past visit relates to *now*, and {{ n_numbers }} numbers learn what each
+# > relation is worth. The rule of five numbers had to be told; the Transformer did not find out.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -246,7 +246,7 @@ torch.manual_seed(1)
 learned = learn(ReasonPointer())
 names = ["age"] + ["from_here"] * came_from_here + ["clock"] * clock
 yours = learn(ReasonPointer(names))
-started = learn(started)  # not from random values, but from the kernel
+started = learn(like_kernel(ReasonPointer()))  # from the kernel's values
 models = {
     "PGT": network,
     "kernel": kernel,
@@ -262,8 +262,9 @@ table = {"numbers": sizes, "Acc@1, %": [accuracy(m) for m in models.values()]}
 pd.DataFrame(table, index=list(models)).round(1)
 
 # %% [markdown]
-# {{ n_numbers }} numbers that know nothing of our kernel do as well as it does in this town, and better than this PGT with its
-# {{ sizes[0]:,}}. (One seed; on real people, below, there are five.) What did they learn? Change one fact, hold the others, and look at the weight of a visit.
+# {{ n_numbers }} numbers that know nothing of our kernel do as well as it does in this town, and better than this PGT with
+# its {{ sizes[0]:,}}. (One seed; on real people, below, there are five.) What did they learn? Change one fact, hold the
+# others, and look at the weight of a visit.
 
 # %% tags=["hide-input"]
 # @title Figure 20.1: what the tables learned
@@ -300,8 +301,8 @@ show(
 # ## Every weight has a name
 #
 # Here is the window that Part II followed, seen by the tables that started as the kernel and were trained further. We take
-# these and not the random ones, because here we know which reason is which: each began as a term of the kernel. Click a disc for its numbers. Dashed rings are guesses, the
-# green ring is the truth.
+# these and not the random ones, because here we know which reason is which: each began as a term of the kernel. Click a
+# disc for its numbers. Dashed rings are guesses, the green ring is the truth.
 
 # %% tags=["hide-input"]
 # @title Figure 20.2: the week of Part II
@@ -385,13 +386,13 @@ show(
 )
 
 # %% [markdown]
-# *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts
-# the pointer is at the kernel's level. The last bar has eleven more facts: *when* (such as the weekday), *how long* (such as the
-# stay), and *how often*. A small network looks at now and **scales** each curve, since the clock may say much in the morning
-# and little at night. And each place that is only found further back than a hundred visits has a *summary*: the latest visit
-# there, and how many it stands for. All this together adds less than a point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such
-# leads are more than luck. (PGT has {{ pgt_7:.1f }} % here and more in [chapter 4](04_baselines.ipynb): these are five of its ten
-# seeds.)
+# *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
+# pointer is at the kernel's level. The last bar has eleven more facts: *when* (such as the weekday), *how long* (such as
+# the stay), and *how often*. A small network looks at now and **scales** each curve, since the clock may say much in the
+# morning and little at night. And each place that is only found further back than a hundred visits has a *summary*: the
+# latest visit there, and how many it stands for. All this together adds less than a point. [Chapter
+# 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck. (PGT has {{ pgt_7:.1f }} % here and more in
+# [chapter 4](04_baselines.ipynb): these are five of its ten seeds.)
 #
 # ## What to remember
 #

@@ -204,11 +204,11 @@ around = -exact["contextual pointer, PGT around it"]
 older = scores["GeoLife, exact"]["contextual pointer"] - curve[100]
 
 # %% [markdown]
-# On GeoLife, where the very place must be named, the pointer leads the rule by {{ lead:.1f }} points. But the rule saw seven
-# days. Give it the same hundred visits, and {{ fair:.1f }} are left. ({{ older:.1f }} of these may come from the summaries of older
-# places, which the rule lacks.) So **most of the lead is memory**. The rest is small. Averaged over windows, its interval leaves
-# zero out, by both protocols. Averaged person by person, so that people with many windows do not dominate, it does not
-# ([Evidence](evidence_improvements.ipynb)).
+# On GeoLife, where the very place must be named, the pointer leads the rule by {{ lead:.1f }} points. But the rule saw
+# seven days. Give it the same hundred visits, and {{ fair:.1f }} are left. ({{ older:.1f }} of these may come from the
+# summaries of older places, which the rule lacks.) So on GeoLife **most of the lead is memory** (in the town, not quite
+# half). The rest is small. Averaged over windows, its interval leaves zero out, by both protocols. Averaged person by
+# person, so that people with many windows do not dominate, it does not ([Evidence](evidence_improvements.ipynb)).
 #
 # **The Transformer does not help.** With all of Part II around the pointer, the score is lower by {{ around:.1f }}.
 #
@@ -254,9 +254,10 @@ show(
 # the placebo's band reaches: the clock. Without the placebo we might have written a paragraph on `age` and one on `count`, too,
 # since their intervals end below zero.
 #
-# And even the clock costs less than a point, and *before*, which is *came from here*, nothing that one could see, although both
-# brought several points when the facts came in one after the other ([chapter 20](20_contextual_pointer.ipynb)). Both numbers
-# are right. The other facts have taken over their work. Such redundancy is the trouble of every ablation. A placebo costs one row: put one into your own table.
+# And even the clock costs less than a point, and *before*, which is *came from here*, nothing that one could see, although
+# both brought several points when the facts came in one after the other ([chapter 20](20_contextual_pointer.ipynb)). Both
+# numbers are right. The other facts have taken over their work. Such redundancy is the trouble of every ablation. A placebo
+# costs one row: put one into your own table.
 #
 # ## What is predictable at all?
 #
@@ -275,7 +276,8 @@ show(
 # $$
 #
 # Left: $\sum P \cdot P$ is an average of the probabilities $P$, and no average exceeds the largest. Right: the sum contains
-# $(\max P)^2$, so its root is at least $\max P$. An average over many situations keeps both ends.
+# $(\max P)^2$, so its root is at least $\max P$. Over many situations both ends hold on average, since a mean of roots is at
+# most the root of the mean.
 #
 # *The town's own chances.* In the simulated town the simulator can be asked. In the last row below, the bar goes from the score
 # of somebody who knows all habits that the simulator gave to people, to that of somebody who also knows when the next visit
@@ -344,13 +346,15 @@ ways = ways[ways.measure == "acc@10"].set_index("model").value
 generated, chain = ways["pgt"], ways["markov"]
 
 # %% [markdown]
-# In the town the pointer is {{ left_over:.1f }} points below the lower end: little is left to win. GeoLife has no simulator that
-# one could ask. The pointer misses {{ missing:.0f }} % of the targets there, and {{ new:.0f }} points of these are places where the
-# person has never been. No pointer can name them.
+# In the town the pointer is {{ left_over:.1f }} points below what somebody has who knows all habits, the lower end of the
+# last bar: little is left to win. GeoLife has no simulator that one could ask, and agreement leaves room for some points.
+# The pointer misses {{ missing:.0f }} % of the targets there, and {{ new:.0f }} points of these are places where the person
+# has never been. No pointer can name them.
 #
-# PGT's generator is there for what a pointer cannot name, but it hardly helps. In New York, whose people record their own visits
-# ([chapter 23](23_real_cities.ipynb)), many such places are known from others. Of these PGT has {{ generated:.1f }} % among ten
-# guesses, and a Markov chain {{ chain:.1f }} %. **Somewhere new is where they all fail.**
+# PGT's generator is there for what a pointer cannot name, but it hardly helps. In New York, whose people record their own
+# visits ([chapter 23](23_real_cities.ipynb)), many places that are new to a person are known from others. If one of them is
+# next, it is among PGT's ten guesses in {{ generated:.1f }} % of the cases, and among a Markov chain's in {{ chain:.1f }}
+# %. **Somewhere new is where they all fail.**
 #
 # > **Pitfall.** Ceilings are estimates, too, and each is a ceiling for something else. Agreement ends a little too low in the
 # > town, where we know the truth, because situations that look alike are not quite alike. Take it as a hint.

@@ -152,8 +152,8 @@ show(
 
 # %% [markdown]
 # The café wins, although the model has not a single number about it. If a network embeds places, all new ones share one row,
-# that of *unknown*; the pointer still knows *which* place it was. The package's model with an open vocabulary can be built with
-# embeddings and a generator around its pointer, as here, and then must mix as we do:
+# that of *unknown*; the pointer still knows *which* place it was. The package's model with an open vocabulary can have embeddings
+# and a generator around its pointer. Then it must mix as we do:
 
 # %% tags=["hide-input"]
 # @title Check: the package's model mixes as ours does
@@ -167,7 +167,7 @@ generator = out.generator_log_probs[:, :K]  # scores but for a constant
 ours = mixed(out.gate, out.pointer_attention, some.location, generator, V)
 check.same(ours, out.log_probs.exp(), name="the mixture")
 table = package.embeddings.tables["location"]
-print(f"{V} ids; rows in its table, known places only: {table.num_embeddings}")
+print(f"{V} ids; rows in its table, of known places: {table.num_embeddings}")
 
 # %% [markdown]
 # ## A name is only a number
@@ -299,9 +299,10 @@ pd.DataFrame(costs, ["rows a window", "reach (%)", "Acc@1 (%)"]).T.round(1)
 #
 # ## New people
 #
-# All people of the test windows have visits in the training days. A service has new people every day, and of them it remembers
-# nearly nothing. This is a **cold start**. Our pointer has no table of people and none of places; PGT has both, and a newcomer gets the zeros of its padding row. For the test, people are cut into five folds. Models are trained on four, and then
-# predict *every* visit of the people in the fifth.
+# All people of the test windows have visits in the training days. A service has new people every day, and of them it
+# remembers nearly nothing. This is a **cold start**. Our pointer has no table of people and none of places; PGT has both,
+# and a newcomer gets the zeros of its padding row. For the test, people are cut into five folds. Models are trained on
+# four, and then predict *every* visit of the people in the fifth.
 
 # %% tags=["hide-input"]
 # @title Figure 22.3: people whom training has never seen
@@ -337,13 +338,13 @@ show(
 )
 
 # %% [markdown]
-# Over all their visits, PGT does no better for new people than naming the most frequent place. What is it worth to have been in training? On the same test
-# days, the pointer that has seen these people's earlier days gains {{ worth["city", "contextual"]:.1f }} points in the town
-# (95 % interval {{ low["city", "contextual"]:.1f }} to {{ high["city", "contextual"]:.1f }}) and
-# {{ worth["geolife", "contextual"]:.1f }} on GeoLife ({{ low["geolife", "contextual"]:.1f }} to
+# Over all their visits, PGT does no better for new people than naming the most frequent place. What is it worth to have
+# been in training? On the same test days, the pointer that has seen these people's earlier days gains {{ worth["city",
+# "contextual"]:.1f }} points in the town (95 % interval {{ low["city", "contextual"]:.1f }} to {{ high["city",
+# "contextual"]:.1f }}) and {{ worth["geolife", "contextual"]:.1f }} on GeoLife ({{ low["geolife", "contextual"]:.1f }} to
 # {{ high["geolife", "contextual"]:.1f }}). PGT gains {{ worth["city", "pgt"]:.1f }} and {{ worth["geolife", "pgt"]:.1f }}
-# ([Evidence: newcomers](evidence_newcomers.ipynb)). **A pointer without names hardly gains from training on you.** All it needs
-# is your past, which can be forgotten at any time, without training anything anew.
+# ([Evidence: newcomers](evidence_newcomers.ipynb)). **A pointer without names hardly gains from training on you.** All it
+# needs is your past, which can be forgotten at any time, without training anything anew.
 #
 # At the left end of the curves there is not much to copy, whatever the model. What could help there is knowledge of the
 # town: work for a generator (exercise 3).
@@ -352,7 +353,8 @@ show(
 #
 # A pointer cannot name a place where its person has never been. But it can learn to *say so*. Give it one answer more,
 # **somewhere new**. Its probability comes from the logistic regression of [chapter 11](11_gate.ipynb), which
-# counts a few things in the window and now forecasts first visits. The places share the rest.
+# counts a few things in the window and now forecasts first visits. The places share the rest. Take the likeliest *place* of each
+# window: what probability does it get, and how often is it right?
 
 # %% tags=["hide-input"]
 # @title Table: the likeliest place, as it is and with somewhere new
@@ -373,16 +375,16 @@ def with_new(part, new):
 on_valid = with_new(valid, new_on["valid"])
 on_test = with_new(test, new_on["test"])
 said = {
-    "its probability, as it is": np.exp(test.log_probs).max(1),
-    "its probability, with somewhere new": on_test[:, :-1].max(1),
-    "how often it is right": test.log_probs.argmax(1) == test.target,
+    "probability of the likeliest place": np.exp(test.log_probs).max(1),
+    "the same, beside somewhere new": on_test[:, :-1].max(1),
+    "how often that place is right": test.log_probs.argmax(1) == test.target,
 }
 said = pd.DataFrame(said).mean()
 (100 * said).round(1).to_frame("mean over the windows (%)")
 
 # %% [markdown]
 # As it is, the model promises too much; with *somewhere new* it promises too little, by nearly as much. What is gained is not a
-# better number but an honest sum: the known places shared 100 %, and now they share what *somewhere new* leaves. (A temperature
+# better number but an honest sum: the places shared 100 %, and now they share what *somewhere new* leaves. (A temperature
 # ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)) could lower the first number, but the places would still share it all.)
 #
 # ## Sets that hold the answer
@@ -407,7 +409,8 @@ coverage = 0.9  # @param {type:"slider", min:0.5, max:0.95, step:0.05}
 # on_valid, on_test: (N, V + 1) probabilities, somewhere new in the last
 # column; answer: the column of the truth; new: whether that is the last.
 own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])
-at = int((len(own) + 1) * (1 - coverage) + 1e-9)  # exact for few windows
+# The + 1 counts the new window; 1e-9 guards against rounding.
+at = int((len(own) + 1) * (1 - coverage) + 1e-9)
 limit = own[at - 1]  # Theta
 held = on_test >= limit  # (N, V + 1) the sets
 covered = held[np.arange(len(held)), test.answer]

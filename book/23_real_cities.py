@@ -39,11 +39,12 @@ from pgt.metrics import gains, interval_of_mean
 # %% [markdown]
 # ## The windows that papers compare on
 #
-# **GeoLife** ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/))
-# holds GPS tracks of people in Beijing, recorded between 2007 and 2012.
-# [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) turned the tracks into visits and published the code with their
-# model, and others have scored on windows made the same way. After their filters there are 45 people. The owners hand out the
-# data themselves, so we read the scores that our experiments kept.
+# **GeoLife** ([Zheng et al.,
+# 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/))
+# holds GPS tracks of people in Beijing, recorded between 2007 and 2012. [Hong et al.
+# (2023)](https://doi.org/10.1016/j.trc.2023.104315) turned the tracks into visits and published the code with their model,
+# and others have scored on windows made the same way. After their filters there are 45 people. The owners hand out the data
+# themselves, so we read the scores that our experiments kept.
 #
 # Seven models answer the same {{ n_windows:,}} test windows. Four are rules from [chapter 4](04_baselines.ipynb). Three are
 # networks: an LSTM and a Transformer without a pointer (MHSA), both as Hong et al. built them, and our PGT. Each network has
@@ -171,6 +172,7 @@ show(
 # validation windows.
 
 # %%
+wins = read_results("wins").rows
 without = wins[(wins.table == "without") & (wins["by"] == "all")]
 without = without.set_index("group").value
 less = pd.Series(
@@ -186,7 +188,8 @@ less.round(1).to_frame()
 
 # %% [markdown]
 # **The lead is the clock.** Without it the rule has none left. Without *came from here* it loses nothing: the clock does that
-# work, too. [Chapter 20](20_contextual_pointer.ipynb) gives both to a pointer.
+# work, too. ([Chapter 20](20_contextual_pointer.ipynb) gives both to a pointer. There *came from here* is worth much, because it
+# comes in before the clock.)
 #
 # ## Another city, another answer
 #
@@ -272,7 +275,8 @@ show(
     figure,
     alt="Two panels of bars, not told and told the time. In both the "
     "contextual pointer is ahead of the published models.",
-    caption="New York as GETNext cut it. Blue: our models with all earlier "
+    caption="New York as GETNext cut it. Blue: our models (told the time, "
+    "those that can use it) with all earlier "
     "visits, 95 % intervals over people and seeds; \"trained on nobody\" is "
     "the subject of chapter 24. Orange: published figures, on nearly the "
     "same sessions, without intervals.",
@@ -281,13 +285,13 @@ show(
 # %% [markdown]
 # **A small model with a long past is ahead of all three.** The contextual pointer has a few thousand numbers
 # and trains in minutes on one core. Not told the time, it is ahead of STHGCN; told, of LLM4POI. Our own Transformer, PGT with
-# its week, is no better than those of the papers, and not told the time even *most frequent place* is ahead of GETNext.
+# its week, lies between GETNext and STHGCN, and even *most frequent place* is ahead of GETNext.
 #
 # Is it only that ours sees more? Give the pointer no more than LLM4POI takes, the training visits and the session:
 
 # %%
 pasts = ["every earlier visit", "training and session"]
-pointer = rows[rows.model == "contextual pointer"]
+pointer = rows[rows.model == "contextual pointer"]  # rows: as drawn above
 pointer = pointer.pivot(index="told", columns="past", values="acc@1")[pasts]
 pointer.rename_axis(None).rename_axis("Acc@1 (%)", axis=1).round(1)
 

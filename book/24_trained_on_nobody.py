@@ -194,7 +194,8 @@ CITY = {"geolife": "GeoLife", "new york": "New York", "city": "Larkmere"}
 FILES = {"geolife": "geolife_exact", "new york": "last_visit", "city": "city"}
 FITTED = {"PGT, trained there": "pgt", "kernel, fitted there": "kernel"}
 POINTER = {"geolife": ("beyond", {"data": "geolife", "protocol": "exact"})}
-POINTER |= {"city": ("beyond", {"data": "city"}), "new york": ("last_visit", {})}
+POINTER["city"] = ("beyond", {"data": "city"})
+POINTER["new york"] = ("last_visit", {})
 rule, bare = mean["minus", "kernel_memory"], mean["minus", "no networks"]
 
 hits = {}
@@ -271,8 +272,8 @@ show(
 # Suppose you do have visits of the people you ask about. Fine-tune a network on them, or train the same network anew. How
 # many windows does it take until the made-up worlds no longer matter?
 
-# %%
-# The same results as in the folded cell above.
+# %% tags=["hide-input"]
+# @title Figure 24.3: what real visits add
 curve = learning[learning.table == "curve"].replace({"data": CITY})
 curve = curve[curve.model.isin(["fine-tuned", "trained"])]
 look = {"hue": "data", "style": "model", "markers": True}
@@ -327,7 +328,8 @@ right.rename_axis("attacks that are right, %")
 # PGT betrays everybody: the rows for their places were trained in one half and not in the other. The surprise is the second
 # line. A network without a single name, trained on the same people, still betrays
 # **{{ betrayed["right", "people"]["contextual"]:.0f }} %** of them. Leaving out the names is not enough. The control, two
-# models trained on nobody, cannot be told from a coin toss: its interval holds one half.
+# models trained on nobody, cannot be told from a coin toss: its interval holds one half. (So it
+# must be: they never saw these people.)
 #
 # > **Pitfall.** "Trained on nobody" protects those whose visits would have been used for *training*. It does not protect the
 # > person you ask about. Their visits go into the model as input, and the answer says where they probably are. Who may ask
@@ -342,6 +344,7 @@ GROUPS = {
     "in_window": "to a place of the last seven days",
     "not_in_window": "to any other place",
 }
+# nobody, CITY: as in the first table.
 by = nobody[(nobody.table == "zero-shot") & (nobody.model == "predictor")]
 by = by[by.seed.notna()].groupby(["group", "data"])["acc@1"].mean().unstack()
 by = by.loc[list(GROUPS), ["geolife", "new york"]]
@@ -356,7 +359,7 @@ by.rename(GROUPS).rename(columns=CITY).round(1).rename_axis("Acc@1 (%)")
 # - A network without names of places or people can be trained in one world and used in another.
 # - The worlds need not exist. They need a clock, and places that are new. On real people they add little to four kernels.
 # - With a few hundred windows of your own, leave the networks as they are. With thousands, train.
-# - A network can betray who was in training even without names. One trained on nobody cannot.
+# - A network can betray who was in training even without names. One that was trained on nobody cannot.
 #
 # ## Exercises
 #

@@ -10,8 +10,8 @@
 # [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
 # section uses a GPU if there is one.
 #
-# > **In one sentence.** Written as usual, the loss needs {{ more:.0f }} times the memory at {{ places:,}} places; written with
-# > sums, it needs no more than before, and everything else can be divided by person.
+# > **In one sentence.** Written as usual, the loss keeps {{ more:.0f }} times the memory at {{ places:,}} places; written with
+# > sums, it keeps no more than before; and windows and scores can be divided by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -154,14 +154,16 @@ show(
 # pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and
 # more are arrays of $B \times V$.
 #
-# Why are sums enough? Outside the window nothing is copied, so with $\Lambda = \log\sum_\ell e^{s_\ell}$
+# Why are sums enough? Outside the window nothing is copied, so with the generator's scores $s_\ell$ and
+# $\Lambda = \log\sum_\ell e^{s_\ell}$
 #
 # $$
 # \log P(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
 # $$
 #
-# Label smoothing (0.03 in the code) wants the sum of all $\log P(\ell)$. By equation (25.1) it takes only $\Lambda$ and the plain sum of
-# the scores; the few places of the window are then put right one by one. Both sums can be made a stretch of places at a time:
+# Label smoothing (0.03 in the code) wants the sum of all $\log P(\ell)$. By equation (25.1) it takes only $\Lambda$ and the
+# plain sum of the scores. For the few places of the window equation (25.1) is then taken away, and $\log P$ of the mixture
+# added. Both sums can be made a stretch of places at a time:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -224,7 +226,7 @@ pd.DataFrame(rows, ["parameters", "ms a step"]).T
 # town's people, as other people in other weeks.
 
 # %% tags=["hide-input"]
-# @title A million visits, `million`, and the kernel's ranks, `in_memory`
+# @title `million` visits, in `COLUMNS`, and the kernel's ranks `in_memory`
 COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
 
 
@@ -349,8 +351,8 @@ print(f"mean of the two means: {each.mean():.2f}")
 # *all* shares, and the results are added. The last batch of an epoch is nearly always uneven. PyTorch's
 # `DistributedDataParallel` takes the mean over the processes, so the sum is multiplied by their number first.
 #
-# Chance is the second trap. The script below, an epoch of PGT without dropout, gives all processes the same seed, so that they
-# begin with the same weights. These are its lines that matter:
+# Chance is the second trap. All processes need the same seed, so that they begin with the same weights. But with dropout they
+# would then drop the same numbers. The script below, an epoch of PGT, goes without dropout. These are its lines that matter:
 #
 # ```python
 # batch = data.train.batch(index[rank::world])  # this process's share
@@ -435,8 +437,8 @@ print("the same gradients, and two processes with the same weights")
 # The gradients are equal but for rounding. At the end of the epoch both processes have the same weights to the last
 # bit, though each has seen only half of the windows.
 #
-# > **Pitfall.** With dropout and one seed, all processes drop the same numbers. Seed each with a number of its own once the
-# > model is built (`torch.manual_seed(rank)`).
+# > **Pitfall.** With dropout, seed each process with a number of its own once the model is built
+# > (`torch.manual_seed(rank)`).
 #
 # ## What does not scale?
 #

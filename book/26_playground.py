@@ -25,9 +25,9 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# Below is the whole model of this book, trained on the simulated town. It runs in this page: no server answers, and
-# nothing that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), change its day, hour and
-# duration, or swap its place with that of a neighbouring visit (✎). Click a place on the map to make it the latest visit, or the arrow
+# Below is the whole model of this book, trained on the simulated town. It runs in this page: no server answers, and nothing
+# that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), change its day, hour and duration, or
+# swap its place with that of a neighbouring visit (✎). Click a place on the map to make it the latest visit, or the arrow
 # before a guess to go there.
 
 # %%
@@ -168,7 +168,7 @@ whole, rows = guesses(model), {}
 for name, change in ABLATIONS.items():
     if name == "full":
         continue
-    # "one layer" has no such part: here the second layer is skipped.
+    # "one layer" takes no part out; its switch skips the second layer.
     parts = change.get("without", ("one_layer",))
     silent = guesses(switch_off(model, parts))
     rows[name.replace("_", " ")] = {
@@ -190,7 +190,7 @@ change.round(1) + 0.0  # no minus zeros
 # Now look at the last column of the table. Some rows, such as *no duration* and *no user*, change one first guess in seven,
 # while accuracy hardly moves. The model uses the part, and it helps about as often as it does harm.
 #
-# Both columns are true, and answer different questions. The switch answers *What does this model use?* Training anew
+# The first two columns are both true, and answer different questions. The switch answers *What does this model use?* Training anew
 # answers *What can a model of this kind do without?* A paper that silences a part and calls it an ablation answers the
 # first question and claims the second.
 #

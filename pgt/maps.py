@@ -446,11 +446,12 @@ def _words(
 
 
 def _sign(style: Mapping[str, Any]) -> str:
-    """A small disc for the legend, drawn as the map draws it."""
+    """A small disc for the legend, or a line, drawn as the map draws it."""
+    shape = 'path d="M-7 0H7"' if style.get("fill") is False else 'circle r="5.5"'
     look = _themed({"fillOpacity": 0, "fillColor": "none", "dashArray": "none"} | dict(style))
     return (
-        '<svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><circle r="5.5" '
-        f'stroke="{look["color"]}" stroke-width="{min(look["weight"], 3)}" '
+        '<svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true">'
+        f'<{shape} stroke="{look["color"]}" stroke-width="{min(look["weight"], 3)}" '
         f'stroke-dasharray="{look["dashArray"]}" '
         f'fill="{look["fillColor"]}" fill-opacity="{look["fillOpacity"]}"/></svg>'
     )
