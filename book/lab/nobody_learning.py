@@ -34,7 +34,6 @@ from pgt.metrics import evaluate, summarize
 from pgt.predictor import FINE_TUNING
 from pgt.train import fit
 
-FEW_SEEDS = SEEDS[:3]
 KEYS = (*REAL, "city")
 HALF = replace(FULL, worlds=FULL.worlds // 2)
 WORLDS: dict[str, dict[str, bool]] = {
@@ -53,7 +52,7 @@ def ablated() -> Iterator[Row]:
     scored: dict[tuple[str, str], list[pd.DataFrame]] = {}
     for variant, lacks in WORLDS.items():
         plan = replace(HALF, config=WorldConfig(**lacks))
-        for seed in FEW_SEEDS:
+        for seed in SEEDS:
             model = Experts([learned(plan, NAMES[0], seed)]).eval()
             for key in KEYS:
                 scored.setdefault((variant, key), []).append(evaluate(model, seen(key).test))
@@ -70,7 +69,7 @@ def curve(key: str) -> Iterator[Row]:
     for size in SIZES:
         ranks: dict[str, list[pd.DataFrame]] = {"fine-tuned": [], "trained": []}
         n = min(size or len(data.train), len(data.train))
-        for seed in FEW_SEEDS:
+        for seed in SEEDS:
             train = _some(data.train, n, seed)
             valid = _some(data.valid, max(25, n // 4), seed)
             both = Experts([learned(FULL, name, seed) for name in NAMES])
@@ -103,5 +102,5 @@ REPORT = Report(
     question="What must simulated worlds have, and what do windows of real people add?",
     rows=_rows,
     data=KEYS,
-    more={"seeds": list(FEW_SEEDS)},
+    more={"seeds": list(SEEDS)},
 )
