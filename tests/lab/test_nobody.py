@@ -34,7 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for module, name in ((nobody, "FULL"), (nobody_learning, "FULL"), (nobody_learning, "HALF")):
         monkeypatch.setattr(module, name, TINY)
     monkeypatch.setattr(nobody_learning, "KEYS", ("city",))
-    monkeypatch.setattr(nobody_learning, "FEW_SEEDS", (42,))
+    monkeypatch.setattr(nobody_learning, "SEEDS", (42,))
     nobody.seen.cache_clear()
 
 
