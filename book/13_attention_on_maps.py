@@ -258,10 +258,9 @@ def without_each(batch):
 
 
 # %% [markdown]
-# Attention has no sign, but a change has one. Remove a visit to the true place, and that place should lose. Remove any other,
-# and it should gain, because the remaining weights add up to one again. So compare two readings of the same weights:
+# Two readings foretell how large the change is:
 #
-# - the **naive reading**: much attention, a large change, up or down;
+# - the **naive reading**: it follows the attention $a_i$;
 # - the **arithmetic reading**: keep gate, generator and all other scores as they are, and take visit $i$ out of the sum,
 #
 # $$
@@ -269,7 +268,8 @@ def without_each(batch):
 # \tag{13.1}
 # $$
 #
-# with $\ell^*$ the true place; the square bracket is 1 if visit $i$ was there, and 0 if not.
+# with $\ell^*$ the true place; the square bracket is 1 if visit $i$ was there, and 0 if not. (A visit elsewhere leaves its weight
+# to the others: the true place gains.)
 
 
 # %%
@@ -293,29 +293,20 @@ eligible = np.flatnonzero((test.lengths >= 6) & test.in_window)
 tables = [occluded(i) for i in rng.choice(eligible, 500, replace=False)]
 
 # %% [markdown]
-# In each window, rank the visits by a reading and by the change that really happened, and correlate the ranks: 1 is
-# the same order. The last visit is left aside for now. The naive reading foretells no sign, so both are first judged by the
-# size of the change, then the arithmetic with its sign. The sign may do much of the work. So there is a control *without any
-# attention*: it only knows that a visit to the true place lowers its probability, and any other raises it.
+# In each window, rank the visits by a reading and by the size of the change that really happened, and correlate the ranks: 1 is
+# the same order. The last visit is left aside for now.
 
 # %%
 ranks = []
 for w in (table[table.position > 1] for table in tables):
-    if w.hit.nunique() == 1:
-        continue  # all of one sort: the control has nothing to rank
-    pairs = {
-        "size: naive": (w.attention, w.change.abs()),
-        "size: arithmetic": (w.arithmetic.abs(), w.change.abs()),
-        "with sign: arithmetic": (w.arithmetic, w.change),
-        "with sign: control, place only": (~w.hit, w.change),
-    }
-    ranks.append({k: spearmanr(*pair).statistic for k, pair in pairs.items()})
+    change = w.change.abs()
+    pairs = {"naive": w.attention, "arithmetic": w.arithmetic.abs()}
+    ranks.append({k: spearmanr(v, change).statistic for k, v in pairs.items()})
 pd.DataFrame(ranks).mean().round(2).to_frame("rank correlation")
 
 # %% [markdown]
-# "Much attention, much effect" is a poor guide. By size, the model's own arithmetic is hardly a better one: it keeps the gate
-# and all other scores as they are, and without the visit they change, too. With its sign the arithmetic ranks the effects
-# well, but most of that is the sign, which the place gives without any attention.
+# "Much attention, much effect" is a poor guide, and the model's own arithmetic is hardly a better one. It keeps the gate and all
+# other scores as they are. Without the visit they change, too: every visit is encoded anew.
 #
 # And the last visit?
 
@@ -350,7 +341,7 @@ print(f"a visit drawn by lot would be the one in {lot:.0f} %")
 #
 # - Draw what was used, and test it: rebuild the probability from the drawn parts.
 # - Choose examples by rule. A confident mistake looks as convincing as a hit.
-# - Read attention with its arithmetic (sum per place, times the gate, mind the sign), and beside a control without it.
+# - Attention is the arithmetic of one sum (per place, times the gate). Take something away, and the sum is another one.
 # - The last visit works through the question it asks, and attention cannot show that.
 #
 # ## Exercises

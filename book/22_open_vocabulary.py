@@ -405,7 +405,8 @@ said = pd.DataFrame(said).mean()
 # %%
 coverage = 0.9  # @param {type:"slider", min:0.5, max:0.95, step:0.05}
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: the sets
 # on_valid, on_test: (N, V + 1) probabilities, somewhere new in the last
 # column; answer: the column of the truth; new: whether that is the last.
 own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])

@@ -37,7 +37,6 @@ from wherenext.exercises import check
 from wherenext.figures import COPIED, GENERATED, INK, TRUTH, show
 from wherenext.ground import ground, located
 from wherenext.results import read_results
-from wherenext.worlds import world
 
 import pgt
 from pgt.maps import places_map
@@ -122,32 +121,7 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # curious people are, how much the clock matters, how long a habit lasts. Some people live by night.
 #
 # Each world is also *recorded* in its own way: as a diary, as a diary with holes, or as check-ins, which have no end and
-# which people make in some kinds of places more than in others. Let us visit four of them, and then your own, or
-# Larkmere.
-
-# %% tags=["hide-input"]
-# @title Table: what tells one world from another
-
-
-def habits(visits):
-    """Percent of visits at the favourite place, and to new places."""
-    of = visits.groupby("user_id")
-    first = ~visits.duplicated(["user_id", "location_id"])
-    late = of.cumcount() >= 50
-    usual = of.location_id.agg(lambda p: p.value_counts(normalize=True).max())
-    new = f"{100 * first[late].mean():.0f}"
-    return {
-        "at the favourite place, %": f"{100 * usual.mean():.0f}",
-        "to new places, from the 51st visit on, %": new,
-    }
-
-
-met = {f"world {n}": habits(world(n)) for n in range(4)}
-met["yours" if file else "Larkmere"] = habits(visits)
-pd.DataFrame(met)
-
-# %% [markdown]
-# The favourite place takes from a third to a half of the visits.
+# which people make in some kinds of places more than in others.
 #
 # No real visit is used to train the networks, but some choices did look at real people. An earlier family of worlds was scored
 # on the test windows of GeoLife and New York before this one was drawn. The numbers of the four kernels, below, were chosen on
