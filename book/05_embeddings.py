@@ -213,7 +213,7 @@ letters = [chr(65 + k) for k in codes[by_place]]  # A: the first place
 look = {"cmap": "RdBu", "vmin": -2.5, "vmax": 2.5, "xticklabels": False}
 ax = sns.heatmap(wide[0][by_place], yticklabels=letters, **look)
 ax.tick_params("y", rotation=0)
-ax.figure.set_size_inches(7.2, 2.3)
+ax.figure.set_size_inches(7.2, 2.0)
 seams = np.cumsum([0, *widths])
 ax.vlines(seams[1:-1], 0, L, color=INK, lw=1.5)
 said = [name.replace("_", " ") for name in sizes]

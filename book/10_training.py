@@ -330,7 +330,7 @@ names = (runs.model + " " + runs.variant).str.replace(" full", "")
 town = runs.assign(model=names.str.replace("_", " "), whose="the book's")
 yours = scores(trained)[["acc@1"]].to_frame().T
 mine = yours.assign(whose="yours", model="yours").astype({"acc@1": float})
-plt.figure(figsize=(7.2, 2.5))
+plt.figure(figsize=(7.2, 2.2))
 axes = sns.stripplot(pd.concat([town, mine]), x="acc@1", y="model",
                      hue="whose", palette=[COPIED, EXTRA])  # fmt: skip
 axes.set(xlabel="test Acc@1 (%)", ylabel="")
@@ -379,7 +379,7 @@ for n in (1, 4, 16, 64, 256):
     milliseconds[n] = min(times)
 bench = read_results("bench").rows
 whole = bench[bench.name.str.contains("city: PGT to its stop")].iloc[0]
-axes = pd.Series(milliseconds).plot(loglog=True, marker="o", figsize=(6, 2.4))
+axes = pd.Series(milliseconds).plot(loglog=True, marker="o", figsize=(6, 2.1))
 axes.axhline(milliseconds[1], color=EXTRA, ls="--", label="one window")
 axes.legend()
 axes.set(xlabel="windows in the batch", ylabel="ms a step")

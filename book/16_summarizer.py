@@ -346,6 +346,7 @@ labels = [w for w, some in zip(story.source, seen, strict=True) if some]
 plots.attention(attention[:, seen], labels=labels, axes=axes)
 axes.set_yticks(torch.arange(len(text)) + 0.5, text)
 axes.set(xlabel="diary (in part)", ylabel="summary as written")
+axes.set_aspect("auto")
 axes.tick_params(labelsize=8)
 axes.tick_params(axis="x", rotation=90)
 for word, p in zip(axes.get_yticklabels(), draft.p_gen, strict=False):

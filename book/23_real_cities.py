@@ -265,9 +265,10 @@ for axes, told in zip(panels, ("not told", "told the time"), strict=True):
     part = shown[shown.told == told].sort_values("acc@1", ascending=False)
     sns.barplot(part, x="acc@1", y="model", hue="by", ax=axes, **look)
     axes.hlines(range(len(part)), part.low, part.high, color=MUTED, lw=2)
-    for at, value in enumerate(part["acc@1"]):
-        axes.text(1, at, f"{value:.1f}", color="white", va="center")
-    axes.set(ylabel="", xlabel="Acc@1 (%)", ylim=(6.5, -0.5))
+    ends = part[["acc@1", "high"]].max(axis=1) + 0.7  # of bar or whisker
+    for at, (end, value) in enumerate(zip(ends, part["acc@1"], strict=True)):
+        axes.text(end, at, f"{value:.1f}", va="center", fontsize=8)
+    axes.set(ylabel="", xlabel="Acc@1 (%)", ylim=(6.5, -0.5), xlim=(0, 54))
     axes.set_title(told, fontsize=10)
 panels[0].get_legend().remove()
 panels[1].legend(title="", loc="lower right")
