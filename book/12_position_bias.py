@@ -55,9 +55,10 @@ data = prepare(town.visits, protocol="exact", vocabulary=known)
 # %% [markdown]
 # ## Ten curves, nearly nothing
 #
-# Ten models were trained beforehand, with ten seeds. Two curves of each are kept: its bias (`b1`, `b2`, …; position 1 is the
-# last visit) and its mean content (`c1`, …). Only differences of scores matter, so every curve has a mean of zero. Their
-# unit, that of a score before the softmax, is the *logit*.
+# Ten models were trained beforehand, with ten seeds. Two curves of each are kept: its bias (`b1`, `b2`, …; position 1 is
+# the last visit) and its mean content (`c1`, …): the mean of the content scores $s_i$ of all visits at that position. Only
+# differences of scores matter, so every curve has a mean of zero. Their unit, that of a score before the softmax, is the
+# *logit*.
 
 # %%
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
@@ -346,7 +347,7 @@ show(
 
 # %% [markdown]
 # Whoever sees the right-hand bias concludes that people prefer the distant past. Yet query and key have undone most of what
-# it did. (Not all: two linear maps can say only a part of a straight line.)
+# it did. (Not all: they can use only what the encoded visits say about their position, and that is no exact straight line.)
 #
 # ## Read the sum
 #

@@ -194,9 +194,9 @@ window_map(wrong, "A confident mistake. The largest ring is the guess.")
 # $1/L$, the share that all visits would have if they were equal. The result is a **lift**: 1 is no preference, 2 is twice the
 # equal share.
 #
-# We look at three cues: the last visit; the visit before it; and any earlier visit that began within an hour of the present
-# time of day (it may also be the visit before). A cue is *unused* if the answers have a lift there and attention does not
-# follow.
+# We look at three cues: the last visit; the visit before it; and any earlier visit that began within an hour of *now*, the
+# time of day at which the last visit ended (it may also be the visit before). A cue is *unused* if the answers have a lift
+# there and attention does not follow.
 
 
 # %% tags=["hide-input"]
@@ -326,7 +326,7 @@ lot = 100 * (1 / removed.groupby("window").size()).mean()
 print(f"a visit drawn by lot would be the one in {lot:.0f} %")
 
 # %% [markdown]
-# **Attention shows the visit that matters most in half of the windows in which it is not the last visit, and hardly ever where it
+# **Attention shows the visit that matters most in half of the windows in which that is not the last visit, and hardly ever where it
 # is the last.** The last
 # visit's vector is the context: it asks the pointer's question, drives the generator, and sets the gate. If it is removed,
 # another visit asks (exercise 3). Attention describes the answers to one question. It cannot say what the answers to another

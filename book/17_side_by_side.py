@@ -145,8 +145,8 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 # %% [markdown]
 # So {{ unknown:.0f }} % of the targets are unknown. If one is in the window, PGT is right in {{ copied:.0f }} % of the cases: it
 # copies a place that training never showed, just as its parent copies a name. Look also at the row *yes*, *no*: if the target is
-# known but not in the window, PGT's first guess never hits it, though its generator has a row for it. (Here such a place has an
-# id. How to name one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
+# known but not in the window, PGT's first guess never hits it, though its generator has a row for it. (An unknown place has an
+# id here. How to name one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
 #
 # ## Why a Transformer?
 #
@@ -230,7 +230,7 @@ show(
 # %% [markdown]
 # Measured against its own last visit, the oldest of 18 visits has {{ further:.0f }} times as much influence in the Transformer
 # as in the plain BiLSTM. For the last few visits it is the other way round. (In the Transformer the last visit reaches its own
-# encoding directly, through the residual sum, and all others only through attention, which is even before training.)
+# encoding directly, through the residual sum, and all others only through attention, whose weights are nearly equal before training.)
 #
 # > **Try it.** Raise the forget bias to 3 and watch the orange curve. How fast an LSTM forgets depends on how it starts.
 #
@@ -257,7 +257,7 @@ heads = {
 means = rows.groupby(["model", "variant"])[list(heads)].mean()
 means = means.loc[list(MODELS)].set_axis(MODELS.values())
 means["seconds an epoch"] = means.cpu_seconds / means.epochs
-means.round(1).rename(columns=heads)
+means.round(1).rename(columns=heads).rename_axis("mean of three seeds")
 
 # %% [markdown]
 # An epoch of the Transformer takes longer than one of the BiLSTM, but it needs fewer of them. On a graphics card the ratio may
@@ -307,7 +307,8 @@ pd.DataFrame(cells, SWAPS)
 #
 # ## Part by part
 #
-# Here is all of it in one table. *Context* is what the attention adds up.
+# Here is all of it in one table. The summarizer's *context* is the weighted sum that its attention makes; PGT's was the last
+# visit's vector.
 #
 # | | the summarizer | PGT |
 # |---|---|---|

@@ -117,7 +117,9 @@ show(
 # 1 & \text{if } \ell = \ell', \\ 0 & \text{otherwise.} \end{cases} \tag{18.1}
 # $$
 #
-# "Sets with both" is their number in the whole history, and $\mathcal{N}$ is the largest number that the brace gives in it. Every
+# "Sets with both" is their number in the whole history, and $\mathcal{N}$ is the largest number that the brace gives anywhere in
+# it. (If bread and butter were together in two sets, and no pair more often, $\mathcal{N}$ is 2, their edge is 1 in these two sets,
+# and every element's edge to itself is ½ in all.) Every
 # element starts with a vector, its row in the table of all elements. A graph convolution (GCN) lets each element add up its
 # neighbours' vectors with these weights. The sum goes through a linear layer, batch normalisation (each number gets mean 0 and
 # variance 1 over the batch) and a ReLU. In the code $U$ counts people, $N$ elements and $T$ sets; vectors have the width $D$.
@@ -148,7 +150,7 @@ class GraphConvolution(nn.Module):
 # %% [markdown]
 # Look at the case $\ell = \ell'$ again. Every element is joined to itself in *every* set. So the only sign that an element was in
 # a set is an edge to another one, and an element that is always alone leaves no trace of *when* it was there. Take two people
-# whose sets hold one element each. One left element 3 for element 5 long ago, the other just now. In both histories each
+# whose sets hold one element each. One took 3, 5, 5, 5, 5 and the other 3, 3, 3, 3, 5. In both histories each
 # element is joined to itself alone, five times: the graphs are the same, and so are the scores, which should differ.
 #
 # Beside DNNTSP we ask *informed*, the same network with a small remedy of ours: in the sets that an element was in, it adds to
@@ -245,8 +247,8 @@ print("change of each state:", moved[0].numpy().round(2))
 #
 # ## The weighted aggregation
 #
-# Let $\mathcal{Z}_i$ be the output at set $i$. A learned vector $w_\text{agg}$ gives each set a weight, and the weighted outputs
-# are added up:
+# Take one element, and let $\mathcal{Z}_i$ be its output at set $i$. A learned vector $w_\text{agg}$ gives each set a
+# weight, and the weighted outputs are added up:
 #
 # $$
 # \mathcal{C} = \sum_i \big(w_\text{agg} \cdot \mathcal{Z}_i\big)\, \mathcal{Z}_i . \tag{18.4}

@@ -250,10 +250,10 @@ class AdaptiveEmbedding(nn.Module):
         return out
 
 # %% [markdown]
-# Which group gets the wide table? The list of proposals wants it for rare places, as they need more capacity.
-# [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853), whom it cites, say the opposite, as in our table above: rare words
-# get the *narrow* table, to keep them from overfitting. We measured both ([Evidence](evidence_improvements.ipynb)), and show
-# the paper's way.
+# Which group gets the wide table? As it was proposed, that of the rare places, as they need more capacity. [Baevski and
+# Auli (2019)](https://arxiv.org/abs/1809.10853), whom the proposal cites, say the opposite, as in our table above: rare
+# words get the *narrow* table, to keep them from overfitting. We measured both ([Evidence](evidence_improvements.ipynb)),
+# and show the paper's way.
 #
 # **Cross-attention.** Let every place ask the person and the times with attention, instead of standing beside
 # them. It sounds right, so look at what it computes. There is *one* person in a window:
@@ -311,11 +311,12 @@ of_loss = 100 * float(weight[rare].sum() / weight.sum())
 # ## The last layer
 #
 # **A mixture of softmaxes.** Write the generator's log-probabilities of many windows under each other: a row for each
-# window, a column for each place. Up to one number for each row, its normalisation, a row is $G c + b$. That is a mix of
-# the same $D$ lists, the columns of $G$, and of $b$. So however many windows there are, at most $D + 1$ rows are
-# independent, here 65, and all others are mixtures of them: this is the *matrix rank*. If people have more independent
-# habits than that, no weights can express them ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can,
-# since the logarithm of a sum is not linear:
+# window, a column for each place. By equation (8.1) a row is $G c + b$, minus one number for the whole row. Leave that
+# number out: every row is $b$ plus a weighted sum of the same $D$ lists, the columns of $G$. So however many windows there
+# are, at most $D + 1$ rows are independent, here 65, and all others are mixtures of them: this is the *matrix rank*. If
+# people have more independent habits than that, no weights can express them ([Yang et al.,
+# 2018](https://arxiv.org/abs/1711.03953)). A mixture can, since the logarithm of a sum is not linear. It makes several
+# contexts $c_k$ of $c$, each with a share $\pi_k$ and a softmax of its own:
 #
 # $$
 # P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.6}
@@ -463,7 +464,7 @@ pd.DataFrame(settled, CLAIMS.title[bet].rename("your bet"))
 # more than any part in the figure gains, and it stays behind the rule.
 #
 # Why nothing? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the kernel's two
-# comparisons with *now*: did that visit come from where I am, and how far is its hour from the present one?
+# comparisons with *now*: was the visit before that one at the place where I am now, and how far is its hour from the present one?
 #
 # ## What to remember
 #

@@ -330,8 +330,8 @@ show(
     alt="Limits on the best possible accuracy beside three models, for "
     "GeoLife and the town. In the town the pointer is close to the lower "
     "end of the town's own chances.",
-    caption="Marks and thick bars: limits on the best possible Acc@1. "
-    "Vertical lines: models.",
+    caption="Marks: the most that copying from so many days can reach. Thick "
+    "bars: between their ends lies the best possible guess. Lines: models.",
 )
 
 # %% tags=["hide-input"]
@@ -353,8 +353,8 @@ generated, chain = ways["pgt"], ways["markov"]
 #
 # PGT's generator is there for what a pointer cannot name, but it hardly helps. In New York, whose people record their own
 # visits ([chapter 23](23_real_cities.ipynb)), many places that are new to a person are known from others. If one of them is
-# next, it is among PGT's ten guesses in {{ generated:.1f }} % of the cases, and among a Markov chain's in {{ chain:.1f }}
-# %. **Somewhere new is where they all fail.**
+# next, it is among PGT's ten guesses in {{ generated:.1f }} % of the cases, and among a Markov chain's in
+# {{ chain:.1f }} %. **Somewhere new is where they all fail.**
 #
 # > **Pitfall.** Ceilings are estimates, too, and each is a ceiling for something else. Agreement ends a little too low in the
 # > town, where we know the truth, because situations that look alike are not quite alike. Take it as a hint.

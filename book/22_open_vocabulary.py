@@ -153,7 +153,7 @@ show(
 # %% [markdown]
 # The café wins, although the model has not a single number about it. If a network embeds places, all new ones share one row,
 # that of *unknown*; the pointer still knows *which* place it was. The package's model with an open vocabulary can have embeddings
-# and a generator around its pointer. Then it must mix as we do:
+# and a generator around its pointer. Then it must mix as we do; the folded cell checks it:
 
 # %% tags=["hide-input"]
 # @title Check: the package's model mixes as ours does
@@ -260,14 +260,13 @@ def remembered(places, memory, older):
 
 
 # %%
-rows, stand_for = remembered(
-    ["home", "work", "gym", "home", "work"], memory=2, older=100
-)
+places = ["gym", "gym", "home", "work", "home", "work"]
+rows, stand_for = remembered(places, memory=2, older=100)
 print("rows kept:", rows, "each stands for (0: itself):", stand_for)
 
 # %% [markdown]
-# Of five visits, counted from 0, the last two are kept one by one. They are to *home* and *work*, so only the gym needs a line,
-# which stands for one visit.
+# Of six visits, counted from 0, the last two are kept one by one. They are to *home* and *work*, so only the gym needs a line,
+# which stands for two visits.
 #
 # **Reach** is the share of targets that are among the candidates at all: the copy ceiling, for a longer memory.
 # Accuracy is how many of all targets are then picked. Take the model that we have just trained, with a hundred visits
@@ -427,7 +426,7 @@ pd.Series(sets).round(1).to_frame("sets")
 # answer in {{ kept:.1f }} % of the windows, and by name in {{ by_name:.1f }} %. Look at the last row: at this promise
 # hardly a set does without *somewhere new*. So count twice: what a set covers, and what it covers by name.
 #
-# > **Pitfall.** "Guaranteed" is a statement about windows that could have been shuffled. Ours come in order of time, and
+# > **Pitfall.** Nine in ten is a guarantee only if new windows could be shuffled with the old ones. Ours come later, and
 # > people keep exploring.
 #
 # ## What to remember

@@ -188,8 +188,8 @@ less.round(1).to_frame()
 
 # %% [markdown]
 # **The lead is the clock.** Without it the rule has none left. Without *came from here* it loses nothing: the clock does that
-# work, too. ([Chapter 20](20_contextual_pointer.ipynb) gives both to a pointer. There *came from here* is worth much, because it
-# comes in before the clock.)
+# work, too. ([Chapter 20](20_contextual_pointer.ipynb) gives both to a pointer. There *came from here* is worth much: it comes in
+# first, before the clock.)
 #
 # ## Another city, another answer
 #
@@ -234,10 +234,11 @@ there.round(1).rename_axis("Acc@1, %, by target", axis=1)
 # ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)). Check-ins of a person less than a day apart are a *session*. The
 # question is the last check-in of each session in the test, and only if both the person and the place also occur in training.
 #
-# The papers differ in two things, and few tables say so. *What is a model told?* LLM4POI, a language model
-# ([Li et al., 2024](https://arxiv.org/abs/2404.17591)), is told the time of the check-in that it foretells; GETNext and STHGCN
-# ([Yan et al., 2023](https://doi.org/10.1145/3539618.3591770)) are not. *What does it see?* GETNext sees the session, and
-# LLM4POI adds training sessions. But whoever foretells a visit may look at all visits until then.
+# The papers differ in two things, and few tables say so. *What is a model told?* LLM4POI, a language model ([Li et al.,
+# 2024](https://arxiv.org/abs/2404.17591)), is told the time of the check-in that it foretells; GETNext and STHGCN ([Yan et
+# al., 2023](https://doi.org/10.1145/3539618.3591770)) are not. *What does it see?* GETNext sees the session, and LLM4POI
+# adds training sessions, STHGCN a graph of everybody's earlier sessions. But whoever foretells a visit may look at all
+# visits until then.
 #
 # We rebuilt the sessions, nearly as they were published, and asked our models, not told the time and told. They may look at
 # every earlier visit of the person; only PGT keeps to its week. (*Trained on nobody* is the model of the

@@ -192,7 +192,7 @@ check.same(sums[1], scores.sum(1), name="the plain sum", atol=0.1)
 
 # %% [markdown]
 # `checkpoint` keeps nothing of a stretch, and computes it again when the gradient asks for it. So every score is computed
-# twice, but hardly any memory is needed. The time still grows with the places, only more slowly.
+# twice, and hardly any memory is needed. It is faster all the same: to write and read many arrays of $B \times V$ costs more.
 #
 # ## A model that never counts the places
 #
@@ -299,7 +299,7 @@ def places_of(part):
 
 def answers_of(part, vocabulary):
     """The ranks of a part's test windows by the kernel."""
-    data = prepare(part, vocabulary=vocabulary)
+    data = prepare(part, vocabulary=vocabulary)  # `fit` learns no numbers
     return evaluate(ContextKernel().fit(data.train), data.test)
 
 
@@ -446,7 +446,7 @@ print("the same gradients, and two processes with the same weights")
 #
 # | what | why | what one would do |
 # |---|---|---|
-# | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | sparse gradients, or no generator |
+# | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | no generator |
 # | writing a file for each part | DuckDB reads the whole table on one machine | part each file on a machine of its own, then join |
 # | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #

@@ -83,7 +83,7 @@ def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any =
             cell.source = PLACEHOLDER.sub(
                 lambda match: numbers[f"{match['name']}:{match['spec'] or ''}"], cell.source
             )
-            cell.source = re.sub(r"(?<=\d) %", "\u00a0%", cell.source)  # on one line
+            cell.source = re.sub(r"(?<=\d)\s%", "\u00a0%", cell.source)  # on one line
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for count, (cell, found) in enumerate(zip(code, outputs or [], strict=False), 1):
         cell.outputs, cell.execution_count = found, count

@@ -45,6 +45,14 @@ def test_every_exercise_has_a_folded_solution(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_no_line_of_prose_is_taken_for_a_comment(script: Path) -> None:
+    """MyST leaves out a line that begins with a per cent sign."""
+    cells = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
+    prose = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    assert not re.search(r"^\s*%", "\n".join(prose), re.MULTILINE)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_the_book_runs_the_code_that_the_chapter_has(script: Path) -> None:
     """Else it would not find the executed chapter either, and show another one's outputs."""
     app = SimpleNamespace(
