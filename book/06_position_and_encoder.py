@@ -218,7 +218,7 @@ class SelfAttention(nn.Module):
 # ## Residuals, and where to normalise
 #
 # Attention moves information between visits. A **feed-forward** network then works on each visit by itself: a linear
-# layer to a wider space of $F$ numbers, a nonlinear bend, and a linear layer back. The bend is **GELU**
+# layer to a wider space of $F$ numbers, a bend, and a linear layer back. The bend is **GELU**
 # ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), $x\,\Phi(x)$, where $\Phi$ is the normal distribution
 # function: a smooth version of "negative numbers become 0".
 #

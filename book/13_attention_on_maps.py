@@ -301,7 +301,8 @@ ranks = []
 for w in (table[table.position > 1] for table in tables):
     change = w.change.abs()
     pairs = {"naive": w.attention, "arithmetic": w.arithmetic.abs()}
-    ranks.append({k: spearmanr(v, change).statistic for k, v in pairs.items()})
+    found = {k: spearmanr(v, change).statistic for k, v in pairs.items()}
+    ranks.append(found)
 pd.DataFrame(ranks).mean().round(2).to_frame("rank correlation")
 
 # %% [markdown]

@@ -197,8 +197,10 @@ show(
 # On the left, seven days back means a visit on the same day, always, and six days back nearly always one on the next. On the
 # right the bars differ a little, but only by people's habits, and a model may use those.
 #
-# We could not show that any of our models profits from the hint. A cruder form of this trap does pay: a feature that counts
-# days back from the target's day tells the model when the next visit is, and adds {{ day_worth:.1f }} points to PGT on GeoLife.
+# Do our models profit from the hint? Of ten comparisons, the interval of one leaves zero out, barely: that of the
+# contextual pointer in the town ([Evidence](evidence_traps.ipynb)). Among ten, luck may do that. A cruder form of this trap
+# does pay: a feature that counts days back from the target's day tells the model when the next visit is, and adds {{
+# day_worth:.1f }} points to PGT on GeoLife.
 #
 # > **Remedy.** Let windows go back from the last visit. Test it: change the targets' times in the table, build the windows
 # > again, and demand that the model sees the same.

@@ -263,8 +263,8 @@ show(
     fig,
     alt="Acc@1 against the number of windows to learn from, in two cities. "
     "With few windows the fine-tuned network is ahead of the one trained "
-    "anew; with a thousand or more they lie on each other, near the level of "
-    "the pool, and then rise above it.",
+    "anew; from a thousand on it is not, and both rise above the level of "
+    "the pool.",
     caption="What windows of these very people add to one network, without "
     "the pool. Dotted: the pool, with networks as shipped; its eight weights "
     "are fitted to the whole past, as always.",
@@ -272,7 +272,7 @@ show(
 
 # %% [markdown]
 # With a hundred windows the made-up worlds are a head start for one network, but the pool as it is shipped (dotted) is better
-# still. With a thousand it hardly matters where you begin, and with three thousand either way beats the pool.
+# still. With a thousand the head start is worth nothing any more, and with three thousand either way beats the pool.
 # `model.fit(visits)` trains both ways, compares the two with the shipped model on your validation days, and keeps the best.
 #
 # ## Whom does it know?

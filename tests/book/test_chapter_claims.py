@@ -108,7 +108,9 @@ def test_claims_of_15() -> None:
     merged, ever = "target in the window, unknown merged", "target visited before, ever"
     assert ceiling[merged] > ceiling[ever]  # "more than their whole past could give"
     gain = read_results("anchors").rows.query("table == 'gain'")
-    assert ((gain.low <= 0) & (gain.high >= 0)).all()  # "we could not show that any profits"
+    clear = gain[(gain.low > 0) | (gain.high < 0)]
+    assert clear[["data", "model"]].to_numpy().tolist() == [["city", "contextual"]]  # "of one"
+    assert 0 < clear.low.item() < 0.1 and (gain.value != 0).sum() == 10  # "barely", "of ten"
     rows = read_results("traps").rows.set_index("what").value
     assert rows["PGT without pointer: unknown"] == 0  # "it can never learn to answer it"
 
@@ -693,10 +695,11 @@ def test_claims_of_24() -> None:
     lost = lacking.pivot_table("acc@1", "variant", "data")
     assert lost.mean(axis=1).nsmallest(2).index.tolist() == ["no clock", "no new places"]
     assert (lost.loc["one town's habits"] > -1.5).all()  # "a point or less"
-    assert abs(lost.loc["no check-ins", "new york"]) < 0.3  # "serve it as well"
+    bare_of = lacking.set_index(["variant", "data"]).loc[("no check-ins", "new york")]
+    assert bare_of.low < 0 < bare_of.high  # "serve it as well"
     curve = mean[mean.table == "curve"].pivot_table("acc@1", ["data", "windows"], "model")
     ahead = (curve["fine-tuned"] - curve["trained"]).unstack()
-    assert (ahead[100] > 1).all() and (ahead[1000].abs() < 1).all()  # "a head start", "hardly"
+    assert (ahead[100] > 1).all() and (ahead[1000] < 0.5).all()  # "a head start", "worth nothing"
     for data in ("geolife", "new york"):
         few, many = curve.loc[(data, 300)], curve.loc[(data, 3000)]
         assert few.max() < ours[data] < many.min()  # "the pool is better still", "beats the pool"
