@@ -53,6 +53,9 @@ config = ModelConfig(*sizes)  # PGT, with the package's default sizes
 #
 # ## Two data flows
 #
+# (An *LSTM* reads step by step and keeps what it read in a vector; a *decoder* is an LSTM that writes. *Additive attention* scores
+# by a small network, not by a product. *Coverage* adds up the attention so far and shows it to the next step.)
+#
 # Time runs downwards. On the left two LSTMs read a text, and a third writes its summary. Each word that it writes goes back into
 # it (the bent arrow), and it looks at the text again. On the right all visits are read at once, the last one asks, and there is
 # one answer.
@@ -150,7 +153,7 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 #
 # ## Why a Transformer?
 #
-# The usual reasons are that it is *parallel*, trains *faster*, and sees *far*.
+# The usual reasons are that it is *parallel*, sees *far*, and trains *faster*.
 #
 # **Parallel** is true of the depth, the number of steps that must wait for each other. An LSTM needs one for each visit, a
 # Transformer one for each layer. But the *work*, counted in multiplications, is larger, and grows faster with the length. A

@@ -145,7 +145,8 @@ show(
 # contextual pointer in the place of its own. (What is empty was not measured. PGT differs a little from
 # [chapter 4](04_baselines.ipynb): on GeoLife these are five of its ten seeds, and in the town other trainings.)
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: everybody side by side
 MODELS = {
     "PGT": ("pgt", "full"),
     "kernel": ("kernel", "full"),
@@ -164,7 +165,8 @@ scores = scores[list(SETS.values())].set_axis(list(SETS), axis=1)
 scores = scores.set_axis(list(MODELS), axis=0)
 scores.round(1).astype(object).fillna("").rename_axis("Acc@1, %")
 
-# %%
+# %% tags=["hide-input"]
+# @title `changes`: everybody minus the contextual pointer
 FULL = {"model": "contextual", "variant": "full"}
 which = {n: dict(zip(FULL, two, strict=True)) for n, two in MODELS.items()}
 changes = {}
@@ -283,7 +285,8 @@ show(
 # of somebody who knows all habits that the simulator gave to people, to that of somebody who also knows when the next visit
 # begins.
 
-# %%
+# %% tags=["hide-input"]
+# @title `fences`: the limits, from the results file
 limits = read_results("predictability").rows
 limits = limits[(limits.protocol == "exact") & limits.table.notna()]
 

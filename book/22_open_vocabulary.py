@@ -379,12 +379,16 @@ said = {
     "how often that place is right": test.log_probs.argmax(1) == test.target,
 }
 said = pd.DataFrame(said).mean()
+forecast_new = [new_on["test"][which].mean() for which in (test.new, ~test.new)]
+print("The forecast of somewhere new, on average:", end=" ")
+print("{:.0%} before first visits, {:.0%} before others".format(*forecast_new))
 (100 * said).round(1).to_frame("mean over the windows (%)")
 
 # %% [markdown]
-# As it is, the model promises too much; with *somewhere new* it promises too little, by nearly as much. What is gained is not a
-# better number but an honest sum: the places shared 100 %, and now they share what *somewhere new* leaves. (A temperature
-# ([Guo et al., 2017](https://arxiv.org/abs/1706.04599)) could lower the first number, but the places would still share it all.)
+# The forecast knows little: it says hardly more before first visits than before others. As it is, the model promises too
+# much; with *somewhere new* it promises too little, by nearly as much. What is gained is not a better number but an honest
+# sum: the places shared 100 %, and now they share what *somewhere new* leaves. (A temperature ([Guo et al.,
+# 2017](https://arxiv.org/abs/1706.04599)) could lower the first number, but the places would still share it all.)
 #
 # ## Sets that hold the answer
 #

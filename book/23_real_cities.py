@@ -261,7 +261,7 @@ other = rows.model == "GNPR-SID"  # it answers other questions: see below
 long = rows.past == "every earlier visit"
 shown = rows[long | (rows.by == "published") & ~other]
 look = {"palette": {"ours": COPIED, "published": GENERATED}, "dodge": False}
-figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.2), sharex=True)
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 2.9), sharex=True)
 for axes, told in zip(panels, ("not told", "told the time"), strict=True):
     part = shown[shown.told == told].sort_values("acc@1", ascending=False)
     sns.barplot(part, x="acc@1", y="model", hue="by", ax=axes, **look)

@@ -134,11 +134,18 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # [chapter 4](04_baselines.ipynb), whose numbers are the same for every table (chosen on made-up worlds and on validation
 # windows of real cities), and two bare facts of each place: the person is *here* now, and was here just *before*.
 #
-# What do we do with so many opinions? Add up their logarithms, each with a weight of its own, and let the probabilities of
-# the person's places sum to one again. A fact has no logarithm: it adds 1 for its place and 0 for all others. This is a
-# **log-linear pool** ([Genest and Zidek, 1986](https://doi.org/10.1214/ss/1177013825)), here of two networks, four kernels
-# and two facts: eight weights. (How likely *somewhere new* is, the model estimates by itself, from the share of new places
-# among the person's latest visits; the places share the rest.) A pool of two opinions about three places:
+# What do we do with so many opinions? Add up their logarithms, each with a weight of its own, and let the probabilities of the
+# person's places sum to one again:
+#
+# $$
+# \log P(\ell) = \sum_k w_k \log P_k(\ell) + w_\text{here}\,[\ell = \text{here}] + w_\text{before}\,[\ell = \text{before}]
+# + \text{constant} . \tag{24.1}
+# $$
+#
+# $P_k$ are the six opinions; a bracket is 1 if what it says is true, and 0 if not. This is a **log-linear pool**
+# ([Genest and Zidek, 1986](https://doi.org/10.1214/ss/1177013825)). (How likely *somewhere new* is, the model estimates by itself,
+# from the share of new places among the person's latest visits; the places share the rest.) A pool of two opinions about three
+# places:
 
 # %%
 opinions = np.array([[0.60, 0.30, 0.10], [0.20, 0.70, 0.10]])  # (K, V)

@@ -161,9 +161,17 @@ show(
 # \log P(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
 # $$
 #
-# Label smoothing (0.03 in the code) wants the sum of all $\log P(\ell)$. By equation (25.1) it takes only $\Lambda$ and the
-# plain sum of the scores. For the few places of the window equation (25.1) is then taken away, and $\log P$ of the mixture
-# added. Both sums can be made a stretch of places at a time:
+# Label smoothing (0.03 in the code) wants the sum of all $\log P(\ell)$. With the places $\mathcal{W}$ of the window it is
+#
+# $$
+# \begin{aligned}
+# \sum_\ell \log P(\ell) ={}& V \big( \log(1 - g) - \Lambda \big) + \sum_\ell s_\ell \\
+# &+ \sum_{\ell \in \mathcal{W}} \big( \log P(\ell) - \log(1 - g) - s_\ell + \Lambda \big) .
+# \end{aligned} \tag{25.2}
+# $$
+#
+# The last sum, over a few places, puts right what equation (25.1) gets wrong. The two sums over all places, $\Lambda$ and the plain one, can
+# be made a stretch of places at a time:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -270,7 +278,8 @@ print(f"{len(million):,} visits in {len(files)} files")
 # > in the afternoon in UTC. The rows are right, and yet a model would learn nonsense from them. `read` below turns
 # > the moments back into the town's time.
 
-# %%
+# %% tags=["hide-input"]
+# @title read(file): the visits of a part, in the town's time
 zone = town.visits.started_at.dt.tz
 
 

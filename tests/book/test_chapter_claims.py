@@ -659,6 +659,9 @@ def test_claims_of_22() -> None:
     right = table["how often that place is right"][0]
     assert says > right + 4 and says_new < right - 4  # "too much", "too little"
     assert abs((says - right) - (right - says_new)) < 2  # "by nearly as much"
+    (line,) = (row[0] for row in printed("22_open_vocabulary", "The forecast of somewhere new"))
+    new, others = map(int, re.findall(r"(\d+)%", line))
+    assert others < new < others + 15  # "hardly more before first visits than before others"
     assert abs(table["hold the answer (%)"][0] - 90) < 3  # "nearly kept"
     newcomers = read_results("newcomers").rows
     worth = newcomers[newcomers.seed.isna() & (newcomers.variant == "seen - new")]
