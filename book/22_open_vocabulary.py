@@ -379,9 +379,10 @@ said = {
     "how often that place is right": test.log_probs.argmax(1) == test.target,
 }
 said = pd.DataFrame(said).mean()
-forecast_new = [new_on["test"][which].mean() for which in (test.new, ~test.new)]
+new = new_on["test"]
 print("The forecast of somewhere new, on average:", end=" ")
-print("{:.0%} before first visits, {:.0%} before others".format(*forecast_new))
+print(f"{new[test.new].mean():.0%} before first visits", end=", ")
+print(f"{new[~test.new].mean():.0%} before others")
 (100 * said).round(1).to_frame("mean over the windows (%)")
 
 # %% [markdown]

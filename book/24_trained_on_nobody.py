@@ -138,8 +138,10 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # person's places sum to one again:
 #
 # $$
-# \log P(\ell) = \sum_k w_k \log P_k(\ell) + w_\text{here}\,[\ell = \text{here}] + w_\text{before}\,[\ell = \text{before}]
-# + \text{constant} . \tag{24.1}
+# \begin{aligned}
+# \log P(\ell) ={}& \sum_k w_k \log P_k(\ell) + w_\text{here}\,[\ell = \text{here}] \\
+# &+ w_\text{before}\,[\ell = \text{before}] + \text{constant} .
+# \end{aligned} \tag{24.1}
 # $$
 #
 # $P_k$ are the six opinions; a bracket is 1 if what it says is true, and 0 if not. This is a **log-linear pool**
