@@ -32,6 +32,9 @@ def test_a_page_is_whole_without_a_network(opened: Visit) -> None:
     page = opened.page
     opened.unfold()  # a map in a solution is drawn when it comes into sight, too
     assert page.locator("mjx-merror").count() == 0
+    # A formula wider than its column would lose its number.
+    wide = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
+    assert page.locator("div.math, mjx-container[display=true]").evaluate_all(wide) == []
     for chart in page.locator("figure.folium-figure").all():
         chart.scroll_into_view_if_needed()
         chart.locator("path.leaflet-interactive").first.wait_for(state="attached")
