@@ -282,7 +282,7 @@ def occluded(i):
     hit = (batch.location[0] == target).numpy()  # (L,)
     pointed = a[hit].sum()
     new = model(without_each(batch)).log_probs[:, target].exp()  # (L,)
-    table = pd.DataFrame({"attention": a, "hit": hit})
+    table = pd.DataFrame({"attention": a})
     table["arithmetic"] = g * ((pointed - a * hit) / (1 - a) - pointed)
     table["change"] = (new - out.log_probs[0, target].exp()).numpy()
     return table.assign(window=i, position=np.arange(len(a), 0, -1))

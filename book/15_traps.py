@@ -199,8 +199,8 @@ show(
 #
 # Do our models profit from the hint? Of ten comparisons, the interval of one leaves zero out, barely: that of the
 # contextual pointer in the town ([Evidence](evidence_traps.ipynb)). Among ten, luck may do that. A cruder form of this trap
-# does pay: a feature that counts days back from the target's day tells the model when the next visit is, and adds {{
-# day_worth:.1f }} points to PGT on GeoLife.
+# does pay: a feature that counts days back from the target's day tells the model when the next visit is, and adds
+# {{ day_worth:.1f }} points to PGT on GeoLife.
 #
 # > **Remedy.** Let windows go back from the last visit. Test it: change the targets' times in the table, build the windows
 # > again, and demand that the model sees the same.

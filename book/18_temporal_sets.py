@@ -163,13 +163,14 @@ two = {}
 for name in ("full", "informed"):
     config = temporal_sets.SetConfig(9, **temporal_sets.VARIANTS[name])
     two[name] = temporal_sets.SetPredictor(config).eval()
-long_ago, just_now = [[3], [5], [5], [5], [5]], [[3], [3], [3], [3], [5]]
+long_ago = [[3], [5], [5], [5], [5]]
+just_now = [[3], [3], [3], [3], [5]]
 # Histories, next sets, how many elements there are.
-long_ago = temporal_sets.padded([long_ago], [[5]], 9)
-just_now = temporal_sets.padded([just_now], [[5]], 9)
+one, other = (
+    temporal_sets.padded([sets], [[5]], 9) for sets in (long_ago, just_now)
+)
 with torch.inference_mode():
-    apart = [(net(long_ago) - net(just_now)).abs() for net in two.values()]
-full, more = apart
+    full, more = ((net(one) - net(other)).abs() for net in two.values())
 print("DNNTSP, same scores:", not full.any())
 print(f"informed, scores differ by up to {more.max():.4f}")
 
@@ -278,8 +279,10 @@ class WeightedAggregation(nn.Module):
 # everybody, and nothing keeps it between 0 and 1. One that was not seen has only the table (second line):
 #
 # $$
-# \begin{aligned} \text{seen:} \quad s_\ell &= (1 - \alpha_\ell)\; w_\text{out} \cdot E_{\ell,:} + \alpha_\ell\;
-# w_\text{out} \cdot \mathcal{C}_\ell + b , \\ \text{not seen:} \quad s_\ell &= w_\text{out} \cdot E_{\ell,:} + b .
+# \begin{aligned}
+# \text{seen:} \quad s_\ell &= (1 - \alpha_\ell)\; w_\text{out} \cdot E_{\ell,:}
+#     + \alpha_\ell\; w_\text{out} \cdot \mathcal{C}_\ell + b , \\
+# \text{not seen:} \quad s_\ell &= w_\text{out} \cdot E_{\ell,:} + b .
 # \end{aligned} \tag{18.5}
 # $$
 #

@@ -166,7 +166,7 @@ scores = scores.set_axis(list(MODELS), axis=0)
 scores.round(1).astype(object).fillna("").rename_axis("Acc@1, %")
 
 # %% tags=["hide-input"]
-# @title `changes`: everybody minus the contextual pointer
+# @title Figure 21.2: everybody against the contextual pointer
 FULL = {"model": "contextual", "variant": "full"}
 which = {n: dict(zip(FULL, two, strict=True)) for n, two in MODELS.items()}
 changes = {}
@@ -175,9 +175,11 @@ for title, (source, protocol) in SETS.items():
     rivals = {name: which[name] for name in there}
     where = UNTIMED | {"data": source, "protocol": protocol}
     changes[title] = compare(results, rivals, FULL, **where).table()
+exact = changes["GeoLife, exact"]["mean"]
+lead, fair = -exact["kernel"], -exact["kernel, last hundred visits"]
+around = -exact["contextual pointer, PGT around it"]
+older = scores["GeoLife, exact"]["contextual pointer"] - curve[100]
 
-# %% tags=["hide-input"]
-# @title Figure 21.2: everybody against the contextual pointer
 fig, panels = plt.subplots(1, 3, figsize=(7.4, 2.8), sharex=True, sharey=True)
 rows = [name for name in MODELS if name != "contextual pointer"]
 for ax, (title, table) in zip(panels, changes.items(), strict=True):
@@ -197,13 +199,6 @@ show(
     caption="Mean over five seeds and 95 % interval over people and seeds. "
     "PGT has the settings of its design.",
 )
-
-# %% tags=["hide-input"]
-# @title The differences in the text
-exact = changes["GeoLife, exact"]["mean"]
-lead, fair = -exact["kernel"], -exact["kernel, last hundred visits"]
-around = -exact["contextual pointer, PGT around it"]
-older = scores["GeoLife, exact"]["contextual pointer"] - curve[100]
 
 # %% [markdown]
 # On GeoLife, where the very place must be named, the pointer leads the rule by {{ lead:.1f }} points. But the rule saw
@@ -286,7 +281,7 @@ show(
 # begins.
 
 # %% tags=["hide-input"]
-# @title `fences`: the limits, from the results file
+# @title Figure 21.4: ceilings, and where the models are
 limits = read_results("predictability").rows
 limits = limits[(limits.protocol == "exact") & limits.table.notna()]
 
@@ -308,9 +303,15 @@ for source, title in (("geolife", "GeoLife"), ("city", "the town")):
     fences[title]["agreement"] = (low, high)
 truth = [limit("city", "truth", f"time {k}") for k in ("unknown", "known")]
 fences["the town"]["the town's own chances"] = tuple(truth)
+ours = scores["the town, exact"]["contextual pointer"]
+left_over = truth[0] - ours
+missing = 100 - scores["GeoLife, exact"]["contextual pointer"]
+new = limit("geolife", "novelty", "whole past")
+ways = read_results("perspectives").rows
+ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
+ways = ways[ways.measure == "acc@10"].set_index("model").value
+generated, chain = ways["pgt"], ways["markov"]
 
-# %% tags=["hide-input"]
-# @title Figure 21.4: ceilings, and where the models are
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
 lines = {"PGT": (GENERATED, "--"), "contextual pointer": (EXTRA, "-")}
 lines["kernel, last hundred visits"] = (COPIED, "-")
@@ -336,17 +337,6 @@ show(
     caption="Marks: the most that copying from so many days can reach. Thick "
     "bars: between their ends lies the best possible guess. Lines: models.",
 )
-
-# %% tags=["hide-input"]
-# @title The distances in the text
-ours = scores["the town, exact"]["contextual pointer"]
-left_over = truth[0] - ours
-missing = 100 - scores["GeoLife, exact"]["contextual pointer"]
-new = limit("geolife", "novelty", "whole past")
-ways = read_results("perspectives").rows
-ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
-ways = ways[ways.measure == "acc@10"].set_index("model").value
-generated, chain = ways["pgt"], ways["markov"]
 
 # %% [markdown]
 # In the town the pointer is {{ left_over:.1f }} points below what somebody has who knows all habits, the lower end of the

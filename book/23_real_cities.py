@@ -172,7 +172,7 @@ show(
 # validation windows.
 
 # %%
-wins = read_results("wins").rows
+# wins: as drawn above.
 without = wins[(wins.table == "without") & (wins["by"] == "all")]
 without = without.set_index("group").value
 less = pd.Series(

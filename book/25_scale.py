@@ -170,8 +170,8 @@ show(
 # \end{aligned} \tag{25.2}
 # $$
 #
-# The last sum, over a few places, puts right what equation (25.1) gets wrong. The two sums over all places, $\Lambda$ and the plain one, can
-# be made a stretch of places at a time:
+# The last sum, over a few places, puts right what equation (25.1) gets wrong. The two sums over all places, $\Lambda$ and
+# the plain one, can be made a stretch of places at a time:
 
 # %%
 from torch.utils.checkpoint import checkpoint

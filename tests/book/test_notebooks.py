@@ -44,7 +44,7 @@ def test_every_exercise_has_a_folded_solution(script: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", notebooks.chapters(), ids=lambda path: path.stem)
 def test_no_line_of_prose_is_taken_for_a_comment(script: Path) -> None:
     """MyST leaves out a line that begins with a per cent sign."""
     cells = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
