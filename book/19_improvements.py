@@ -58,16 +58,16 @@ batch = data.test.batch(np.arange(64))
 #
 # | the part, in code | the argument for it |
 # |---|---|
+# | `cross_attention` | let each place *ask* who the person is and what time it is |
+# | `geglu` | a gate in the feed-forward network, at the same size |
+# | `focal` or `balanced` | a loss that spends less on what is known, or on what is frequent |
+# | `mixture_of_softmaxes` | one softmax is too narrow for people with several habits |
 # | `relative_bias` | how far apart two visits are matters, not where they stand |
 # | `recent_and_first` | the last visits matter most, and the first |
-# | `geglu` | a gate in the feed-forward network, at the same size |
 # | `post_norm` | none: it should be *worse* than the pre-norm that the model has |
 # | `experts` | habit and exploration are different skills |
 # | `multi_scale_time` | 23:45 and 0:00 are neighbours |
 # | `adaptive_embeddings` | rare places need fewer numbers |
-# | `cross_attention` | let each place *ask* who the person is and what time it is |
-# | `focal` or `balanced` | a loss that spends less on what is known, or on what is frequent |
-# | `mixture_of_softmaxes` | one softmax is too narrow for people with several habits |
 #
 # Write down three names. We settle the bet with five trainings of each.
 
@@ -75,53 +75,30 @@ batch = data.test.batch(np.arange(64))
 bet = ["relative_bias", "geglu", "mixture_of_softmaxes"]  # change it
 
 # %% [markdown]
-# ## Which visit looks at which
+# ## Four that one can judge before training
 #
-# **Relative position bias.** The encoder adds a sinusoid to each visit, so its positions are *absolute*.
-# [Raffel et al. (2020)](https://arxiv.org/abs/1910.10683) leave it out and add a learned number to each attention score.
-# It depends on the distance alone, with one table $\mathcal{B}$ for each head:
+# A look at the code, or a few lines of it, says something about each of these four.
 #
-# $$
-# s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + \mathcal{B}_{j-i}. \tag{19.1}
-# $$
-
+# **Cross-attention.** Let every place ask the person and the times with attention, instead of standing beside
+# them. It sounds right, so look at what it computes. There is *one* person in a window:
 
 # %%
-def relative_bias(table, n):
-    """(2R + 1, H) numbers -> (H, L, L) to add to scores; R is the reach."""
-    reach = len(table) // 2  # further away counts as this far
-    steps = torch.arange(n)
-    apart = (steps - steps[:, None]).clamp(-reach, reach)  # j - i
-    return table[apart + reach].permute(2, 0, 1)
-
-
-relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]  # here: the distance
+places = nn.Embedding(V, D)(batch.location)  # (B, L, D) ask
+person = nn.Embedding(USERS, D)(batch.user)[:, None]  # (B, 1, D) answers
+ask = nn.MultiheadAttention(D, 4, batch_first=True)
+answer, weight = ask(places, person, person)
+apart = float((answer - answer[:, :1]).abs().max().detach())
+print(f"smallest weight {weight.min():.1f}, largest {weight.max():.1f}")
+print(f"the answers to two places differ by at most {apart:.0e}")
 
 # %% [markdown]
-# (Rotary positions ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) reach the same end without a table.)
-#
-# **A bias to recent and first visits.** Simpler still: each head learns six numbers. They are added to the score of visit $j$
-# whoever asks: $s_{ij} + b_j$.
-
-
-# %%
-def recent_and_first(table, n):
-    """(6, H) numbers -> (H, L): the first visit, the last five."""
-    bias = torch.zeros(n, table.shape[1])
-    bias[-5:] = table[1:].flip(0)[-n:]  # table[1] is for the last visit
-    bias[0] += table[0]
-    return bias.T
-
-
-recent_and_first(torch.tensor([[9.0], [5], [4], [3], [2], [1]]), 8)
-
-# %% [markdown]
-# ## Inside a layer
+# A softmax over one score is 1, whatever is asked. So every place gets the same answer about the person: a linear layer
+# with a long name. (The times are several, so that half does something.)
 #
 # **GeGLU.** [Shazeer (2020)](https://arxiv.org/abs/2002.05202) multiplies two hidden layers; one of them is a gate:
 #
 # $$
-# \text{GeGLU}(x) = W_3 \big( W_1 x \odot \text{GELU}(W_2 x) \big). \tag{19.2}
+# \text{GeGLU}(x) = W_3 \big( W_1 x \odot \text{GELU}(W_2 x) \big). \tag{19.1}
 # $$
 
 
@@ -156,6 +133,136 @@ print("GeGLU, two thirds as wide:", size(GeGLU(D, round(FF * 2 / 3))))
 # Three matrices cost more than two. So the paper makes the hidden layer a third narrower, and so do we. Otherwise the
 # experiment would test size.
 #
+# **Two losses.** The *focal loss* ([Lin et al., 2017](https://arxiv.org/abs/1708.02002)) turns down what the model knows
+# already. The *class-balanced loss* divides by how often a place is a target:
+#
+# $$
+# \begin{aligned}
+# \mathcal{L}_\text{focal} &= -\big(1 - P(\ell^*)\big)^{\Omega} \log P(\ell^*), \qquad \Omega = 2, \\
+# \mathcal{L}_\text{balanced} &= -\frac{\text{windows}}{\text{places} \cdot \text{count}(\ell^*)} \log P(\ell^*).
+# \end{aligned} \tag{19.2}
+# $$
+
+
+# %%
+def focal(log_p, focus=2.0):
+    """(B,) log P of the target -> (B,) loss."""
+    return -((1 - log_p.exp()) ** focus) * log_p
+
+
+def balanced(log_p, target, count):
+    """The same, with (V,) how often each place is a target."""
+    weight = len(data.train) / ((count > 0).sum() * count[target])
+    return -weight * log_p
+
+
+target = torch.tensor(data.train.targets)
+count = torch.bincount(target, minlength=V)
+nat = -torch.ones(len(target))  # suppose that every window costs one nat
+weight = balanced(nat, target, count)
+rare = count[target] == 1  # windows whose target is the only one to it
+of_windows = 100 * float(rare.float().mean())
+of_loss = 100 * float(weight[rare].sum() / weight.sum())
+
+# %% [markdown]
+# In the town {{ of_windows:.0f }} % of the windows have a target that occurs once. The balanced loss gives them
+# {{ of_loss:.0f }} % of the say. Acc@1 counts windows, so it cares most about frequent targets. You may guess
+# how this one ends.
+#
+# **A mixture of softmaxes.** Write the generator's log-probabilities under each other: a row for each window, a column for
+# each place. By equation (8.1) a row is $G c + b$, minus one number for the whole row. Leave that number out, and every row
+# is $b$ plus a weighted sum of the same $D$ lists, the columns of $G$. So however many windows there are, at most $D + 1$
+# rows are independent, here 65. This is the *matrix rank*. If people have more independent habits than that, no weights can
+# express them ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can, since the logarithm of a sum is not
+# linear. It makes several contexts $c_k$ of $c$, each with a share $\pi_k$ and a softmax of its own:
+#
+# $$
+# P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.3}
+# $$
+
+
+# %%
+class MixtureOfSoftmaxes(nn.Module):
+    def __init__(self, d, v, n=4):
+        super().__init__()
+        self.contexts, self.prior = nn.Linear(d, n * d), nn.Linear(d, n)
+        self.scores, self.n = nn.Linear(d, v), n
+
+    def forward(self, c):
+        """(B, D) -> (B, V) log-probabilities."""
+        c_k = torch.tanh(self.contexts(c)).view(len(c), self.n, -1)
+        each = self.scores(c_k).log_softmax(-1)  # (B, n, V)
+        prior = self.prior(c).log_softmax(-1)[..., None]
+        return (prior + each).logsumexp(1)
+
+
+# %%
+def rank_of(log_probs):
+    """Matrix rank of (N, V), without the constant of each row."""
+    log_probs = log_probs.double()  # with the mean the constant goes, too
+    values = torch.linalg.svdvals(log_probs - log_probs.mean(1)[:, None])
+    return int((values > 1e-6 * values[0]).sum())
+
+
+few = data.test.batch(np.arange(0, len(data.test), 7))
+contexts = 3 * torch.randn(len(few), D).double()
+with torch.no_grad():
+    out = copy.deepcopy(model).double()(few)
+    mixed = MixtureOfSoftmaxes(D, V).double()(contexts)
+print(f"rank of {len(few)} rows, from")
+print("PGT's generator:", rank_of(out.generator_log_probs))
+print("a mixture of four softmaxes, untrained:", rank_of(mixed))
+print("PGT's prediction:", rank_of(out.log_probs))
+
+# %% [markdown]
+# (The contexts are random and large, so that the untrained softmaxes differ.) The last line is the surprise: it is the highest
+# rank that so few rows allow. **PGT was a mixture of softmaxes from the
+# beginning**, one over the visits of the window and one over the vocabulary, weighted by the gate.
+#
+# ## Six that only training can judge
+#
+# These six are plausible, and nothing in their code says whether they help. Read them as a small catalogue of ideas, and skip
+# what you know.
+#
+# **Relative position bias.** The encoder adds a sinusoid to each visit, so its positions are *absolute*.
+# [Raffel et al. (2020)](https://arxiv.org/abs/1910.10683) leave it out and add a learned number to each attention score.
+# It depends on the distance alone, with one table $\mathcal{B}$ for each head:
+#
+# $$
+# s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + \mathcal{B}_{j-i}. \tag{19.4}
+# $$
+
+
+# %%
+def relative_bias(table, n):
+    """(2R + 1, H) numbers -> (H, L, L) to add to scores; R is the reach."""
+    reach = len(table) // 2  # further away counts as this far
+    steps = torch.arange(n)
+    apart = (steps - steps[:, None]).clamp(-reach, reach)  # j - i
+    return table[apart + reach].permute(2, 0, 1)
+
+
+relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]  # here: the distance
+
+# %% [markdown]
+# (Rotary positions ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) reach the same end without a table.)
+#
+# **A bias to recent and first visits.** Simpler still: each head learns six numbers. They are added to the score of visit $j$
+# whoever asks: $s_{ij} + b_j$.
+
+
+# %%
+def recent_and_first(table, n):
+    """(6, H) numbers -> (H, L): the first visit, the last five."""
+    bias = torch.zeros(n, table.shape[1])
+    bias[-5:] = table[1:].flip(0)[-n:]  # table[1] is for the last visit
+    bias[0] += table[0]
+    return bias.T
+
+
+recent_and_first(torch.tensor([[9.0], [5], [4], [3], [2], [1]]), 8)
+
+# %% [markdown]
 # **Pre-norm or post-norm.** Where does the normalisation stand? Our model has pre-norm, so what can be measured is the
 # step back ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 
@@ -168,15 +275,15 @@ def pre_norm(x, part, norm):
 def post_norm(x, part, norm):
     return norm(x + part(x))  # squeezed after every part
 
-
 # %% [markdown]
 # In pre-norm the gradient can flow back through the sum unchanged, past all parts. That helps deep networks. Ours has two
 # layers.
 #
-# **Experts.** Several feed-forward networks $h_k$, and a router that decides how much each counts:
+# **Experts.** Several feed-forward networks $h_k$, and a router that decides how much each counts
+# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)):
 #
 # $$
-# h(x) = \sum_k \pi_k(x)\, h_k(x), \qquad \sum_k \pi_k(x) = 1 . \tag{19.3}
+# h(x) = \sum_k \pi_k(x)\, h_k(x), \qquad \sum_k \pi_k(x) = 1 . \tag{19.5}
 # $$
 
 
@@ -194,16 +301,11 @@ class Experts(nn.Module):
         return (answers * shares[..., None, :]).sum(-1)
 
 # %% [markdown]
-# All four experts are computed here. Large models save time by *skipping* most of them
-# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)).
-#
-# ## What goes in
-#
 # **Multi-scale time.** PGT has a row of a table for each quarter of an hour, and no row knows its neighbours. Take a row for
 # the hour instead, and beside it waves that go round the clock. With $\omega_k$ for $k$ turns in 24 hours,
 #
 # $$
-# x = W \big[\, \text{row of the hour} ;\ \sin(\omega_k \cdot \text{time}) ;\ \cos(\omega_k \cdot \text{time})\,\big]. \tag{19.4}
+# x = W \big[\, \text{row of the hour} ;\ \sin(\omega_k \cdot \text{time}) ;\ \cos(\omega_k \cdot \text{time})\,\big]. \tag{19.6}
 # $$
 
 
@@ -250,116 +352,10 @@ class AdaptiveEmbedding(nn.Module):
         return out
 
 # %% [markdown]
-# Which group gets the wide table? As it was proposed, that of the rare places, as they need more capacity. [Baevski and
-# Auli (2019)](https://arxiv.org/abs/1809.10853), whom the proposal cites, say the opposite, as in our table above: rare
-# words get the *narrow* table, to keep them from overfitting. We measured both ([Evidence](evidence_improvements.ipynb)),
-# and show the paper's way.
+# Which group gets the wide table? The proposal says: the rare places. [Baevski and
+# Auli (2019)](https://arxiv.org/abs/1809.10853), whom it cites, say the opposite: rare words get the *narrow* table, to keep
+# them from overfitting. We measured both ([Evidence](evidence_improvements.ipynb)), and show the paper's way.
 #
-# **Cross-attention.** Let every place ask the person and the times with attention, instead of standing beside
-# them. It sounds right, so look at what it computes. There is *one* person in a window:
-
-# %%
-places = nn.Embedding(V, D)(batch.location)  # (B, L, D) ask
-person = nn.Embedding(USERS, D)(batch.user)[:, None]  # (B, 1, D) answers
-ask = nn.MultiheadAttention(D, 4, batch_first=True)
-answer, weight = ask(places, person, person)
-apart = float((answer - answer[:, :1]).abs().max().detach())
-print(f"smallest weight {weight.min():.1f}, largest {weight.max():.1f}")
-print(f"the answers to two places differ by at most {apart:.0e}")
-
-# %% [markdown]
-# A softmax over one score is 1, whatever is asked. So every place gets the same answer about the person: a linear layer
-# with a long name. (The times are several, so that half does something.)
-#
-# ## What is asked of it
-#
-# **Two losses.** The *focal loss* ([Lin et al., 2017](https://arxiv.org/abs/1708.02002)) turns down what the model knows
-# already. The *class-balanced loss* divides by how often a place is a target:
-#
-# $$
-# \begin{aligned}
-# \mathcal{L}_\text{focal} &= -\big(1 - P(\ell^*)\big)^{\Omega} \log P(\ell^*), \qquad \Omega = 2, \\
-# \mathcal{L}_\text{balanced} &= -\frac{\text{windows}}{\text{places} \cdot \text{count}(\ell^*)} \log P(\ell^*).
-# \end{aligned} \tag{19.5}
-# $$
-
-
-# %%
-def focal(log_p, focus=2.0):
-    """(B,) log P of the target -> (B,) loss."""
-    return -((1 - log_p.exp()) ** focus) * log_p
-
-
-def balanced(log_p, target, count):
-    """The same, with (V,) how often each place is a target."""
-    weight = len(data.train) / ((count > 0).sum() * count[target])
-    return -weight * log_p
-
-
-target = torch.tensor(data.train.targets)
-count = torch.bincount(target, minlength=V)
-nat = -torch.ones(len(target))  # suppose that every window costs one nat
-weight = balanced(nat, target, count)
-rare = count[target] == 1  # windows whose target is the only one to it
-of_windows = 100 * float(rare.float().mean())
-of_loss = 100 * float(weight[rare].sum() / weight.sum())
-
-# %% [markdown]
-# In the town {{ of_windows:.0f }} % of the windows have a target that occurs once. The balanced loss gives them
-# {{ of_loss:.0f }} % of the say. Acc@1 counts windows, so it cares most about frequent targets. You may guess how this one ends.
-#
-# ## The last layer
-#
-# **A mixture of softmaxes.** Write the generator's log-probabilities of many windows under each other: a row for each
-# window, a column for each place. By equation (8.1) a row is $G c + b$, minus one number for the whole row. Leave that
-# number out: every row is $b$ plus a weighted sum of the same $D$ lists, the columns of $G$. So however many windows there
-# are, at most $D + 1$ rows are independent, here 65, and all others are mixtures of them: this is the *matrix rank*. If
-# people have more independent habits than that, no weights can express them ([Yang et al.,
-# 2018](https://arxiv.org/abs/1711.03953)). A mixture can, since the logarithm of a sum is not linear. It makes several
-# contexts $c_k$ of $c$, each with a share $\pi_k$ and a softmax of its own:
-#
-# $$
-# P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.6}
-# $$
-
-
-# %%
-class MixtureOfSoftmaxes(nn.Module):
-    def __init__(self, d, v, n=4):
-        super().__init__()
-        self.contexts, self.prior = nn.Linear(d, n * d), nn.Linear(d, n)
-        self.scores, self.n = nn.Linear(d, v), n
-
-    def forward(self, c):
-        """(B, D) -> (B, V) log-probabilities."""
-        c_k = torch.tanh(self.contexts(c)).view(len(c), self.n, -1)
-        each = self.scores(c_k).log_softmax(-1)  # (B, n, V)
-        prior = self.prior(c).log_softmax(-1)[..., None]
-        return (prior + each).logsumexp(1)
-
-
-# %%
-def rank_of(log_probs):
-    """Matrix rank of (N, V), without the constant of each row."""
-    log_probs = log_probs.double()  # with the mean the constant goes, too
-    values = torch.linalg.svdvals(log_probs - log_probs.mean(1)[:, None])
-    return int((values > 1e-6 * values[0]).sum())
-
-
-few = data.test.batch(np.arange(0, len(data.test), 7))
-contexts = 3 * torch.randn(len(few), D).double()
-with torch.no_grad():
-    out = copy.deepcopy(model).double()(few)
-    mixed = MixtureOfSoftmaxes(D, V).double()(contexts)
-print(f"rank of {len(few)} rows, from")
-print("PGT's generator:", rank_of(out.generator_log_probs))
-print("a mixture of four softmaxes, untrained:", rank_of(mixed))
-print("PGT's prediction:", rank_of(out.log_probs))
-
-# %% [markdown]
-# (The contexts are random and large, so that the untrained softmaxes differ.) The last line is the surprise: it is the highest
-# rank that so few rows allow. **PGT was a mixture of softmaxes from the
-# beginning**, one over the visits of the window and one over the vocabulary, weighted by the gate.
 #
 # ## The bet is settled
 #
@@ -373,9 +369,9 @@ print("PGT's prediction:", rank_of(out.log_probs))
 
 # %% tags=["hide-input"]
 # @title The changes of all variants, and their simultaneous intervals
-shown = ["relative_bias", "recent_and_first", "geglu", "post_norm", "experts"]
-shown += ["multi_scale_time", "adaptive_embeddings", "cross_attention"]
-shown += ["focal", "balanced", "mixture_of_softmaxes"]
+shown = ["cross_attention", "geglu", "focal", "balanced"]
+shown += ["mixture_of_softmaxes", "relative_bias", "recent_and_first"]
+shown += ["post_norm", "experts", "multi_scale_time", "adaptive_embeddings"]
 results = read_results("improvements")
 PLAIN = {"model": "improved", "variant": "plain"}
 change, kernel = {}, {}
