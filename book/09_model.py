@@ -35,7 +35,7 @@ import torch.nn.functional as F
 from torch import nn
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, GENERATED, INK, show
+from wherenext.figures import GENERATED, INK, show
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import PRESETS, ModelConfig, ablate
@@ -342,41 +342,9 @@ show(ax.figure, alt=alt, caption=caption)
 # not from the places: some windows give all unseen places more, others less. On average over the windows, all these places
 # get nearly the same. None of it is knowledge.
 #
-# ## The cliff
-#
-# Why is the mixture written with `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`, where a small constant
-# keeps $\log 0$ away. It looks harmless. Take a place that only the generator knows, and let the gate's log-odds $z$
-# grow: the model becomes ever surer that it can copy, and it is wrong. The exact $\log P$ falls in a straight line,
-# $\log P \approx -z + \log P_\text{gen}$, whose slope tells the gate to back off.
-
-# %%
-z = torch.linspace(0, 40, 401, requires_grad=True)
-g, p_gen = z.sigmoid(), 0.5  # the pointer gives this place nothing
-curves = {
-    "in logarithms": F.logsigmoid(-z) + math.log(p_gen),
-    "log(P + 1e-10)": ((1 - g) * p_gen + 1e-10).log(),
-}
-
-# %% tags=["hide-input"]
-# @title Figure 9.2: the cliff
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.8))
-styles = zip(curves.items(), (COPIED, GENERATED), ("-", "--"), strict=True)
-for (name, value), colour, line in styles:
-    (slope,) = torch.autograd.grad(value.sum(), z, retain_graph=True)
-    for ax, y in ((left, value.detach()), (right, slope)):
-        ax.plot(z.detach(), y, color=colour, ls=line, label=name)
-        ax.set_xlabel("gate's log-odds z")
-left.set_title("log P of the place")
-right.set_title("its slope")
-left.legend()
-alt = "The exact curve falls in a line. The other drops and goes flat."
-caption = "In float32. At z = 17, 1 - g rounds to 0: the constant hides it."
-show(fig, alt=alt, caption=caption)
-
-# %% [markdown]
-# **With the constant, a gate that is very sure and mistaken is not pulled back at all.** In float32, $\sigma(z)$ rounds to 1
-# once $z$ is about 17. Then $1 - g$ is zero, and only $\log 10^{-10}$, about $-23$, is left, whose slope is zero. Our
-# trained model never goes so far out: on this town both forms give about the same loss. Another model may.
+# > **Pitfall.** Why is the mixture written with `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`, where a small
+# > constant keeps $\log 0$ away. It looks harmless. But when a gate is very sure and mistaken, only the constant is left, and its
+# > slope is zero: nothing pulls the gate back. [Evidence: the model](evidence_model.ipynb) draws that cliff.
 #
 # ## What to remember
 #

@@ -26,8 +26,10 @@ import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
+from matplotlib import pyplot as plt
 from wherenext import city
 from wherenext.comparison import seed_outside
+from wherenext.figures import COPIED, GENERATED, show
 from wherenext.results import read_results
 
 from pgt import large_vocabulary
@@ -84,6 +86,40 @@ pd.DataFrame(rows, index=["log P", "gradient"]).T
 
 # %% [markdown]
 # The trained model's smallest log-weight on all test windows is {{ smallest:.1f }}, so in this town both forms agree.
+#
+# ## The cliff
+#
+# Why is the mixture of [chapter 9](09_model.ipynb) written with `logsigmoid` and `logaddexp`? The short form is
+# `log(P + 1e-10)`, where a small constant keeps $\log 0$ away. It looks harmless. Take a place that only the generator knows, and let the gate's log-odds $z$
+# grow: the model becomes ever surer that it can copy, and it is wrong. The exact $\log P$ falls in a straight line,
+# $\log P \approx -z + \log P_\text{gen}$, whose slope tells the gate to back off.
+
+# %% tags=["hide-input"]
+# @title Figure: the cliff
+z = torch.linspace(0, 40, 401, requires_grad=True)
+g, p_gen = z.sigmoid(), 0.5  # the pointer gives this place nothing
+curves = {
+    "in logarithms": F.logsigmoid(-z) + math.log(p_gen),
+    "log(P + 1e-10)": ((1 - g) * p_gen + 1e-10).log(),
+}
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.8))
+styles = zip(curves.items(), (COPIED, GENERATED), ("-", "--"), strict=True)
+for (name, value), colour, line in styles:
+    (slope,) = torch.autograd.grad(value.sum(), z, retain_graph=True)
+    for ax, y in ((left, value.detach()), (right, slope)):
+        ax.plot(z.detach(), y, color=colour, ls=line, label=name)
+        ax.set_xlabel("gate's log-odds z")
+left.set_title("log P of the place")
+right.set_title("its slope")
+left.legend()
+alt = "The exact curve falls in a line. The other drops and goes flat."
+caption = "In float32. At z = 17, 1 - g rounds to 0: the constant hides it."
+show(fig, alt=alt, caption=caption)
+
+# %% [markdown]
+# **With the constant, a gate that is very sure and mistaken is not pulled back at all.** In float32, $\sigma(z)$ rounds to 1
+# once $z$ is about 17. Then $1 - g$ is zero, and only $\log 10^{-10}$, about $-23$, is left, whose slope is zero. Our
+# trained model never goes so far out: on this town both forms give about the same loss. Another model may.
 #
 # ## The loss without V numbers
 #
