@@ -5,13 +5,12 @@
 #
 # *You will be able to* ask the trained model what-if questions by hand, let the model trained on nobody read your own
 # visits, and tell what a model uses from what it could do without. *You need* [The pointer](07_pointer.ipynb) and
-# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, ten minutes to read
+# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, five minutes to read
 # and about twenty seconds to run.
 #
 # > **In one sentence.** It names another place at once, because a pointer can only name what is in sight; and silencing
 # > the pointer altogether costs {{ silenced:.0f }} of {{ right:.0f }} points where training without it costs
-# > {{ untrained:.0f }}: a switch shows
-# > what *this* model uses, not what a model of its kind can do without.
+# > {{ untrained:.0f }}: a switch shows what *this* model uses, not what a model of its kind can do without.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -25,10 +24,9 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# Below is the whole model of this book, trained on the simulated town. It runs in this page: no server answers, and nothing
-# that you do leaves your machine. Choose a person and a moment. Delete a visit (✕), change its day, hour and duration, or
-# swap its place with that of a neighbouring visit (✎). Click a place on the map to make it the latest visit, or the arrow
-# before a guess to go there.
+# Below is the whole model of this book, trained on the simulated town. It runs in this page, and nothing that you do leaves
+# your machine. Choose a person and a moment. Delete a visit (✕), or change its day, hour, duration and order (✎). Click a
+# place on the map to make it the latest visit, or the arrow before a guess to go there.
 
 # %%
 from wherenext.live import playground
@@ -38,26 +36,23 @@ playground()
 # %% [markdown]
 # ## Five things to try
 #
-# 1. **Take the favourite away.** Note the first guess and delete all visits to that place. Its copied part falls to
-#    zero at once, because a pointer can only name what is in sight. Does the generated part make up for it? Does the
-#    gate change?
+# 1. **Take the favourite away.** Note the first guess and delete all visits to that place. Does the generated part make up
+#    for what was copied? Does the gate change?
 # 2. **Another hour.** Let the last visit begin just before midnight, at 23:53. Which visits gain attention?
-# 3. **Another person.** Switch off "who it is", or choose "somebody new": the model reads the same visits as those of
-#    a person whom training has not seen. Does the first guess change?
-# 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias", one after the other.
-#    Then swap two visits. What is left that could tell the model which came first?
-# 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click.
-#    Then let the model go on: click the arrow before its first guess again and again. A stay lasts as long as this
-#    person usually stays there, because the model predicts only the place.
+# 3. **Another person.** Switch off "who it is", or choose "somebody new". Does the first guess change?
+# 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias". Then swap two visits.
+#    What is left that could tell the model which came first?
+# 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
+#    model go on: click the arrow before its first guess again and again.
 #
 # A thin line on the bars keeps what the model said before your changes.
 #
 # <details class="solution"><summary>What we saw</summary>
 #
-# On the moment with which the page opens (the code is after exercise 2):
+# On the moment with which the page opens (the code is after exercise 1):
 #
-# 1. Another place takes the lead. All that the favourite still has is generated, and that is next to nothing: the generator
-#    does not make up for it. The gate moves little, from {{ gate_before:.2f}} to {{ gate_after:.2f}}.
+# 1. Another place takes the lead. All that the favourite still has is generated, and that is next to nothing. The gate moves
+#    little, from {{ gate_before:.2f}} to {{ gate_after:.2f}}.
 # 2. No. {{ gains_most }} (no. 1 is the latest visit) gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
 # 3. The first guess stays the same.
 # 4. Without order the swap changes less. Only hour, weekday and duration are left to say which visit came first.
@@ -67,21 +62,20 @@ playground()
 #
 # | you see | it is | built in |
 # |---|---|---|
-# | blue discs on the map, bars in the list | pointer attention: one weight a visit, added up per place on the map | [chapter 7](07_pointer.ipynb) |
-# | the gate's bar | the share of all probability that is copied; the rest is generated | [chapter 8](08_generator_and_gate.ipynb) |
-# | dots and sticks | what the pointer adds up for each visit: content, and the bias of its position | [chapter 12](12_position_bias.ipynb) |
-# | rings and the ten likeliest | the mixture, solid where it was copied, dashed or striped where generated | [chapter 8](08_generator_and_gate.ipynb) |
+# | blue discs and bars | pointer attention, on the map added up per place | [chapter 7](07_pointer.ipynb) |
+# | dots and sticks | what a visit's attention adds up: content and position bias | [chapter 12](12_position_bias.ipynb) |
+# | the gate's bar | the share of all probability that is copied | [chapter 8](08_generator_and_gate.ipynb) |
+# | rings and the ten likeliest | the mixture: solid is copied, dashed or striped generated | [chapter 8](08_generator_and_gate.ipynb) |
 # | switches | the parts that the ablations take out | [chapter 14](14_ablations.ipynb) |
 #
 # ## The same with your own visits
 #
-# The model above knows the people and places of one town, so it can say nothing about you. The model of
-# [chapter 24](24_trained_on_nobody.ipynb) was trained on simulated people and knows no place by name. So it can read
-# anybody's visits. Drop a file of your own on the page below, and it starts with you. The file does not leave your
-# machine: the page sends nothing, and forgets the file when you close it.
+# The model above knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb) knows
+# no place by name, and can read anybody's visits. Drop a file of your own on the page below, and it starts with you. The file
+# does not leave your machine: the page sends nothing, and forgets the file when you close it.
 #
-# **Change this.** Or write the name of a file beside this notebook here, and the page comes with those visits in it, ready to
-# be saved. While the name is empty, it begins with a simulated person.
+# **Change this.** Or write the name of a file beside this notebook here, and the page comes with those visits in it. While the
+# name is empty, it begins with a simulated person.
 
 # %%
 file = ""  # @param {type:"string"}
@@ -95,30 +89,20 @@ own = pgt.read_visits(file) if file else None
 live(pgt.NextLocation.pretrained(), own)
 
 # %% [markdown]
-# Move the slider back: for every visit the page shows what the model expected from the visits before it, and where the
-# person went. "So far" counts how often it was right, beside a rule that names the most visited of the latest places. Then
-# choose when the next visit begins, and watch the list change. Inside, several opinions are pooled
-# ([chapter 24](24_trained_on_nobody.ipynb)), each with the weight that it has earned on earlier visits.
+# Move the slider back: for every visit the page shows what the model expected, and where the person went. "So far" counts how
+# often it was right, beside a rule that names the most visited of the latest places. (A person has few visits, so a small lead
+# over the rule can be luck.) Then choose when the next visit begins, and watch the list change. Three things it cannot know:
 #
-# There is much that this model cannot know:
-#
-# - **A place where you have never been.** It can only copy from your past. All other places of the world together are
-#   "somewhere new".
+# - **A place where you have never been.** All of these together are "somewhere new".
 # - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
-# - **The clock on your wall.** Local times are read as they stand in the file. Times in UTC are converted to the zone of your
-#   browser: if you lived in another one then, every habit is shifted.
-# - **The way from place to place.** It reads visits, not a GPS track. [Chapter 2](02_gps_to_visits.ipynb) turns a
-#   recording into visits.
-#
-# > **Pitfall.** The score of one person counts few visits, so a small lead over the rule can be luck.
+# - **The clock on your wall.** Times in UTC are converted to the zone of your browser. If you lived in another one then, every
+#   habit is shifted.
 #
 # ## Switching off is not training without
 #
-# The switches invite a mistake. Switch the pointer off and look at the ten likeliest: hardly anything is left of the
-# prediction. Does the pointer matter that much? Careful: all other weights were trained *with* it and rely on it. An
-# [ablation](14_ablations.ipynb) asks another question: it trains the model anew without the part. Let us put both
-# answers side by side, for every part. (`switch_off` sets the vectors of a feature to zero. Without the pointer the gate is 0,
-# without the generator 1, and without the gate one half.)
+# In the playground, switch the pointer off: hardly anything is left of the prediction. Does it matter that much? Careful: all
+# other weights were trained *with* it and rely on it. An ablation ([chapter 14](14_ablations.ipynb)) trains the model anew
+# without the part. Let us put both answers side by side, for every part.
 
 # %%
 import numpy as np
@@ -159,16 +143,16 @@ def anew(variant):
 
 # %% [markdown]
 # The first two columns will be changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
-# over five seeds. Below zero, the part is missed; most of these changes are too small to tell from chance. The third is the
-# share of first guesses that the switch changes. (The switches call *user* "who it is", *recency* "days ago", and *one layer*
-# "second layer".)
+# over five seeds. Most are too small to tell from chance. The third is the share of first guesses that the switch changes.
+# (On the page, *user* is "who it is", *recency* "days ago", and *one layer* "second layer".)
 
 # %%
 whole, rows = guesses(model), {}
 for name, change in ABLATIONS.items():
     if name == "full":
         continue
-    # "one layer" takes no part out; its switch skips the second layer.
+    # A feature's vectors become zero; a fixed gate is 0, 1 or one half.
+    # "one layer" takes no part out: its switch skips the second layer.
     parts = change.get("without", ("one_layer",))
     silent = guesses(switch_off(model, parts))
     rows[name.replace("_", " ")] = {
@@ -184,33 +168,20 @@ change.round(1) + 0.0  # no minus zeros
 # %% [markdown]
 # Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**. The
 # difference is what the generator never learned, because there was always a pointer to rely on
-# ([chapter 8](08_generator_and_gate.ipynb) watches that happen). Switch the *generator* off instead, and hardly a first guess
-# changes. (But the loss becomes infinite, since a target outside the window then has probability zero.)
+# ([chapter 8](08_generator_and_gate.ipynb)). Switch the *generator* off instead, and hardly a first guess changes.
 #
-# Now look at the last column of the table. Some rows, such as *no duration* and *no user*, change one first guess in seven,
-# while accuracy hardly moves. The model uses the part, and it helps about as often as it does harm.
+# Now the last column. Some rows, such as *no duration* and *no user*, change one first guess in seven, while accuracy hardly
+# moves: the model uses the part, and it helps about as often as it does harm.
 #
-# The first two columns are both true, and answer different questions. The switch answers *What does this model use?* Training anew
-# answers *What can a model of this kind do without?* A paper that silences a part and calls it an ablation answers the
-# first question and claims the second.
+# Both answers are true. The switch says *what this model uses*; training anew says *what a model of this kind can do without*.
+# A paper that silences a part and calls it an ablation answers the first question and claims the second.
 #
-# ## How the page computes
+# ## A page without a server
 #
-# The playground loads no library. One of its scripts is the forward pass: the model of
-# [chapter 9](09_model.ipynb) once more, one window at a time, in a few hundred lines of JavaScript (`web/live.js`).
-#
-# Do the two implementations of one model agree? The tests of this project open the page in a real browser and let it
-# predict 500 random test windows. Every probability, gate and attention weight must agree with PyTorch's to five
-# decimals. Each switch is tested on twenty windows. The page of your own visits is tested in the same way.
-#
-# > **Note.** You can check it yourself. Open the console of your browser and type
-# > `document.querySelector(".pgt-live").live`. It has `predict`, the weights, and the window on show.
-#
-# ## Weights as text
-#
-# A page is text, and weights are bytes. `pack` turns each weight into a whole number of 24 bits, times a unit that
-# all weights of its tensor share. Then it writes the bytes as letters (four letters for three bytes). A float32 has four
-# bytes: is this still the same model?
+# The playground is the model of [chapter 9](09_model.ipynb) once more, in a few hundred lines of JavaScript (`web/live.js`).
+# In a real browser, the tests of this project compare every probability, gate and attention weight of 500 test windows with
+# PyTorch's, to five decimals. The weights travel as text: `pack` turns each into a whole number of 24 bits, times a unit that
+# its tensor shares. A float32 has 32 bits: is this still the same model?
 
 # %%
 packed = pack(model)
@@ -225,10 +196,7 @@ gap = (one - other).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
 # %% [markdown]
-# It is. The fourth byte of a float32 lets it hold huge and tiny numbers side by side, and within one tensor a tiny weight adds
-# little beside the large ones.
-#
-# ## Take it with you
+# It is. So every page can be one file, which opens from disk by a double click:
 #
 # ```python
 # live(pgt.NextLocation.pretrained()).save("live.html")        # a page for anybody's file
@@ -236,40 +204,24 @@ print(f"largest difference of a probability: {gap:.0e}")
 # playground().save("city.html")                               # the playground, as one file
 # ```
 #
-# Every page opens from disk, by a double click. Exercise 4 makes the playground of a model that you trained.
-#
-# > **Pitfall.** A page of your own model holds the visits of its test windows, with places and hours, in plain text,
-# > and so does a page that was made with visits in it. Before you send it to somebody, think about whose visits they are.
+# > **Pitfall.** A page that was made with visits in it holds them in plain text, with places and hours. So does the playground
+# > of a model of your own (exercise 3). Before you send it to somebody, think about whose visits they are.
 #
 # ## What to remember
 #
-# - A model this small needs no server: a page computes it, with its weights as text.
 # - Deleting a visit, moving an hour or changing the person is an experiment on *this* model for *this* window.
 # - Switching a part off shows what the trained model leans on; training without it shows what a model of its kind
 #   can do without.
-# - For this model three bytes a weight, with a unit for each tensor, are as good as float32.
+# - A model this small needs no server: a page computes it, with its weights as text.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). What share of all weights is in tensors with a row for each location? Their shapes are in
-# `packed["tensors"][name]["shape"]`.
+# **Exercise 1** (medium). Delete, one at a time, all visits of the story window (`pgt.look.story(test)`; no. 1 is the latest
+# visit), and put the change of the first guess's probability beside the attention that the visit had. Is the visit with the
+# most attention the one that is missed most?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-shapes = {k: about["shape"] for k, about in packed["tensors"].items()}
-by_place = [k for k in shapes if shapes[k][0] == vocabulary.n_locations]
-share = sum(np.prod(shapes[k]) for k in by_place) / model.n_parameters()
-print(f"{', '.join(by_place)}: {share:.0%}")
-# These grow with the town; the Transformer is the smaller part.
-
-# %% [markdown]
-# **Exercise 2** (medium). In the playground you delete a visit and look at the top of the list. Do it for all visits of
-# the story window (`pgt.look.story(test)`; no. 1 is the latest visit), and put the change of the first guess's probability
-# beside the attention
-# that the visit had. Is the visit with the most attention the one that is missed most?
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
-# @title Solution 2
 from dataclasses import fields, replace
 
 from pgt.look import story
@@ -362,11 +314,11 @@ gate_after = saw["favourite away"]["gate"]
 # Not copied any more, what is left of the favourite is all generated.
 
 # %% [markdown]
-# **Exercise 3** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,
+# **Exercise 2** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,
 # and find out how many first guesses change, from 16 bits down to 3.
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
 coarse = {}
 for bits in (16, 8, 6, 5, 4, 3):
     rounded = {}
@@ -382,11 +334,11 @@ pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 # every digit it shows is PyTorch's.
 
 # %% [markdown]
-# **Exercise 4** (project). Make a live page of a town, or of a life, of your own: simulate or record, train, export.
+# **Exercise 3** (project). Make a live page of a town, or of a life, of your own: simulate or record, train, export.
 # Then find a moment at which the model is wrong and sure, and use the page to say why.
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
-# @title Solution 4
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
 RUN = False  # True simulates, trains (minutes) and writes town.html here
 if RUN:
     from wherenext.live import build
