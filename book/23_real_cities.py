@@ -225,7 +225,7 @@ there.round(1).rename_axis("Acc@1, %, by target", axis=1)
 #
 # What carries over is **the past**. A hundred visits in place of a week lift the rule. The
 # [contextual pointer](20_contextual_pointer.ipynb), which compares each past visit with now and also has
-# [summaries of older places](22_open_vocabulary.ipynb), is best of all. ([Evidence: real cities](evidence_cities.ipynb)
+# [summaries of older places](21_memory_and_ceilings.ipynb), is best of all. ([Evidence: real cities](evidence_cities.ipynb)
 # has intervals and groups.)
 #
 # ## The leaderboard that everybody quotes

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Evidence: newcomers
 #
-# Measurements behind [Open vocabulary and a longer memory](22_open_vocabulary.ipynb) and
+# Measurements behind [Memory and ceilings](21_memory_and_ceilings.ipynb), [Open vocabulary](22_open_vocabulary.ipynb) and
 # [Trained on nobody](24_trained_on_nobody.ipynb): how long a memory should be on GeoLife; what it is worth to have been in
 # training; probabilities, and sets that are to hold the answer; whom the predictor serves, what its made-up worlds must have,
 # and what real visits add.
@@ -196,8 +196,9 @@ show(
 #
 # ## Sets
 #
-# Sets that are to hold the answer in nine of ten windows (equation (22.3)), means over three seeds. *By person*: a threshold
-# for each person's own validation windows.
+# Sets that are to hold the answer in nine of ten windows (equation (22.3), exercise 2 of
+# [chapter 22](22_open_vocabulary.ipynb)), means over three seeds. *By person*: a threshold for each person's own validation
+# windows.
 
 # %% tags=["hide-input"]
 # @title Table: what the sets hold
