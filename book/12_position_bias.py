@@ -24,8 +24,8 @@ except ImportError:  # on Colab
 
 # %% [markdown]
 # The pointer has one number for each position from the end, the position bias $b_p$. Before the softmax, visit $i$ has the
-# score $s_i + b_{p_i}$, equation (7.2). The *content* $s_i$ is what its key says. The bias is what its position says. So
-# train the model, draw the curve of $b_p$ from the last visit backwards, and read off how fast people forget?
+# score $s_i + b_{p_i}$, equation (7.2). The **content** $s_i$ is what query and key say about the visit; the bias is what its
+# position says. So train the model, draw $b_p$ from the last visit backwards, and read off how fast people forget?
 
 # %%
 import copy
@@ -55,9 +55,8 @@ data = prepare(town.visits, protocol="exact", vocabulary=known)
 # %% [markdown]
 # ## Ten curves, nearly nothing
 #
-# Ten models were trained beforehand, with ten seeds. Two curves of each are kept: its bias (`b1`, `b2`, …; position 1 is
-# the last visit) and its mean content (`c1`, …): the mean of the content scores $s_i$ of all visits at that position. Only
-# differences of scores matter, so every curve has a mean of zero. Their unit, that of a score before the softmax, is the
+# Ten models were trained beforehand, with ten seeds. Here is the bias of each at the newest fifteen positions; 1 is the last
+# visit. Only differences of scores matter, so every curve has a mean of zero. The unit of a score before the softmax is the
 # *logit*.
 
 # %%
@@ -72,15 +71,14 @@ def curves(what, variant, letter="b", upto=15):
 
 
 # %% [markdown]
-# In the town we also know the truth. When the simulator lets a person return, it draws the place from the past visits. One
-# that is $p$ steps back has the weight $\text{decay}^{p - 1} + \text{always}$: one part fades with every visit since, the
-# other never does. A bias is the log of a factor, so compare it with the log of this weight.
+# In the town we also know the truth: the weight that the simulator gives to a past visit when it lets a person return. One
+# part of it fades with every visit since, and one never does. A bias is the log of a factor, so take the log of this weight.
 
 
 # %%
 def log_weight(rate, upto=15):
-    """(upto,) log of what a past visit counts, with mean zero."""
-    log = np.log(rate ** np.arange(upto) + always)
+    """(upto,) log of what the visit p steps back counts, with mean zero."""
+    log = np.log(rate ** np.arange(upto) + always)  # p = 1, 2, ...
     return log - log.mean()
 
 
@@ -105,171 +103,26 @@ show(
 )
 
 # %% [markdown]
-# The people of the town do prefer recent visits. With a decay of {{ decay:.2f }} and an always of {{ always:.2f }}, the
-# fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last. The learned curves do not show it.
+# The people of the town do prefer recent visits: the fifteenth from the end counts {{ oldest:.2f }} times as much as the last.
+# The learned curves do not show it.
 #
 # > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively. Draw a curve on the
-# > scale of what it could mean: a bias of $b$ multiplies a visit's weight by $e^b$.
-#
-# ## Why it hardly moves
-#
-# Look at what *pulls*. The bias is added to the score, so the loss has the same slope along both: that of equation (7.5) in
-# [chapter 7](07_pointer.ipynb)'s last exercise, times the *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb),
-# the pointer's share in the true place's probability:
-#
-# $$
-# \begin{aligned}
-# \frac{\partial(-\log P(\ell^*))}{\partial b_p} &= r\,(a_i - r_i) \quad\text{for the visit } i \text{ at } p_i = p, \\
-# r &= \frac{g\,P_\text{ptr}(\ell^*)}{P(\ell^*)} .
-# \end{aligned} \tag{12.1}
-# $$
-#
-# $a_i$ is the attention that visit $i$ *gets*. $r_i$ is what it *should* get, its share of the *answer*: its attention
-# divided by that on all visits to the true place, and 0 for a visit elsewhere. (If two visits are to the true place and one
-# has thrice the attention of the other, these are ¾ and ¼. Mind the letters: $r$ belongs to the window, $r_i$ to a visit.)
-# **The bias at $p$ is at rest when attention and answer at $p$ are equal,** on average over windows that each count with
-# their $r$. If the keys see to that already, nothing pulls at the bias, however strong recency is.
-
-# %% tags=["hide-input"]
-# @title Figure 12.2: what positions get, and what they should get
-@torch.no_grad()
-def pulls(model, windows, upto=15):
-    """(2, upto): what each position gets and should get, times r."""
-    total = torch.zeros(2, upto)
-    for batch in windows.batches(512):
-        out = model(batch)
-        a, own = out.pointer_attention, batch.target[:, None]  # (B, L)
-        hit = a * ((batch.location == own) & ~batch.padding)  # (B, L)
-        copied = hit.sum(1, keepdim=True).clamp(min=1e-30)  # (B, 1)
-        p = out.log_probs.gather(1, own).exp()  # (B, 1)
-        r = out.gate[:, None] * hit.sum(1, keepdim=True) / p
-        at = batch.length[:, None] - torch.arange(1, upto + 1)  # (B, upto)
-        for k, value in enumerate((r * a, r * hit / copied)):
-            total[k] += (value.gather(1, at.clamp(min=0)) * (at >= 0)).sum(0)
-    return total / len(windows)
-
-
-torch.manual_seed(42)
-fresh = PointerGeneratorTransformer(size).eval()  # no step of training
-stages = {"Before training": fresh, "After training": model}
-fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
-for ax, (stage, one) in zip(axes, stages.items(), strict=True):
-    gets, should = pulls(one, data.train)
-    ax.plot(range(1, 16), gets, "o-", color=COPIED, label="attention")
-    ax.plot(range(1, 16), should, "s--", color=TRUTH, label="answers")
-    ax.set(title=stage, xlabel="position from the end", xticks=[1, 5, 10, 15])
-axes[0].set_ylabel("mean share, times $r$")
-axes[0].legend()
-show(
-    fig,
-    alt="What positions get and should get. Before training the two lines "
-    "differ at the newest positions; after training they lie on each other.",
-    caption="Where the two agree, nothing pulls at the bias. Training "
-    "windows; each counts with its r.",
-)
-
-# %% [markdown]
-# Look at the gap between the lines. (That both fall, before training too, is because few windows are long.) After training
-# they agree: attention *has* learned positions, but not through the bias. The keys know the position too, since position
-# embedding, sinusoid and "days ago" are all in the encoded visit. And they are faster. In a step AdamW moves each number by
-# about the learning rate; many numbers that move together change a score more than one number can.
-#
-# ## Let it run
-#
-# So give the bias a chance: train again with a hundred times the learning rate for the bias alone, with ten seeds. Then, on
-# the right, in ten other *towns*: simulated people with the same habits, one model for each town.
-
-# %%
-fast = curves("city", "fast bias")
-others = curves("other people", "fast bias")
-
-# %% tags=["hide-input"]
-# @title Figure 12.3: the same people, other people
-panels = {"One town, ten seeds": fast, "Ten towns": others}
-fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
-for ax, (name, table) in zip(axes, panels.items(), strict=True):
-    plots.position_bias(table, axes=ax)
-    ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none", ms=4)
-    ax.set_title(name)
-show(
-    fig,
-    alt="Two panels of fast biases. In one town the ten curves share some "
-    "hills and troughs; in ten towns only the first two positions agree.",
-    caption="The fast bias: other seeds, other people. Diamonds: the truth.",
-)
-
-# %% [markdown]
-# On the left there are hills and troughs, and the seeds agree about some of them. Does that say something about people? Take the
-# mean correlation of two curves from position 3 on.
-
-
-# %%
-def agreement(table, first=3):
-    """Mean correlation of two curves from a position on, all pairs."""
-    found = np.corrcoef(table[:, first - 1 :])
-    return found[np.triu_indices(len(table), 1)].mean()
-
-
-seeds, towns = agreement(fast), agreement(others)
-print(f"seeds of one town {seeds:.2f}, ten towns {towns:.2f}")
-
-# %% [markdown]
-# {{ seeds:.2f }} is a moderate agreement, {{ towns:.2f }} is none. What the seeds agreed on is what these particular people
-# happened to do. The ten towns share only the newest two positions. Position 1 is low, because people seldom stay, and
-# position 2 is high, because they go back where they came from. These are habits; recency alone would make position 1 the
-# highest. (So we left these two out, and chose to do so *after* we had seen them.)
-#
-# > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds shows how sure you can be about *this data
-# > set*, and nothing about the next.
-#
-# ## A world in which the answer is known
-#
-# Take the simplest world there can be: people only copy. With probability $\kappa_p$ they go where they were $p$ visits
-# ago, $p = 1, \ldots, 20$, and $\kappa_p$ fades by a fifth with every step. A pointer with $a_i = \kappa_{p_i}$ predicts as
-# well as anybody can, so
-#
-# $$
-# s_i + b_{p_i} = \log \kappa_{p_i} + C \tag{12.2}
-# $$
-#
-# is the right answer, and its slope is $\log 0.8 = -0.223$ (logits a visit). The model can learn the order of the visits
-# through the bias, and through an embedding of the position. We train four models: one with the bias alone, and three with
-# both, whose bias learns at a tenth of the learning rate, at the same rate, or at ten times the rate. Here are the slopes of straight
-# lines through the mean curves:
-
-# %% tags=["hide-input"]
-# @title Table: slopes of bias, content and sum
-variants = {
-    "bias alone": "bias only",
-    "both, slow bias": "both, bias at a tenth",
-    "both": "both",
-    "both, fast bias": "both, bias tenfold",
-}
-slopes = pd.DataFrame(index=list(variants))
-for name in ("bias", "content"):
-    mean = [
-        curves("fading kernel", variant, name[0], upto=20).mean(0)
-        for variant in variants.values()
-    ]
-    slopes[name] = np.polyfit(range(20), np.transpose(mean), 1)[0]
-slopes["sum"] = slopes.bias + slopes.content
-slopes.round(2) + 0.0
-
-# %% [markdown]
-# In all four the sum has nearly the right slope. But the bias has all of it, a part, or nothing. **Its curve shows how the
-# optimizer was set, not how people forget.**
+# > scale of what it could mean.
 #
 # ## Draw a curve of your own
 #
-# The reason fits in one line. For *any* curve $\xi_p$,
+# Other parts know positions, too: position embedding, sinusoid and "days ago" are all in the encoded visit. So query and key
+# can tell an old visit from a new one. And for *any* curve $\xi_p$,
 #
 # $$
-# s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.3}
+# s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.1}
 # $$
 #
-# Whatever the content can say about positions can move from one bracket to the other, and no prediction changes. Bias and
-# content are not **identifiable** one by one; their sum is, up to a constant. Try it: draw a straight line in the place of
-# the bias. With a slope above zero it *rises* with age, as if people preferred what is long past.
+# Whatever the content can say about positions can move from one bracket to the other, and no prediction changes. Only the
+# sum is **identifiable**, up to a constant; bias and content one by one are not.
+#
+# Try it: draw a straight line in the place of the bias. With a slope above zero it *rises* with age, as if people preferred
+# what is long past. **Change this** slope, and find your line in the next figure.
 
 # %%
 slope = 0.10  # @param {type:"slider", min:-0.2, max:0.2, step:0.05}
@@ -280,8 +133,8 @@ with torch.no_grad():
 
 
 # %% [markdown]
-# Then train query and key, and nothing else, to restore the attention that the model had before. How much attention lies on
-# other visits than before? We measure it in each window as half the sum of the absolute differences.
+# Then train query and key, and nothing else, to restore the attention that the model had before. How much of it lies on
+# other visits than before? In each window, that is half the sum of the absolute differences.
 
 
 # %% tags=["hide-input"]
@@ -326,7 +179,7 @@ before, after = elsewhere(drawn), elsewhere(again)
 print(f"drawn {before:.0f} %, and with query and key adapted {after:.0f} %")
 
 # %% tags=["hide-input"]
-# @title Figure 12.4: two curves, nearly one sum
+# @title Figure 12.2: two curves, nearly one sum
 models = {"As trained": model, "Drawn and adapted": again}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 for ax, (name, one) in zip(axes, models.items(), strict=True):
@@ -346,14 +199,146 @@ show(
 )
 
 # %% [markdown]
-# Whoever sees the right-hand bias concludes that people prefer the distant past. Yet query and key have undone most of what
-# it did. (Not all: they can use only what the encoded visits say about their position, and that is no exact straight line.)
+# The *mean content* is the mean of $s_i$ over the visits at a position. As trained, it has all the shape. On the right the
+# content leans against your line: query and key have undone most of what it did. (Not all: what the encoded visits say about
+# their position is no exact straight line.) Whoever sees only this bias concludes that people prefer the distant past.
+#
+# ## Why it hardly moves
+#
+# So the bias *could* take any shape. Why did training leave it flat? Ask what *pulls* at it. The bias at position 3 is one
+# number for all windows. If the visit there is to the true place, the loss wants more attention on it; if not, less. The bias
+# is at rest when position 3 gets as much attention, over all windows, as it *should* get.
+#
+# A visit should get its share of the *answer*: nothing if it is elsewhere. Two visits to the true place share the answer as
+# they share attention, say ¾ and ¼. (Each window counts by the pointer's share in the true place's probability, the
+# *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb).)
+
+
+# %% tags=["hide-input"]
+# @title Figure 12.3: what positions get, and what they should get
+@torch.no_grad()
+def pulls(model, windows, upto=15):
+    """(2, upto): what each position gets and should get, times r."""
+    total = torch.zeros(2, upto)
+    for batch in windows.batches(512):
+        out = model(batch)
+        a, own = out.pointer_attention, batch.target[:, None]  # (B, L)
+        hit = a * ((batch.location == own) & ~batch.padding)  # (B, L)
+        copied = hit.sum(1, keepdim=True).clamp(min=1e-30)  # (B, 1)
+        p = out.log_probs.gather(1, own).exp()  # (B, 1)
+        r = out.gate[:, None] * hit.sum(1, keepdim=True) / p
+        at = batch.length[:, None] - torch.arange(1, upto + 1)  # (B, upto)
+        for k, value in enumerate((r * a, r * hit / copied)):
+            total[k] += (value.gather(1, at.clamp(min=0)) * (at >= 0)).sum(0)
+    return total / len(windows)
+
+
+torch.manual_seed(42)
+fresh = PointerGeneratorTransformer(size).eval()  # no step of training
+stages = {"Before training": fresh, "After training": model}
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
+for ax, (stage, one) in zip(axes, stages.items(), strict=True):
+    gets, should = pulls(one, data.train)
+    ax.plot(range(1, 16), gets, "o-", color=COPIED, label="attention")
+    ax.plot(range(1, 16), should, "s--", color=TRUTH, label="answers")
+    ax.set(title=stage, xlabel="position from the end", xticks=[1, 5, 10, 15])
+axes[0].set_ylabel("mean share, times $r$")
+axes[0].legend()
+show(
+    fig,
+    alt="What positions get and should get. Before training the two lines "
+    "differ at the newest positions; after training they lie on each other.",
+    caption="Where the two agree, nothing pulls at the bias. Training "
+    "windows; each counts with its r.",
+)
+
+# %% [markdown]
+# Look at the gap between the lines. (That both fall is because few windows are long.) Before training, position 1 gets too
+# much and position 2 too little. After training the lines agree, and nothing pulls at the bias any more. Attention *has*
+# learned positions, but query and key were faster. In a step AdamW moves each number by about the learning rate, and many
+# numbers that move together change a score more than one can.
+#
+# ## Let it run
+#
+# So give the bias a chance, with a hundred times the learning rate for it alone: on the left with ten seeds, on the right in
+# ten other *towns*, which have other people with the same habits, one model a town.
+
+# %%
+fast = curves("city", "fast bias")
+others = curves("other people", "fast bias")
+
+# %% tags=["hide-input"]
+# @title Figure 12.4: the same people, other people
+panels = {"One town, ten seeds": fast, "Ten towns": others}
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
+for ax, (name, table) in zip(axes, panels.items(), strict=True):
+    plots.position_bias(table, axes=ax)
+    ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none", ms=4)
+    ax.set_title(name)
+show(
+    fig,
+    alt="Two panels of fast biases. In one town the ten curves share some "
+    "hills and troughs; in ten towns only the first two positions agree.",
+    caption="The fast bias: other seeds, other people. Diamonds: the truth.",
+)
+
+# %% [markdown]
+# On the left the seeds agree about some hills and troughs. Do they say something about people? Take the mean correlation of
+# two curves, from position 3 on.
+
+
+# %%
+def agreement(table, first=3):
+    """Mean correlation of two curves from a position on, all pairs."""
+    found = np.corrcoef(table[:, first - 1 :])
+    return found[np.triu_indices(len(table), 1)].mean()
+
+
+seeds, towns = agreement(fast), agreement(others)
+print(f"seeds of one town {seeds:.2f}, ten towns {towns:.2f}")
+
+# %% [markdown]
+# {{ seeds:.2f }} is a moderate agreement, {{ towns:.2f }} is none. The seeds agreed on what these particular people happened
+# to do. All towns share the newest two positions only: people seldom stay, and they go back where they came from. (We left
+# these two out, and chose to do so *after* we had seen them.)
+#
+# > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds shows how sure you can be about *this data
+# > set*, and nothing about the next.
+#
+# ## A world in which the answer is known
+#
+# In the simplest world people only copy: they go where they were $p$ visits ago with a probability $\kappa_p$ that fades by a
+# fifth with every step. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$. The bias
+# can be that line, or the content, if it has an embedding of the position. We trained the bias alone, and then both, with a
+# slow, an equal and a fast bias: it learned at a tenth of the learning rate, at the same, or at ten times the rate.
+
+# %% tags=["hide-input"]
+# @title Table: slopes of bias, content and sum
+variants = {
+    "bias alone": "bias only",
+    "both, slow bias": "both, bias at a tenth",
+    "both, equal bias": "both",
+    "both, fast bias": "both, bias tenfold",
+}
+slopes = pd.DataFrame(index=list(variants))
+for name in ("bias", "content"):
+    mean = [
+        curves("fading kernel", variant, name[0], upto=20).mean(0)
+        for variant in variants.values()
+    ]
+    slopes[name] = np.polyfit(range(20), np.transpose(mean), 1)[0]
+slopes["sum"] = slopes.bias + slopes.content
+slopes.round(2) + 0.0
+
+# %% [markdown]
+# In all four the sum has nearly the right slope. The bias has all of it, a part, or next to nothing. **Its curve shows how
+# the optimizer was set, not how people forget.**
 #
 # ## Read the sum
 #
 # So draw the sum of bias and content. Does it show recency? Two variants of our town differ from it in one number: in
 # *short memory* the part that fades shrinks by a fifth with each visit since; in *no recency* all remembered visits count
-# alike. How far does each mean curve fall, from the newest five positions to the oldest five, in logits?
+# alike. How far does each mean curve fall, from the newest five positions to the oldest five?
 
 
 # %%
@@ -373,12 +358,11 @@ falls = pd.DataFrame(falls).T.rename({"city": "our town"}).round(2) + 0.0
 falls.map("{:.2f}".format)
 
 # %% [markdown]
-# The flat bias does not exclude recency: in the town with the short memory it hardly falls. The sum shows that strong
-# recency, at about half its size, and misses weak recency such as our town's. Hours, habits and routine come on top, and all
-# go through the same scores.
+# In the town with the short memory the bias hardly falls: a flat bias does not exclude recency. The sum shows that strong
+# recency, at about half its size, and misses weak recency such as our town's.
 #
-# Try it yourself. Below is the shipped model's pointer: dots are the content of each visit, sticks are its position bias.
-# Multiply the bias, and see how little it does at the size that it was trained to.
+# Below is the shipped model's pointer: dots are the content of each visit, sticks are its position bias. Multiply the bias,
+# and see how little it does at the size that it was trained to.
 
 # %%
 playground(small="bias")
@@ -386,10 +370,12 @@ playground(small="bias")
 # %% [markdown]
 # ## What to remember
 #
-# - A parameter's curve shows where *that parameter* stands, not what the model does, and still less what people do.
-# - Before reading it, ask: what pulls at it, equation (12.1)? What else can say the same, equation (12.3)?
+# - Bias and content can exchange any curve, equation (12.1). Only their sum is identified: report it, and compare it between
+#   worlds.
+# - A parameter's curve shows where *that parameter* stands. Before reading it, ask what pulls at it, and what else can say
+#   the same.
+# - A flat bias does not exclude recency, and a steep one does not prove it.
 # - Spread over seeds is not spread over people.
-# - Report the sum of bias and content, and compare it between worlds.
 #
 # ## Exercises
 #
@@ -407,9 +393,17 @@ factor = 1 / 0.8**14  # fourteen steps from position 1 to position 15
 check.exercise("12.1", [half, factor])
 
 # %% [markdown]
-# **Exercise 2** (medium). Write equation (12.1) for one window: given scores, biases by visit, which visits are to the true
-# place, the gate and the generator's probability of the true place, return the slope of the loss along each visit's bias.
-# No autograd; the check uses it.
+# **Exercise 2** (medium). What pulls, in symbols: a bias is added to the score, so the loss has the same slope along both,
+# that of equation (7.5) in [chapter 7](07_pointer.ipynb)'s last exercise, times $r$. For visit $i$ at position $p$,
+#
+# $$
+# \frac{\partial(-\log P(\ell^*))}{\partial b_p} = r\,(a_i - r_i) ,
+# \qquad r = \frac{g\,P_\text{ptr}(\ell^*)}{P(\ell^*)} . \tag{12.2}
+# $$
+#
+# $a_i$ is the visit's attention, and $r_i$ its share of the answer. (Mind the letters: $r$ belongs to the window.) Write this
+# for one window: given scores, biases by visit, which visits are to the true place, the gate and the generator's probability
+# of the true place, return the slope along each visit's bias. No autograd; the check uses it.
 
 
 # %% tags=["try"]
@@ -444,9 +438,9 @@ def slopes_by_hand(s, b, hit, g, generated):
 check.function(slopes_by_hand, by_autograd, *cases)
 
 # %% [markdown]
-# **Exercise 3** (longer). You have one town and cannot simulate another. Which part of the fast bias's curve would other
-# people show as well? Divide the people into two random halves. On the windows of each half, train a new model with a fast
-# bias (`position_bias.faster_bias(model, 100)`) for three epochs. Correlate the two curves, over all positions and from
+# **Exercise 3** (longer). You have one town only. Which part of the fast bias's curve would other people show as well? Divide
+# the people into two random halves. On the windows of each, train a new model with a fast bias
+# (`position_bias.faster_bias(model, 100)`) for three epochs, and correlate the two curves, over all positions and from
 # position 3 on.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
