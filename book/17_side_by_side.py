@@ -47,14 +47,16 @@ config = ModelConfig(*sizes)  # PGT, with the package's default sizes
 
 # %% [markdown]
 # PGT's parent is the pointer-generator of [See et al. (2017)](https://arxiv.org/abs/1704.04368), which
-# [chapter 16](16_summarizer.ipynb) builds. Before you read on, a bet. Which of these sentences do you believe? *A Transformer
-# trains faster than an LSTM. An LSTM forgets old visits. PGT needs no decoder. Every place is known, so PGT needs no way to
-# copy an unknown one.*
+# [chapter 16](16_summarizer.ipynb) builds from *LSTMs*: networks that read step by step and keep what they read in a vector. One of
+# them, the *decoder*, writes. Before you read on, a bet. Which of these sentences do you believe?
+#
+# 1. *Every place is known, so PGT needs no way to copy an unknown one.*
+# 2. *A Transformer works in parallel, so it has less to do.*
+# 3. *An LSTM forgets old visits.*
+# 4. *A Transformer trains faster than an LSTM.*
+# 5. *PGT needs no decoder.*
 #
 # ## Two data flows
-#
-# (An *LSTM* reads step by step and keeps what it read in a vector; a *decoder* is an LSTM that writes. *Additive attention* scores
-# by a small network, not by a product. *Coverage* adds up the attention so far and shows it to the next step.)
 #
 # Time runs downwards. On the left two LSTMs read a text, and a third writes its summary. Each word that it writes goes back into
 # it (the bent arrow), and it looks at the text again. On the right all visits are read at once, the last one asks, and there is
@@ -105,10 +107,28 @@ show(
 )
 
 # %% [markdown]
+# ## Part by part
+#
+# *Additive attention* scores by a small network, not by a product. *Coverage* adds up the attention so far and shows it to the
+# next step.
+#
+# | | the summarizer | PGT |
+# |---|---|---|
+# | reads | at most 400 words | a week's visits, and who made them |
+# | encoder | 1 layer of LSTMs, 256 numbers each way | 2 Transformer layers with 4 heads |
+# | decoder | an LSTM, 256 numbers | none |
+# | what asks | the decoder, 512 numbers, at each word | the last visit, 64 numbers, once |
+# | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
+# | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
+# | unknown name | each text lends it a number | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
+# | answers | at most 100 words | 1 place |
+#
+# No row is the same on both sides. ([The evidence](evidence_relatives.ipynb) has five more.)
+#
 # ## One mixture, two gates
 #
-# One thing is the same in both, the mixture of equations (8.4) and (16.7). But the summarizer's gate is the weight of
-# *generating*, and PGT's that of *copying*: $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
+# One thing does agree, the mixture of equations (8.4) and (16.7). Only its gate is turned round: the summarizer's is the weight of
+# generating, PGT's that of copying, so $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
 
 # %%
 trained, _ = load_model(shipped("city"))  # the package's weights
@@ -125,13 +145,12 @@ print(f"largest difference {(ours - theirs).abs().max():.0e}")
 print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 
 # %% [markdown]
-# Turned round, $1 - g$ makes the summarizer's program give PGT's own probabilities. With $g$ left as it is, one place's
-# probability is far off.
+# With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ left as it is, one place's probability is far off.
 #
 # ## Are all places known?
 #
 # The parent needs its pointer for names that nobody knows. It is tempting to say that PGT does not, because its list of places
-# is fixed. How many targets of the test days did training never show, and how often is trained PGT right about them?
+# is fixed. Here are the targets of the test days. *Known* says whether training showed the place.
 
 # %%
 ranks = evaluate(trained, data.test)
@@ -147,43 +166,45 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
 # So {{ unknown:.0f }} % of the targets are unknown. If one is in the window, PGT is right in {{ copied:.0f }} % of the cases: it
-# copies a place that training never showed, just as its parent copies a name. Look also at the row *yes*, *no*: if the target is
-# known but not in the window, PGT's first guess never hits it, though its generator has a row for it. (An unknown place has an
-# id here. How to name one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
+# copies a place that training never showed, just as its parent copies a name. *Sentence 1 of the bet is false.* (An unknown
+# place has an id here. How to name one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
 #
 # ## Why a Transformer?
 #
-# The usual reasons are that it is *parallel*, sees *far*, and trains *faster*.
+# The usual reasons are that it is *parallel*, sees *far*, and trains *faster*. We test one after the other.
 #
-# **Parallel** is true of the depth, the number of steps that must wait for each other. An LSTM needs one for each visit, a
-# Transformer one for each layer. But the *work*, counted in multiplications, is larger, and grows faster with the length. A
-# graphics card has to wait for the depth; one processor core has to do all the work. The table divides PGT's encoder, two
-# Transformer layers, by one layer of a *BiLSTM*, an LSTM from each end: 2 means twice as much, in work, or in measured time
-# of a training step on one core. (Layer against layer the work is half of that, exercise 2.)
+# ### Parallel
+#
+# The claim is true of the **depth**, the number of steps that must wait for each other: an LSTM needs one for each visit, a
+# Transformer one for each layer. A graphics card, which multiplies many numbers at once, waits for the depth. One processor core has
+# to do all the **work**, that is all multiplications. The table divides PGT's encoder, two Transformer layers, by one layer of a
+# *BiLSTM*, an LSTM from each end: 2 means twice as much. Time is that of a training step with 16 windows, on one core.
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
 measured = read_results("side_by_side")
-steps = measured.rows.query("table == 'encoder' and batch < 64")
+steps = measured.rows.query("table == 'encoder' and batch == 16")
 steps = steps[steps.length.isin([5, 18, 100, 400])]
-steps = steps.astype({"length": int, "batch": int})
-steps = steps.pivot_table("milliseconds", "length", ["model", "batch"])
-cost = steps["transformer"] / steps["bilstm"]
-cost.columns = [f"time, batch of {size}" for size in cost]
+steps = steps.astype({"length": int}).pivot_table(
+    "milliseconds", "length", "model"
+)
+cost = pd.DataFrame(index=steps.index)
 work = [
     [side_by_side.work(kind, n, config) for n in cost.index]
     for kind in ("transformer", "bilstm")
 ]
-cost.insert(0, "work", np.divide(*work))
+cost["work"] = np.divide(*work)
+cost["time"] = steps["transformer"] / steps["bilstm"]
 cost.rename_axis("visits").round(1)
 
 # %% [markdown]
-# On one core the Transformer is the slower one in every row. Time is not work: each call has a fixed cost, which counts in a small
-# batch, and the count leaves out masks and softmax, which a Transformer does for every *pair* of visits.
+# *Sentence 2 is false.* The Transformer does more, even layer against layer (exercise 2), and takes longer on one core.
 #
-# **Far.** How strongly does the last visit's encoding depend on each visit, before any training? We take the gradient. At each
-# visit an LSTM multiplies its memory by numbers between 0 and 1, its *forget gate*: 1 keeps, 0 forgets. PyTorch starts it
-# near one half. The summarizer opens it further: a bias of one is added before its sigmoid.
+# ### Far
+#
+# At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. PyTorch starts it
+# near one half. The summarizer opens it further, by a bias of one before its sigmoid. How strongly, then, does the last
+# visit's encoding depend on each visit, before any training? We take the gradient.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -232,52 +253,58 @@ show(
 
 # %% [markdown]
 # Measured against its own last visit, the oldest of 18 visits has {{ further:.0f }} times as much influence in the Transformer
-# as in the plain BiLSTM. For the last few visits it is the other way round. (In the Transformer the last visit reaches its own
-# encoding directly, through the residual sum, and all others only through attention, whose weights are nearly equal before training.)
+# as in the plain BiLSTM. For the last few visits it is the other way round. *Sentence 3 depends on the forget gate*, and so on how
+# the LSTM starts.
 #
-# > **Try it.** Raise the forget bias to 3 and watch the orange curve. How fast an LSTM forgets depends on how it starts.
+# > **Try it.** Raise the forget bias to 3 and watch the orange curve.
 #
-# **Faster.** Here are whole trainings on our town, with the package's default sizes. The BiLSTM takes the encoder's place. *With a
-# decoder*, the encoded last visit starts the summarizer's LSTM, which attends to all visits and makes the context for
-# pointer, generator and gate. In the *summarizer on windows*, places are the words, and the summary has one word. *Without its
-# decoder*, the encoder's last output asks, as in PGT.
+# ### Faster
+#
+# Here are whole trainings on our town, on one core, with the package's default sizes: PGT, and PGT with a BiLSTM in the encoder's
+# place.
 
 # %% tags=["hide-input"]
 # @title Table: whole trainings, mean of three seeds
 rows = measured.select(table="training")
-MODELS = {
-    ("pgt", "full"): "PGT",
-    ("pgt", "with BiLSTM"): "PGT with a BiLSTM",
-    ("pgt", "with decoder"): "PGT with a decoder",
-    ("summarizer", "full"): "summarizer on windows",
-    ("summarizer", "no decoder"): "summarizer without its decoder",
-}
-heads = {
-    "acc@1": "Acc@1 (%)",
-    "epochs": "epochs",
-    "cpu_seconds": "seconds",
-}
-means = rows.groupby(["model", "variant"])[list(heads)].mean()
-means = means.loc[list(MODELS)].set_axis(MODELS.values())
-means["seconds an epoch"] = means.cpu_seconds / means.epochs
-means.round(1).rename(columns=heads).rename_axis("mean of three seeds")
+heads = {"epochs": "epochs", "cpu_seconds": "seconds"}
+means = rows.groupby(["model", "variant"])[["acc@1", *heads]].mean()
+MODELS = {"full": "PGT", "with BiLSTM": "PGT with a BiLSTM"}
+spent = means.loc["pgt"].loc[list(MODELS), list(heads)]
+spent["seconds an epoch"] = spent.cpu_seconds / spent.epochs
+spent = spent.rename(index=MODELS, columns=heads).round(1)
+spent.rename_axis("mean of three seeds")
 
 # %% [markdown]
-# An epoch of the Transformer takes longer than one of the BiLSTM, but it needs fewer of them. On a graphics card the ratio may
-# be another. A claim about speed needs a machine, a length and a batch size.
+# *Sentence 4 holds here*, but not for the usual reason: an epoch of the Transformer takes longer, and it needs fewer of them. With
+# longer windows or on another machine the answer may be another.
 #
 # ## Why no decoder?
 #
-# Because there is one answer, so that nothing has to be remembered from word to word. The table agrees: PGT with a decoder is
-# not better (with each of the three seeds it is worse), and the summarizer on windows does as well without its own.
+# Because there is one answer, so that nothing has to be remembered from word to word. To test this we give PGT a decoder: the encoded
+# last visit starts the summarizer's LSTM, which looks at all visits once more and makes the context. And the other way
+# round, we let the summarizer read windows, with places as its words and summaries of one word, and take its decoder away.
+
+# %% tags=["hide-input"]
+# @title Table: Acc@1 (%) with and without a decoder
+first = means["acc@1"]
+with_decoder = {
+    "PGT": first["pgt", "with decoder"],
+    "summarizer on windows": first["summarizer", "full"],
+}
+without = first["pgt", "full"], first["summarizer", "no decoder"]
+decoders = pd.DataFrame({"with a decoder": with_decoder})
+decoders["without"] = without
+decoders.rename_axis("mean of three seeds").round(1)
+
+# %% [markdown]
+# *Sentence 5 stands.* PGT with a decoder is worse with each of the three seeds, and the summarizer does as well without its own.
 #
-# ## The parent's parts in PGT
+# ## The other parts, put back
 #
-# Now the other way round. What changes when PGT gets one part of the summarizer back: its encoder, its attention, or
-# coverage? In PGT only the last visit asks; with coverage the earlier ones ask too, and what they attended to is
-# remembered. The fourth row, *looks back only*, is a control: visits may not look at later ones, as when a text is written.
-# Shown is the change of Acc@1 in points, mean of five seeds. The 95 % intervals, over people and seeds, are *simultaneous*:
-# wider than usual, so that all four of a column are right together.
+# What changes when PGT gets one more part of the summarizer back: its encoder, its attention, or coverage? (With coverage earlier
+# visits ask too, and what they attended to is remembered.) The fourth row is a control: visits may not look at later ones, as when
+# a text is written. Shown is the change of Acc@1 in points, mean of five seeds. The 95 % intervals, over people and seeds, are
+# *simultaneous*: wider than usual, so that all four of a column are right together.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -305,29 +332,7 @@ pd.DataFrame(cells, SWAPS)
 # [with ten guesses](evidence_relatives.ipynb) it is ahead on GeoLife. Where an interval contains zero, these data cannot say
 # whether the part matters.
 #
-# And your bet? *Faster* depends on the machine and the length. *An LSTM forgets* depends on its forget gate. *No decoder* stands.
-# *Every place is known* is false.
-#
-# ## Part by part
-#
-# Here is all of it in one table. The summarizer's *context* is the weighted sum that its attention makes; PGT's was the last
-# visit's vector.
-#
-# | | the summarizer | PGT |
-# |---|---|---|
-# | reads | at most 400 words | a week's visits, and who made them |
-# | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers, projected to 64 |
-# | order | in the recurrence | sinusoid, position from the end, days ago, position bias |
-# | encoder | 1 layer of LSTMs, 256 numbers each way | 2 Transformer layers with 4 heads |
-# | decoder | an LSTM, 256 numbers | none |
-# | what asks | the decoder, 512 numbers, at each word | the last visit, 64 numbers, once |
-# | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
-# | generator sees | output and context, 768 numbers | the last visit's encoding, 64 numbers |
-# | gate sees | these, cell and input, 1,152 numbers | the last visit's encoding, 64 numbers |
-# | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
-# | knows | 50,000 words | the places of the training days |
-# | unknown name | each text lends it a number | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
-# | answers | at most 100 words | 1 place |
+# Your bet, then: sentences 1 and 2 are false, 3 depends on a bias, 4 on the machine and the length, and 5 stands.
 #
 # ## What to remember
 #
@@ -374,23 +379,6 @@ for n in (1, 18, 400):
     more = side_by_side.work("transformer", n, one_layer)
     less = side_by_side.work("bilstm", n, one_layer)
     print(f"{n} visits: {more:,} against {less:,}")
-
-# %% [markdown]
-# **Exercise 3** (longer). Time both encoders on your machine, for 18 and 200 visits and 16 windows, and print the ratio. If you
-# have a graphics card, move encoder and input there. Which encoder is faster?
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
-for n_visits in (18, 200):
-    spent = {}
-    for kind in ("bilstm", "transformer"):
-        step = side_by_side.encoder_step(kind, n_visits, 16, config)
-        spent[kind] = side_by_side.seconds(step, repeats=3)
-    slower = spent["transformer"] / spent["bilstm"]
-    print(f"{n_visits} visits: Transformer / BiLSTM {slower:.1f}")
-# `seconds` counts processor time; for a graphics card use
-# `time.perf_counter` and `torch.cuda.synchronize`. The ratio differs from
-# machine to machine, and so from the table.
 
 # %% [markdown]
 # **Next:** [Sets over time](18_temporal_sets.ipynb), a cousin that predicts several things at once.

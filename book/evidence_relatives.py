@@ -23,13 +23,14 @@ import numpy as np
 import pandas as pd
 import torch
 from matplotlib import pyplot as plt
-from wherenext import city
+from wherenext import city, side_by_side
 from wherenext.comparison import compare
 from wherenext.figures import COPIED, GENERATED, MUTED, show
 from wherenext.results import read_results
 from wherenext.summaries import SENTENCES, sentence, write_diaries
 
 from pgt.checkpoint import load_model, shipped
+from pgt.config import ModelConfig
 from pgt.improvements import improved
 from pgt.look import story
 from pgt.summarizer import masked_softmax, renormalised_softmax
@@ -154,6 +155,44 @@ for high in (0.0, 200.0):
 pd.Series(cells, name="weights").unstack().rename_axis(None)
 
 # %% [markdown]
+# ## Part by part: five more rows
+#
+# They belong to the table of [Side by side](17_side_by_side.ipynb). The summarizer's *context* is the weighted sum that its attention
+# makes.
+#
+# | | the summarizer | PGT |
+# |---|---|---|
+# | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers, projected to 64 |
+# | order | in the recurrence | sinusoid, position from the end, days ago, position bias |
+# | generator sees | output and context, 768 numbers | the last visit's encoding, 64 numbers |
+# | gate sees | these, cell and input, 1,152 numbers | the last visit's encoding, 64 numbers |
+# | knows | 50,000 words | the places of the training days |
+#
+# ## Both encoders: work and time
+#
+# PGT's encoder, two Transformer layers, divided by one layer of a BiLSTM: 2 means twice as much. *Work* counts multiplications; masks
+# and softmax, which a Transformer does for every *pair* of visits, are left out. *Time* is that of a training step, on one core.
+# Each call has a fixed cost, which counts in a small batch.
+
+# %% tags=["hide-input"]
+# @title Transformer / BiLSTM, by visits and batch
+measured = read_results("side_by_side").rows.query("table == 'encoder'")
+measured = measured.astype({"length": int, "batch": int})
+steps = measured.pivot_table("milliseconds", "length", ["model", "batch"])
+cost = steps["transformer"] / steps["bilstm"]
+cost.columns = [f"time, batch of {size}" for size in cost]
+sizes = ModelConfig(n_locations=9, n_users=2)  # work depends on neither
+work = [
+    side_by_side.work("transformer", n, sizes)
+    / side_by_side.work("bilstm", n, sizes)
+    for n in cost.index
+]
+cost.insert(0, "work", work)
+cost.map("{:.1f}".format).replace("nan", "").rename_axis("visits")
+
+# %% [markdown]
+# The Transformer is the slower one in every cell. (Where none is given, none was measured.)
+#
 # ## The parent's parts in PGT
 #
 # The table of [Side by side](17_side_by_side.ipynb), with ten guesses beside the first: the change in points, mean of five seeds,
