@@ -280,8 +280,8 @@ spent.rename_axis("mean of three seeds")
 #
 # ## Why no decoder?
 #
-# Because there is one answer, so that nothing has to be remembered from word to word. To test this we give PGT a decoder: the encoded
-# last visit starts the summarizer's LSTM, which looks at all visits once more and makes the context. And the other way
+# Because there is one answer, so that nothing has to be remembered from word to word. To test this we give PGT a decoder: the
+# encoded last visit starts the summarizer's LSTM, which looks at all visits once more and makes the context. And the other way
 # round, we let the summarizer read windows, with places as its words and summaries of one word, and take its decoder away.
 
 # %% tags=["hide-input"]
