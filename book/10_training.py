@@ -3,13 +3,12 @@
 #
 # The validation loss gets worse, and the model gives more right answers. How can both be true?
 #
-# *You will be able to* read a training curve without being fooled by it, write the loop yourself, say where the time of a
-# step goes, and stop a run and resume it to the very same bits. *You need* PyTorch's basics, [Windows](03_windows.ipynb) and
-# [the model](09_model.ipynb). *It takes* twenty minutes to read and about a minute and a half to run on two CPU cores, less
-# with a GPU.
+# *You will be able to* write the training loop yourself, read its curves without being fooled, and stop a run and resume it to
+# the very same bits. *You need* PyTorch's basics, [Windows](03_windows.ipynb) and [the model](09_model.ipynb). *It takes* a
+# quarter of an hour to read and about a minute to run on two CPU cores, less with a GPU.
 #
-# > **In one sentence.** Training mostly reorders the places that an untrained pointer already lists; and the validation
-# > loss may rise while right answers still increase, because it also charges for places nobody could have known.
+# > **In one sentence.** The validation loss may rise while right answers still increase, because the loss also charges for
+# > places that nobody could have known.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -25,7 +24,6 @@ except ImportError:  # on Colab
 # %%
 import math
 import tempfile
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -51,32 +49,15 @@ data = prepare(city.load().visits, protocol="exact")
 vocabulary = data.vocabulary
 V = vocabulary.n_locations
 size = ModelConfig(V, vocabulary.n_users)
-torch.manual_seed(42)
-model = PointerGeneratorTransformer(size)
+
+
+def new_model():
+    torch.manual_seed(42)
+    return PointerGeneratorTransformer(size)
+
 
 # %% [markdown]
-# ## Before the first step
-#
-# How good is a model that has learned nothing? One would think: random weights, random guesses.
-
-
-# %%
-def scores(ranks):
-    return summarize(ranks, ["all"])[["acc@1", "acc@10"]].iloc[0]
-
-
-untrained = evaluate(model, data.test)
-most_frequent = evaluate(MostFrequent().fit(data.train), data.test)
-newborn, rule = scores(untrained), scores(most_frequent)
-guessing = 100 / V
-
-# %% [markdown]
-# Guessing among {{ V:, }} places is right in {{ guessing:.2f }} % of the test windows. The untrained model is right in
-# {{ newborn["acc@1"]:.1f }} %. With small random weights the pointer attends to all visits about equally, and adding up
-# equal weights per place is *counting* ([chapter 7](07_pointer.ipynb)). The rule that names the most frequent place of
-# the window has {{ rule["acc@1"]:.1f }} %. So the number to look at is what training *adds*.
-#
-# ## The loss
+# ## The loss and the steps
 #
 # Training makes the **cross-entropy** of the true next place $\ell^*$ small:
 #
@@ -85,18 +66,16 @@ guessing = 100 / V
 # $$
 #
 # Its unit is the **nat**. To guess evenly among all $V$ places costs $\log V$ nats. Label smoothing ([chapter
-# 9](09_model.ipynb)) asks the model to keep a probability of about $\varepsilon / V$ for every place. This will matter
-# below.
+# 9](09_model.ipynb)) also asks the model to keep a probability of about $\varepsilon / V$ for every place. We shall meet it
+# again in figure 10.2.
 #
-# ## The steps
-#
-# An **epoch** is one pass through all training windows, a batch at a time. Each batch makes one step. Four things to know:
+# An **epoch** is one pass through all training windows, a batch at a time. Each batch makes one step:
 #
 # - **AdamW** ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) divides each weight's gradient by a running
 #   estimate of its size, so that the weights of rare and of frequent places move at similar speed. It also shrinks all
-#   weights a little at each step.
-# - That running estimate is poor at first. So the learning rate climbs from zero over a few epochs, the **warm-up**, and
-#   then falls along a cosine to zero, the **cosine schedule**.
+#   weights a little.
+# - That estimate is poor at first. So the learning rate climbs from zero over a few epochs, the **warm-up**, and then falls
+#   along a cosine to zero, the **cosine schedule**.
 # - **Gradient clipping** looks at all gradients as one long vector and shortens it to a limit if it is longer. One strange
 #   batch then cannot throw the model far off.
 # - **Bucketed batches** save time. A batch is as long as its longest window, and the rest is padding. So windows of similar
@@ -109,7 +88,7 @@ guessing = 100 / V
 # \tfrac12 \big(1 + \cos \pi \tfrac{t - T_w}{T - T_w}\big) & \text{else.} \end{cases} \tag{10.2}
 # $$
 #
-# Its height $\eta$ is the first thing that one tunes, and yours to change: everything below follows it.
+# **Change this.** The height $\eta$ is the first thing that one tunes. Everything below follows it.
 
 # %%
 learning_rate = 6.5e-4  # @param [1e-4, 6.5e-4, 2e-3, 5e-3] {type:"raw"}
@@ -122,8 +101,8 @@ steps = math.ceil(len(data.train) / config.batch_size)  # steps an epoch
 # ## The loop
 #
 # Here is one whole epoch. One line may surprise you: `manual_seed`. Dropout sets random entries of the vectors to zero in
-# training. The seed and the epoch's number alone decide which ones, and the order of the windows. So any epoch can be
-# repeated exactly; the end of this chapter needs that.
+# training. The seed and the epoch's number alone decide which ones. They decide the order of the windows, too. So any epoch
+# can be repeated exactly.
 
 
 # %%
@@ -151,8 +130,7 @@ def epoch_one(model, windows, c):
     return np.array(norms)
 
 
-torch.manual_seed(42)
-by_hand = PointerGeneratorTransformer(size)
+by_hand = new_model()
 norms = epoch_one(by_hand, data.train, config)
 clipped, median = 100 * (norms > config.clip).mean(), np.median(norms)
 
@@ -161,14 +139,19 @@ clipped, median = 100 * (norms > config.clip).mean(), np.median(norms)
 # > {{ config.clip:.1f }}, and the median gradient is {{ median:.1f }} long. With AdamW that matters less than it sounds,
 # > because AdamW divides by the gradient's usual size anyway. Still, count before you believe the name.
 #
-# ## The real run
+# ## Ten epochs
 #
-# `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. We let it run for ten
-# epochs and keep the weights of each, so that we can replay afterwards what different stopping rules would have done. After
-# one epoch on a CPU, the package's weights must be ours to the last bit.
+# `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. (A model as small as ours
+# leaves a GPU waiting, since the CPU must launch each of the hundreds of operations of a step. There `fit` records them once,
+# as a **CUDA graph**, and from then on launches a step as a whole. [Evidence: speed](evidence_speed.ipynb) shows what that
+# saves.)
+#
+# We let it run for ten epochs and keep the weights of each, to look back later. After one epoch on a CPU, the package's
+# weights must be ours to the last bit.
 
 # %%
 weights = []  # one dictionary of tensors an epoch
+model = new_model()
 
 
 def keep(row):
@@ -187,7 +170,7 @@ by_loss = table.valid_loss.idxmin()  # the epoch of the lowest loss
 by_accuracy = table["valid_acc@1"].idxmax()  # and of the best accuracy
 
 # %% [markdown]
-# ## Reading the curves
+# Now the curves, with the puzzle of this chapter in them.
 
 # %% tags=["hide-input"]
 # @title Figure 10.1: loss and accuracy by epoch
@@ -210,13 +193,13 @@ show(
 # while the loss got worse. (At first the training loss is above: it counts dropout, label smoothing, and weights that are
 # still moving.)
 #
-# How can a loss get worse while more answers are right? The loss is a mean, and a few large terms can decide a mean. Take it
-# apart by three kinds of target: places in the window, places that training knows but the window does not show, and places
-# that neither of them shows.
+# ## Why the loss rises
+#
+# The loss is a mean, and a few large terms can decide a mean. So take it apart by three kinds of target: places in the
+# window, places that training knows but the window does not show, and places that neither of them shows.
 
 
-# %% tags=["hide-input"]
-# @title Figure 10.2: the validation loss by kind of target
+# %%
 @torch.no_grad()
 def loss_of_each(model, windows):
     """(N,) the loss of each window, in nats."""
@@ -229,13 +212,16 @@ def loss_of_each(model, windows):
 kinds = ["in the window", "known, not in the window", "never seen"]
 known = vocabulary.is_known(data.valid.targets)
 kind = np.select([data.valid.in_window, known], kinds[:2], kinds[2])
-rows = {}
-replay = PointerGeneratorTransformer(size)
+by_kind = {}
+replay = new_model()  # takes the weights of one epoch after the other
 for epoch, state in enumerate(weights, start=1):
     replay.load_state_dict(state)
     each = pd.Series(loss_of_each(replay, data.valid))
-    rows[epoch] = each.groupby(kind).mean()
-by_kind = pd.DataFrame(rows).T[kinds]  # (epochs, 3) mean loss
+    by_kind[epoch] = each.groupby(kind).mean()
+by_kind = pd.DataFrame(by_kind).T[kinds]  # (epochs, 3) mean loss
+
+# %% tags=["hide-input"]
+# @title Figure 10.2: the validation loss by kind of target
 share = pd.Series(kind).value_counts(normalize=True)[kinds]
 parts = by_kind * share  # a row adds up to the validation loss
 outside_share = 100 * (1 - share[kinds[0]])
@@ -257,22 +243,30 @@ show(
 # The two kinds outside the window are {{ outside_share:.0f }} % of the windows and {{ outside_loss:.0f }} % of the final loss.
 # But only one kind climbs: *never seen*. Each step pushes the score of such a place in the generator down, and nothing pulls
 # it up except label smoothing. So the curve climbs until it is near the thin line,
-# $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats. Those answers were wrong before and are wrong after. Accuracy does not notice; the
-# loss pays. And inside the window, accuracy only needs the right place *first*: the order still improves while the loss there
-# hardly moves.
+# $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats.
 #
-# Loss or accuracy: which should stop the training? If you want **calibrated** probabilities, such that of all places given
-# 30 % about 30 % come true, listen to the loss: the model becomes ever surer that the target is *not* a place it never saw,
-# and such targets keep coming. If you want the right place on top, the loss stops you too early. Decide which one you want
-# before you look.
+# Those answers were wrong before and are wrong after. Accuracy does not notice; the loss pays. Inside the window it is the
+# other way round: accuracy only needs the right place *first*, and the order still improves while the loss there hardly
+# moves. That is how both can be true.
 #
 # ## Early stopping, replayed
 #
-# The rule: stop after `patience` epochs without a better validation score, and go back to the best epoch. `monitor` says
-# what "better" means. Both rules below choose on validation; only then do we look at the test windows. (`replay`, a model
-# to fill with the weights of an epoch, and `loss_of_each` come from the folded cell above.)
+# The rule: stop after `patience` epochs without a better validation score, and go back to the best epoch. `monitor` says what
+# "better" means. Which should it be, loss or accuracy?
+#
+# If you want **calibrated** probabilities, such that of all places given 30 % about 30 % come true, listen to the loss: the
+# model becomes ever surer that the target is *not* a place it never saw, and such targets keep coming. If you want the right
+# place on top, the loss stops you too early. Decide which one you want before you look.
+#
+# We kept the weights of all epochs, so we can try both. Each monitor chooses its epoch on validation; only then do we look at
+# the test windows.
+
 
 # %%
+def scores(ranks):
+    return summarize(ranks, ["all"])[["acc@1", "acc@10"]].iloc[0]
+
+
 chosen, ranks_of = {}, {}
 for monitor, best in {"loss": by_loss, "acc@1": by_accuracy}.items():
     replay.load_state_dict(weights[best - 1])
@@ -285,21 +279,23 @@ chosen = pd.DataFrame(chosen, index=heads).T.rename_axis("monitor")
 chosen.astype({"epoch": int}).round(2)
 
 # %% [markdown]
-# The best of ten noisy validation scores is too good to be true: part of it is the luck of that epoch. The result is the
-# score on the test windows.
+# Here each monitor wins at what it watches. (The best of ten noisy *validation* scores is too good to be true: part of it is
+# the luck of that epoch. The result is the score on the test windows.)
 #
 # ## What training added
 #
-# Now the comparison that counts, with the epoch that validation accuracy chose. The context kernel is the strongest rule of
-# [Baselines](04_baselines.ipynb): five numbers, chosen by trying values on validation, without a gradient.
+# How good was the model *before* the first step? One would think: random weights, random guesses. The table has it beside the
+# trained model (the epoch that accuracy chose) and two rules of [Baselines](04_baselines.ipynb). *Most frequent* names the
+# most frequent place of the window. The *context kernel* is five numbers, chosen by trying values on validation, without a
+# gradient.
 
 # %% tags=["hide-input"]
-# @title Table: the trained model and two rules
+# @title Table: the model before and after training, and two rules
 trained = ranks_of["acc@1"]
 kernel = fit_baseline("kernel", data.train, data.valid)
 ranked = {
-    "most frequent": most_frequent,
-    "untrained model": untrained,
+    "most frequent": evaluate(MostFrequent().fit(data.train), data.test),
+    "untrained model": evaluate(new_model(), data.test),
     "context kernel": evaluate(kernel, data.test),
     "trained model": trained,
 }
@@ -307,113 +303,50 @@ for name in ("untrained model", "context kernel"):
     low, high = interval(trained, against=ranked[name])
     print(f"trained minus {name}: {low:+.1f} to {high:+.1f} points, 95 %")
 guesses = {name: scores(ranks) for name, ranks in ranked.items()}
+newborn, guessing = guesses["untrained model"]["acc@1"], 100 / V
 pd.DataFrame(guesses).T.astype(float).round(1)
 
 # %% [markdown]
-# These are intervals over people ([chapter 4](04_baselines.ipynb)). The first lies above zero: training has added something.
-# The second holds zero: with these people, this one run cannot be told from five numbers. (The mean of five seeds can, in
-# [chapter 4](04_baselines.ipynb), narrowly: it lies below the rule.)
+# Guessing among {{ V:, }} places is right in {{ guessing:.2f }} % of the test windows; the untrained model is right in
+# {{ newborn:.1f }} %. With small random weights the pointer attends to all visits about equally, and adding up equal weights
+# per place is *counting* ([chapter 7](07_pointer.ipynb)). So the number to look at is what training *adds*.
 #
-# And with ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few
-# different places, so ten guesses nearly exhaust it. **Training hardly changes *which* places are on the list. It changes
-# their order.**
+# The two lines above the table are intervals over people ([chapter 4](04_baselines.ipynb)). The first lies above zero:
+# training has added something. The second holds zero: with these people, this one run cannot be told from five numbers. (In
+# [chapter 4](04_baselines.ipynb) the mean of five seeds can, narrowly: it lies below the rule.)
 #
-# ## Your point on the chart
+# With ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few different
+# places, so ten guesses nearly exhaust it. **Training hardly changes *which* places are on the list. It changes their
+# order.**
 #
-# These are the models of the town, one dot a run (some dots overlap). The rules are those of
-# [chapter 4](04_baselines.ipynb). Yours is the run on this page.
+# Does another `learning_rate` do better? Figure 10.3 puts your run beside those of the book, one dot a run.
 
 # %% tags=["hide-input"]
-# @title Figure 10.3: the models of the town, and yours
-runs = read_results("city").select()  # of all people, on the test windows
-names = (runs.model + " " + runs.variant).str.replace(" full", "")
-town = runs.assign(model=names.str.replace("_", " "), whose="the book's")
+# @title Figure 10.3: the book's runs, and yours
+runs = read_results("city").select(variant="full")  # on the test windows
+town = runs.assign(model=runs.model.str.replace("_", " "), whose="the book's")
 yours = scores(trained)[["acc@1"]].to_frame().T
 mine = yours.assign(whose="yours", model="yours").astype({"acc@1": float})
-plt.figure(figsize=(7.2, 2.2))
+plt.figure(figsize=(7.2, 2.0))
 axes = sns.stripplot(pd.concat([town, mine]), x="acc@1", y="model",
                      hue="whose", palette=[COPIED, EXTRA])  # fmt: skip
 axes.set(xlabel="test Acc@1 (%)", ylabel="")
 show(
     axes.figure,
-    alt="A row of dots a model: rules, PGT, PGT without a part, and yours.",
+    alt="A row of dots a model: four rules, five runs of PGT, and yours.",
     caption="First guesses on the town's test windows, one dot a run.",
 )
 
 # %% [markdown]
-# PGT *without* its generator lies no lower than the whole: first guesses come from the pointer
-# ([chapter 8](08_generator_and_gate.ipynb), [chapter 14](14_ablations.ipynb)).
-#
-# Change `learning_rate` above and run the cells again. Choose by the validation score: who chooses by the dot on the chart,
-# chooses on the test set, one of the [traps](15_traps.ipynb).
-#
-# The five dots of one model are five seeds: the same model, other random numbers. When two models differ by less than such
-# dots scatter, a comparison with one seed each is a coin toss. Seeds are one source of luck. The people whom we happened to
-# record are another, and more seeds do not help against it; intervals that resample people do.
-#
-# ## What a step costs
-#
-# One line of Python in the loop becomes hundreds of operations. Each of them costs time twice. It must be **launched**:
-# Python and PyTorch find out what to do, and hand the work over. That takes a few millionths of a
-# second, however small the tensors are. And there is the **arithmetic**, which grows with the batch. To see the two apart,
-# let the batch grow.
-
-# %% tags=["hide-input"]
-# @title Figure 10.4: a step by the size of its batch
-from matplotlib.ticker import LogLocator, NullLocator
-
-device = history.device  # where `fit` trained
-student = PointerGeneratorTransformer(size).to(device).train()
-alike = np.flatnonzero(data.train.lengths == 16)  # so nothing is padded
-milliseconds = {}
-for n in (1, 4, 16, 64, 256):
-    b = data.train.batch(alike[:n]).to(device)
-    times = []
-    for _ in range(10):
-        began = time.perf_counter()
-        student.zero_grad()
-        loss = cross_entropy(student(b).log_probs, b.target)
-        loss.mean().backward()
-        loss.sum().item()  # a number: waits until all is done
-        times.append(1000 * (time.perf_counter() - began))
-    milliseconds[n] = min(times)
-bench = read_results("bench").rows
-whole = bench[bench.name.str.contains("city: PGT to its stop")].iloc[0]
-axes = pd.Series(milliseconds).plot(loglog=True, marker="o", figsize=(6, 2.1))
-axes.axhline(milliseconds[1], color=EXTRA, ls="--", label="one window")
-axes.legend()
-axes.set(xlabel="windows in the batch", ylabel="ms a step")
-axes.set_xticks([*milliseconds], [*milliseconds], minor=False)
-axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-for axis in (axes.xaxis, axes.yaxis):
-    axis.set_minor_locator(NullLocator())
-axes.yaxis.set_major_formatter("{x:g}")
-show(
-    axes.figure,
-    alt="Milliseconds of a step rise with the size of its batch.",
-    caption="Time of a step on the machine that ran this page. Dashed: the "
-    "cost of one window.",
-)
-
-# %% [markdown]
-# While the curve stays near the dashed line, launches decide, and more windows are nearly free. On a CPU it leaves the line
-# after very few windows, and from there on arithmetic decides.
-#
-# Run the cell on a GPU, and the curve stays flat for long: thousands of small processors do the arithmetic of our batch
-# almost at once, and then wait for the next launch, which comes from one core of the CPU. **A small model does not fill a
-# GPU**, and a faster GPU would not help. What helps is to stop launching.
-#
-# That is what a **CUDA graph** does. The operations of one step are recorded once, with the memory that they read and
-# write. From then on a single launch replays them all. The price: nothing may move, and no shape may change. So `fit`
-# records one graph for each of a few padded lengths (`pgt/graphs.py`). It pays when steps are small, many, and of few
-# shapes: here. On an {{ whole.device }} a whole training on the town takes {{ whole.ours:.1f }} seconds; with one launch
-# after the other it takes {{ whole.reference:.1f }}.
+# The five dots of PGT are five seeds: the same model, other random numbers. When two learning rates differ by less than such
+# dots scatter, a comparison with one seed each is a coin toss. And choose by the validation score: who chooses by the dot on
+# the chart, chooses on the test set, one of the [traps](15_traps.ipynb).
 #
 # ## Stop it, resume it
 #
-# Runs get interrupted. A resumed run should be *the same run*, not a similar one. Shuffling and dropout of an epoch follow
-# from the seed and the epoch's number alone, and a checkpoint holds the weights, the best weights so far, AdamW's running
-# estimates and the history. We press "stop" after two of four epochs, resume, and compare with a run that nobody disturbed.
+# Runs get interrupted. A resumed run should be *the same run*, not a similar one. A checkpoint holds the weights, the best
+# weights so far, AdamW's running estimates and the history; the order of the windows and dropout follow from the seed and the
+# epoch's number. We press "stop" after two of four epochs, resume, and compare with a run that nobody disturbed.
 
 # %%
 few, some = data.train.subset(slice(600)), data.valid.subset(slice(300))
@@ -442,16 +375,14 @@ same = [torch.equal(undisturbed[name], resumed[name]) for name in resumed]
 print(f"{sum(same)} of {len(same)} tensors are equal to the bit")
 
 # %% [markdown]
-# Equal bits need the same machine, device and number of threads, because sums of floats depend on their order. The file is
-# in [safetensors](https://huggingface.co/docs/safetensors) format: opening somebody's checkpoint never runs their code.
+# Equal bits need the same machine, device and number of threads, because sums of floats depend on their order.
 #
 # ## What to remember
 #
+# - Targets that training never saw make the validation loss rise. Accuracy does not notice them.
+# - So loss and accuracy may ask for different epochs. Decide beforehand which one you want, and distrust the best of many.
 # - An untrained pointer counts visits. It is a baseline in disguise; always score it. Training mostly reorders its list.
-# - Targets that training never saw make the validation loss rise. Accuracy and loss may ask for different epochs; decide
-#   beforehand which one you want, and distrust the best of many.
-# - Seeds and people are two sources of luck; report both.
-# - A small model on a GPU waits for launches; a recorded graph takes them away.
+# - One seed is one draw. Look at how far seeds scatter before you compare.
 #
 # ## Exercises
 #
