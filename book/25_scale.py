@@ -2,13 +2,12 @@
 # # Scale
 #
 # A city grows from 2,500 places to 160,000, and nobody visits the new ones. How much more memory does a step of training then
-# need?
+# need? And what if the visits themselves do not fit into memory?
 #
-# *You will be able to* find out which part of a program gives up first when its data grow, train with a million places
-# on a laptop, and divide the work with DuckDB, Dask and torchrun without changing its numbers. *You need*
-# [the loss](09_model.ipynb), [Training](10_training.ipynb) and
-# [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two to run; the first
-# section uses a GPU if there is one.
+# *You will be able to* find out which part of a program gives up first when its data grow, train with a million places on a
+# laptop, and work on a table that does not fit into memory, with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
+# [Training](10_training.ipynb) and [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to
+# run; the first section uses a GPU if there is one.
 #
 # > **In one sentence.** Written as usual, the loss keeps {{ more:.0f }} times the memory at {{ places:,}} places; written with
 # > sums, it keeps no more than before; and windows and scores can be divided by person.
@@ -29,8 +28,6 @@ except ImportError:  # on Colab
     )
 
 # %%
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -61,22 +58,32 @@ words = data.vocabulary
 print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 
 # %% [markdown]
-# Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows stay as they
-# are: people visit a few dozen places each, wherever they live. So what does a large city cost?
+# Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows stay as they are:
+# people visit a few dozen places each, wherever they live.
 #
-# ## Where do time and memory go?
+# ## What does a large city cost?
 #
-# We give the model a larger vocabulary than the town's. Its windows, its encoder and its pointer do the same work as
-# before. A step has two costs: the time it takes, and the memory that must be kept between the forward and the
-# backward pass. PyTorch lets us watch the second: a *hook* sees every tensor that is saved for the gradient.
-#
-# **Change this.** Make the city larger still, and watch which columns of the table grow.
-
-# %%
-places = 160_000  # @param {type:"integer"}
+# We give the model a larger vocabulary than the town's. Its encoder and its pointer see the same windows and do the same work
+# as before. Only the generator and the loss meet more places, and the loss can be computed in two ways. The first writes down
+# a log-probability for every place and every window. The second needs only sums over the places; we shall see how.
 
 
 # %%
+def every_place(model, batch):
+    log_probs = model(batch).log_probs  # (B, V)
+    return cross_entropy(log_probs, batch.target, 0.03)
+
+
+def only_sums(model, batch):
+    return large_vocabulary.losses(model, batch, 0.03)
+
+
+# %% [markdown]
+# A step has two costs: its time, and the memory that must be kept between the forward and the backward pass. PyTorch lets us
+# watch the second: a *hook* sees every tensor that is saved for the gradient.
+
+# %% tags=["hide-input"]
+# @title `cost(model, batch, way)` of a step in ms and MB; `some(windows)`
 def cost(model, batch, way):
     """Milliseconds of a step; megabytes kept for its gradient."""
     weights, kept = {p.data_ptr() for p in model.parameters()}, {}
@@ -95,28 +102,17 @@ def cost(model, batch, way):
     return 1000 * (time.perf_counter() - began), sum(kept.values()) / 1e6
 
 
-def every_place(model, batch):
-    log_probs = model(batch).log_probs  # (B, V)
-    return cross_entropy(log_probs, batch.target, 0.03)
-
-
-def only_sums(model, batch):
-    if isinstance(model, ContextualPointer):  # it lists the window's places
-        return model.losses(batch, 0.03)
-    return large_vocabulary.losses(model, batch, 0.03)
-
-
-# %% [markdown]
-# Both functions compute the same loss. The first writes down a log-probability for every place and every window. The second
-# needs only sums over the places, as we shall see.
-
-
-# %%
 def some(windows, n=64):
     """Windows from all over the split, as a batch."""
     index = np.arange(0, len(windows), len(windows) // n)[:n]
     return windows.batch(index).to(device)
 
+
+# %% [markdown]
+# **Change this.** Make the city larger still, and watch which columns of the table grow.
+
+# %%
+places = 160_000  # @param {type:"integer"}
 
 batch, costs = some(data.train), {}
 for n in (2_500, 20_000, places):
@@ -130,18 +126,16 @@ for n in (2_500, 20_000, places):
 costs = pd.DataFrame(costs).T.rename_axis("places")
 memory = costs["every place, MB"]
 more = memory.iloc[-1] / memory.iloc[0]
-with torch.no_grad():
-    one, other = every_place(model.eval(), batch), only_sums(model, batch)
-check.same(one.cpu(), other.cpu(), name="the loss", atol=1e-5)
 costs.round(0).astype(int)
 
 # %% tags=["hide-input"]
 # @title Figure 25.1: memory by the number of places
 lines = costs.filter(like="MB").set_axis([2_500, 20_000, places])
 lines.columns = ["every place", "sums"]
-axes = lines.plot(logx=True, style=["o-", "s--"], color=[GENERATED, COPIED])
+axes = lines.plot(style=["o-", "s--"], color=[GENERATED, COPIED])
 axes.figure.set_size_inches(7, 2.4)
 axes.set(xlabel="places", ylabel="kept for the gradient (MB)", ylim=(0, None))
+axes.xaxis.set_major_formatter("{x:,.0f}")
 show(
     axes.figure,
     alt="Memory of a step against the number of places: one line rises, the "
@@ -150,12 +144,13 @@ show(
 )
 
 # %% [markdown]
-# So the answer is {{ more:.0f }} times, and the time grows, too. The windows are the same at every size. Still the first way
-# pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and
-# more are arrays of $B \times V$.
+# So the answer is {{ more:.0f }} times, if the loss is written as usual. The windows are the same at every size, and yet the
+# first way pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture
+# and more are arrays of $B \times V$. With sums the memory stays as it was, and the time grows less.
 #
-# Why are sums enough? Outside the window nothing is copied, so with the generator's scores $s_\ell$ and
-# $\Lambda = \log\sum_\ell e^{s_\ell}$
+# ## Why are sums enough?
+#
+# Outside the window nothing is copied. So with the generator's scores $s_\ell$ and $\Lambda = \log\sum_\ell e^{s_\ell}$
 #
 # $$
 # \log P(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
@@ -199,24 +194,37 @@ check.same(sums[0], scores.logsumexp(1), name="Lambda", atol=1e-4)
 check.same(sums[1], scores.sum(1), name="the plain sum", atol=0.1)
 
 # %% [markdown]
+# The package's `losses` puts the sums together by equation (25.2). It is the same loss:
+
+# %%
+with torch.no_grad():
+    one, other = every_place(model.eval(), batch), only_sums(model, batch)
+check.same(one, other, name="the loss, in both ways", atol=1e-5)
+
+# %% [markdown]
 # `checkpoint` keeps nothing of a stretch, and computes it again when the gradient asks for it. So every score is computed
-# twice, and hardly any memory is needed. It is faster all the same: to write and read many arrays of $B \times V$ costs more.
+# twice, and hardly any memory is needed. In a large city it is faster all the same: to write and read many arrays of
+# $B \times V$ costs more.
 #
 # ## A model that never counts the places
 #
 # The generator must still look at all its rows. What if there is no generator? The
 # [contextual pointer](20_contextual_pointer.ipynb) only copies from a person's past. Does it notice how many places there are?
 
+
 # %%
+def only_copies(model, batch):
+    return model.losses(batch, 0.03)
+
+
 past = some(with_history(data, memory=100).train).to("cpu")
 # What the package's class can have beside chapter 20's curves; all off.
-only_copying = {"encoder": False, "content": False, "interaction": 0}
-only_copying["without"] = ("generator", "gate")
+off = {"encoder": False, "content": False, "interaction": 0}
+off["without"] = ("generator", "gate")
 rows = {}
 for n in (2_500, 1_000_000):
-    config = ContextualConfig(n, words.n_users, **only_copying)
-    pointer = ContextualPointer(config)
-    fastest = min(cost(pointer, past, only_sums)[0] for _ in range(8))
+    pointer = ContextualPointer(ContextualConfig(n, words.n_users, **off))
+    fastest = min(cost(pointer, past, only_copies)[0] for _ in range(100))
     rows[f"{n:,} places"] = pointer.n_parameters(), round(fastest)
 pd.DataFrame(rows, ["parameters", "ms a step"]).T
 
@@ -224,14 +232,14 @@ pd.DataFrame(rows, ["parameters", "ms a step"]).T
 # It does not: as many parameters, and the same time but for noise. The places of a person's past are numbered within the
 # window, 0, 1, 2, …, and only the answer at the end gets its name.
 #
-# Evaluation can do without a list of places, too. The rank of the true place does not take all scores at once: it is
-# enough to *count* the higher ones, a stretch at a time (`pgt.large_vocabulary.rank`).
+# Evaluation needs no list of places either. To find the rank of the true place, it is enough to *count* the higher scores, a
+# stretch at a time (`pgt.large_vocabulary.rank`).
 #
-# ## More visits than memory
+# ## A table that does not fit
 #
-# A window never crosses from one person to another. So a table of visits can be dealt out to parts, each with all the
-# visits of some people, and the package's own functions work on each part by itself. We need many visits, so we repeat the
-# town's people, as other people in other weeks.
+# Now there are too many visits, not too many places. A window never crosses from one person to another. So a table of visits
+# can be dealt out to parts, each with all the visits of some people, and the package's own functions work on each part by
+# itself. We need many visits, so we repeat the town's people, as other people in other weeks.
 
 # %% tags=["hide-input"]
 # @title `million` visits, in `COLUMNS`, and the kernel's ranks `in_memory`
@@ -295,8 +303,10 @@ print("in the file:        ", pd.read_parquet(files[0]).started_at.iloc[0])
 print("by the town's clock:", read(files[0]).started_at.iloc[0])
 
 # %% [markdown]
-# What do the parts share? Only the vocabulary, which says what places exist and how they are numbered. So each part
-# is asked twice: which places it has, and then, when the places are numbered, for its answers.
+# ## Part by part
+#
+# What do the parts share? Only the vocabulary, which says what places exist and how they are numbered. So each part is asked
+# twice: which places it has, and then, when the places are numbered, for its answers.
 
 
 # %%
@@ -338,116 +348,12 @@ pd.testing.assert_frame_equal(apart, at_once)
 print(f"{len(apart):,} windows: every answer as in memory")
 
 # %% [markdown]
-# Every window has the same rank as with all visits in memory at once. On a million
-# visits the cluster does not pay: starting processes takes longer than the work. It pays when a part takes minutes,
-# or when the parts do not fit into memory together.
+# Every window has the same rank as with all visits in memory at once. On a million visits the cluster does not pay: starting
+# processes takes longer than the work. It pays when a part takes minutes, or when the parts do not fit into memory together.
 #
-# ## More than one computer for training
-#
-# Training is harder to divide, because its steps depend on each other. The usual way is **data parallel**:
-# every process has the whole model and takes a part of each batch, and before each step all processes average their
-# gradients. What could go wrong? Here are the losses of a batch of five windows, dealt out to two processes.
-
-# %%
-losses = torch.tensor([1.0, 2.0, 3.0, 4.0, 9.0])
-shares = losses[0::2], losses[1::2]  # three windows and two
-each = torch.stack([share.mean() for share in shares])
-print(f"mean of all five: {losses.mean():.2f}")
-print(f"mean of the two means: {each.mean():.2f}")
-
-# %% [markdown]
-# A window in the smaller share counts more. So each process must divide its *sum* by the number of windows in
-# *all* shares, and the results are added. The last batch of an epoch is nearly always uneven. PyTorch's
-# `DistributedDataParallel` takes the mean over the processes, so the sum is multiplied by their number first.
-#
-# Chance is the second trap. All processes need the same seed, so that they begin with the same weights. But with dropout they
-# would then drop the same numbers. The script below, an epoch of PGT, goes without dropout. These are its lines that matter:
-#
-# ```python
-# batch = data.train.batch(index[rank::world])  # this process's share
-# losses = cross_entropy(model(batch).log_probs, batch.target, 0.03)
-# (losses.sum() * world / len(index)).backward()
-# ```
-
-# %% tags=["hide-input"]
-# @title `train.py`: an epoch of PGT, in as many processes as there are
-script = work / "train.py"
-_ = script.write_text("""
-import sys
-import numpy as np, pandas as pd, torch
-import torch.distributed as dist
-from safetensors.torch import save_file
-from torch.nn.parallel import DistributedDataParallel
-from pgt.config import ModelConfig
-from pgt.model import PointerGeneratorTransformer, cross_entropy
-from pgt.visits import by_length
-from pgt.windows import prepare
-
-table, out = sys.argv[1:]
-dist.init_process_group("gloo")  # "nccl" on GPUs
-rank, world = dist.get_rank(), dist.get_world_size()
-data = prepare(pd.read_parquet(table), protocol="exact")
-size = data.vocabulary.n_locations, data.vocabulary.n_users
-torch.manual_seed(0)
-model = PointerGeneratorTransformer(ModelConfig(*size, dropout=0.0))
-model = DistributedDataParallel(model)
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-order = np.random.default_rng(0)  # the same in every process
-for index in by_length(data.train.lengths, 129, order, 32):
-    batch = data.train.batch(index[rank::world])
-    losses = cross_entropy(model(batch).log_probs, batch.target, 0.03)
-    optimizer.zero_grad()
-    (losses.sum() * world / len(index)).backward()
-    weights = dict(model.module.named_parameters())
-    if not optimizer.state and rank == 0:
-        gradients = {name: p.grad for name, p in weights.items()}
-        save_file(gradients, f"{out}/gradients")
-    optimizer.step()
-weights = {name: p.detach() for name, p in weights.items()}
-save_file(weights, f"{out}/weights-{rank}")
-dist.destroy_process_group()
-""")
-
-# %% [markdown]
-# `torchrun`, which is short for `python -m torch.distributed.run`, starts the processes, on this machine or on several,
-# and tells each its rank. The script keeps the gradients of the first step.
-
-# %%
-town.visits[COLUMNS].to_parquet(work / "town.parquet")
-torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-torchrun += ["--nproc-per-node=2", str(script), str(work / "town.parquet")]
-done = subprocess.run([*torchrun, folder.name], capture_output=True)
-done.check_returncode()
-
-# %% [markdown]
-# Now the same first step in this one process, with all 129 windows (an odd number, so that the two
-# shares differ):
-
-# %% tags=["hide-input"]
-# @title Check: one process, the same gradients
-from safetensors.torch import load_file
-
-torch.manual_seed(0)
-config = ModelConfig(words.n_locations, words.n_users, dropout=0.0)
-alone = PointerGeneratorTransformer(config)
-order = np.random.default_rng(0)
-# As in the script: 129 windows a batch, of like length among 32 batches.
-of_like_length = tables.by_length(data.train.lengths, 129, order, 32)
-batch = data.train.batch(next(of_like_length))
-cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
-together = load_file(work / "gradients")
-for name, p in alone.named_parameters():
-    torch.testing.assert_close(together[name], p.grad, atol=1e-6, rtol=1e-4)
-first, second = (load_file(work / f"weights-{k}") for k in (0, 1))
-assert all(torch.equal(first[name], second[name]) for name in first)
-print("the same gradients, and two processes with the same weights")
-
-# %% [markdown]
-# The gradients are equal but for rounding. At the end of the epoch both processes have the same weights to the last
-# bit, though each has seen only half of the windows.
-#
-# > **Pitfall.** With dropout, seed each process with a number of its own once the model is built
-# > (`torch.manual_seed(rank)`).
+# Training is harder to divide, because its steps depend on each other. `torchrun` starts several processes, and
+# `DistributedDataParallel` gives each the whole model and averages their gradients before each step.
+# [Evidence: speed](evidence_speed.ipynb) trains so, and checks that the gradients are those of one process.
 #
 # ## What does not scale?
 #
@@ -459,15 +365,14 @@ print("the same gradients, and two processes with the same weights")
 # | writing a file for each part | DuckDB reads the whole table on one machine | part each file on a machine of its own, then join |
 # | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #
-# We have not tried a billion visits. But a contextual pointer, with a few thousand numbers, does not need them. Train on a
-# sample, and spend the cluster on predicting.
+# We have not tried a billion visits. But a contextual pointer has only a few thousand numbers, so a sample of the people
+# should be enough to train it. Then the cluster is there for predicting.
 #
 # ## What to remember
 #
 # - The size of an array is a product. Several of ours were $B \times V$; the exact loss and the exact ranks need none.
 # - A pointer does not notice how many places there are.
 # - Windows never cross from one person to another, so people can be dealt out to parts. They share only the vocabulary.
-# - Data parallel training is the same training only if each process divides its sum by the number of windows in all of them.
 #
 # ## Exercises
 #
@@ -512,32 +417,11 @@ def stretched(z, n):
 check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 
 # %% [markdown]
-# **Exercise 3** (longer). It is tempting to *sample* the sum, but the mean of a logarithm lies below the logarithm of the
-# mean. For the trained generator of the town, estimate $\Lambda$ from 20 places drawn evenly,
-# $\log\big(\frac{V}{20}\sum e^{s_\ell}\big)$. For the first test window, how far is the mean of 5,000 such estimates from
-# $\Lambda$, and how far is a single one? Is the difference more than chance?
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
-from pgt.checkpoint import load_model, shipped
-
-trained, _ = load_model(shipped("city"))
-context, *_ = trained.encode(data.test.batch([0]))
-z = trained.generator(context)[0].detach().double()  # (V,)
-drawn = torch.Generator().manual_seed(0)
-drawn = torch.randint(len(z), (5000, 20), generator=drawn)
-estimates = z[drawn].logsumexp(1) + np.log(len(z) / 20)
-bias = float(estimates.mean() - z.logsumexp(0))
-chance = float(estimates.std()) / 5000**0.5  # of the mean
-print(f"Λ is {float(z.logsumexp(0)):.2f} nats; the estimates are {bias:+.3f}")
-print(f"± {2 * chance:.3f} nats off on average, {estimates.std():.2f} each")
-
-# %% [markdown]
-# **Exercise 4** (project). Ask the predictor that was trained on nobody ([chapter 24](24_trained_on_nobody.ipynb))
+# **Exercise 3** (project). Ask the predictor that was trained on nobody ([chapter 24](24_trained_on_nobody.ipynb))
 # where each person goes next, part by part. Are its answers those that it gives for the whole table?
 #
 # <details class="solution">
-# <summary>Show solution 4</summary>
+# <summary>Show solution 3</summary>
 #
 # Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)` and put it in the place of
 # `answers_of`, with `meta=next_of(small)`. Compare the places first, then the probabilities. The predictor weighs its
