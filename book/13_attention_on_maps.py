@@ -315,7 +315,7 @@ for b in test.subset(test.in_window).batches(512):
         found[name].append((share * b.length[:, None])[cue])
 mean = {name: float(torch.cat(parts).mean()) for name, parts in found.items()}
 pd.DataFrame(mean, ["earlier, at this hour"]).round(2)
-# The cue lies unused: the answers prefer these visits, and attention does not.
+# The cue lies unused: the answers prefer these visits, attention does not.
 
 # %% [markdown]
 # **Exercise 2** (medium). Take the 200 windows of which the model was surest. Do they come from many people, or from a few? Is
