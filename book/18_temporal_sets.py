@@ -189,9 +189,8 @@ look |= {"cmap": shade, "annot": True, "vmin": 0, "xticklabels": False}
 sns.heatmap(day, mask=day == 0, **look).grid(False)
 show(
     figure,
-    alt="A grid of places by places: 1 between Sage & Jolly Instruments and "
-    "46 Alder Walk, 0.5 from both to Winter Garden Centre and from each place "
-    "to itself.",
+    alt="A grid of places: 1 between Sage & Jolly Instruments and 46 Alder "
+    "Walk, a half from both to Winter Garden Centre and on the diagonal.",
     caption="Edges of one set. The columns are the same places.",
 )
 
