@@ -360,13 +360,16 @@ def test_claims_of_16() -> None:
 
 
 def comparison() -> dict[str, tuple[str, str]]:
-    """The rows of chapter 17's table: what it says of the summarizer, and of PGT."""
-    text = (ROOT / "book" / "17_side_by_side.py").read_text(encoding="utf-8")
+    """The rows of chapter 17's table and its evidence: of the summarizer, and of PGT."""
+    texts = [
+        (ROOT / "book" / f"{name}.py").read_text(encoding="utf-8")
+        for name in ("17_side_by_side", "evidence_relatives")
+    ]
     cells = [
         line.removeprefix("# |").rstrip("|").split(" | ")
-        for line in re.findall("^# .* [|]$", text, re.M)
+        for line in re.findall("^# .* [|]$", "\n".join(texts), re.M)
     ]
-    return {row[0].strip(): (row[1], row[2]) for row in cells}
+    return {row[0].strip(): (row[1], row[2]) for row in cells if len(row) == 3}
 
 
 def numbers(text: str) -> list[int]:
