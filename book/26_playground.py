@@ -5,7 +5,7 @@
 #
 # *You will be able to* ask the trained model what-if questions by hand, let the model trained on nobody read your own
 # visits, and tell what a model uses from what it could do without. *You need* [The pointer](07_pointer.ipynb) and
-# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, five minutes to read
+# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, ten minutes to read
 # and about twenty seconds to run.
 #
 # > **In one sentence.** It names another place at once, because a pointer can only name what is in sight; and silencing

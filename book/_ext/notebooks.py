@@ -44,7 +44,8 @@ PLACEHOLDER = re.compile(
     r"\{\{\s*(?P<name>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*(?::(?P<spec>[^{}\s]+))?\s*\}\}"
 )
 CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.DOTALL)
-HEXADECIMAL = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")  # names that folium draws by lot
+# Names that folium draws by lot, and addresses in memory.
+HEXADECIMAL = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{32}|(?<=0x)[0-9a-f]{9,16})(?![0-9a-f])")
 LARGEST_NOTEBOOK = 400_000  # bytes
 PIXELS, COLOURS = 720, 64  # of a stored picture: its width at most, its palette
 ELSEWHERE = "<p><em>This figure is interactive: run the cell to see it, or open the chapter in the book.</em></p>"

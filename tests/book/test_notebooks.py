@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import answers
+import folium
+import nbformat
 import notebooks
 import portable
 import pytest
@@ -19,6 +21,14 @@ SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 
 def test_every_notebook_is_what_its_script_renders_to() -> None:
     assert notebooks.outdated() == [], "Edit the .py and run `make notebooks`."
+
+
+def test_a_map_that_is_drawn_again_is_stored_alike() -> None:
+    kept = []
+    for town in [folium.Map([48.2, 16.4]) for _ in range(2)]:
+        data = {"text/plain": repr(town), "text/html": town._repr_html_()}
+        kept.append(notebooks.stored([nbformat.v4.new_output("display_data", data)]))
+    assert kept[0] == kept[1]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
