@@ -52,7 +52,7 @@ days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 
 # %% tags=["hide-input"]
 # @title Figure 18.1: DNNTSP
-figure, axes = plt.subplots(figsize=(7.0, 3.4))
+figure, axes = plt.subplots(figsize=(7.0, 2.7))
 COPIED, GENERATED, INK = figures.COPIED, figures.GENERATED, figures.INK
 PARTS = {  # name: x, y, colour, and where its arrows lead
     "history of sets": (0, 5, INK, "weighted GCN"),
@@ -107,8 +107,9 @@ show(
 # seven before. Then each part that we build can borrow trained weights and show what it does with this history.
 
 
-# %%
-V = days["train"].n_elements  # places in all
+# %% tags=["hide-input"]
+# @title train(variant) and borrow(part, trained_part); V places in all
+V = days["train"].n_elements
 training = temporal_sets.SetTraining(epochs=6, learning_rate=3e-3)
 
 
@@ -127,6 +128,7 @@ def borrow(part, trained_part):
     return part.eval().requires_grad_(False)
 
 
+# %%
 trained = train("full")
 
 # %% [markdown]
@@ -337,7 +339,8 @@ class GatedFusion(nn.Module):
         return scores.scatter(1, where, own)[:, : len(E)]
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: gate and scores of our person's places
 fusion = borrow(GatedFusion(V, 32), trained.fusion)
 E, e = trained.table.weight, person.elements[0]
 look_at = {
@@ -417,7 +420,8 @@ print(f"largest change of a score: {largest:.1f}")
 
 # %%
 informed = train("informed")
-moved = (informed(elsewhere) - informed(person))[0, e[[sage, repair]]]
+both = person.elements[0, [sage, repair]]
+moved = (informed(elsewhere) - informed(person))[0, both]
 print("change of both scores:", moved.numpy().round(1))
 
 # %% [markdown]
@@ -433,7 +437,8 @@ print("change of both scores:", moved.numpy().round(1))
 # are the recall of places in the history and of all others. NDCG adds up what equation (4.1) gives for each right answer, and
 # divides by what a perfect list would get.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: the town's days
 models = {"DNNTSP": trained, "informed": informed}
 models["popular"] = temporal_sets.Popular().fit(days["train"])
 models["personal, then popular"] = temporal_sets.Personal().fit(days["train"])
