@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Ten improvements
 #
-# Here are ten changes that were proposed for this model. Each comes from a paper, and all but one have a good argument. Which
+# Here are ten changes that were proposed for this model. Most come from a paper, and all but one have a good argument. Which
 # three would you bet on?
 #
 # *You will be able to* build ten parts that people add to a Transformer, in about ten lines each; see before any training
@@ -9,9 +9,8 @@
 # [The encoder](06_position_and_encoder.ipynb), [Training](10_training.ipynb) and [Ablations](14_ablations.ipynb).
 # *It takes* twenty minutes to read and half a minute to run.
 #
-# > **In one sentence.** Of ten proposed parts none makes the model better beyond luck, some could not have done what is
-# > claimed of them, and none, on average, reaches the rule of five numbers of
-# > [chapter 4](04_baselines.ipynb), which compares past visits with *now*.
+# > **In one sentence.** Of ten proposed parts none makes the model better beyond luck, and none, on average, reaches the rule of
+# > five numbers of [chapter 4](04_baselines.ipynb), which compares past visits with *now*.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -67,7 +66,7 @@ batch = data.test.batch(np.arange(64))
 # | `post_norm` | none: it should be *worse* than the pre-norm that the model has |
 # | `experts` | habit and exploration are different skills |
 # | `multi_scale_time` | 23:45 and 0:00 are neighbours |
-# | `adaptive_embeddings` | rare places need fewer numbers |
+# | `adaptive_embeddings` | rare places need fewer numbers, so a paper (the proposal gives them more) |
 #
 # Write down three names. We settle the bet with five trainings of each.
 
@@ -75,9 +74,9 @@ batch = data.test.batch(np.arange(64))
 bet = ["relative_bias", "geglu", "mixture_of_softmaxes"]  # change it
 
 # %% [markdown]
-# ## Four that one can judge before training
+# ## Four that a look can tell something about
 #
-# A look at the code, or a few lines of it, says something about each of these four.
+# Before any training, a look at the code says something about each of these four.
 #
 # **Cross-attention.** Let every place ask the person and the times with attention, instead of standing beside
 # them. It sounds right, so look at what it computes. There is *one* person in a window:
@@ -93,7 +92,7 @@ print(f"the answers to two places differ by at most {apart:.0e}")
 
 # %% [markdown]
 # A softmax over one score is 1, whatever is asked. So every place gets the same answer about the person: a linear layer
-# with a long name. (The times are several, so that half does something.)
+# with a long name. (The visits have several times, so that half does something.)
 #
 # **GeGLU.** [Shazeer (2020)](https://arxiv.org/abs/2002.05202) multiplies two hidden layers; one of them is a gate:
 #
@@ -134,7 +133,7 @@ print("GeGLU, two thirds as wide:", size(GeGLU(D, round(FF * 2 / 3))))
 # experiment would test size.
 #
 # **Two losses.** The *focal loss* ([Lin et al., 2017](https://arxiv.org/abs/1708.02002)) turns down what the model knows
-# already. The *class-balanced loss* divides by how often a place is a target:
+# already, by an exponent $\Omega$ (`focus` in the code). The *class-balanced loss* divides by how often a place is a target:
 #
 # $$
 # \begin{aligned}
@@ -169,15 +168,16 @@ of_loss = 100 * float(weight[rare].sum() / weight.sum())
 # {{ of_loss:.0f }} % of the say. Acc@1 counts windows, so it cares most about frequent targets. You may guess
 # how this one ends.
 #
-# **A mixture of softmaxes.** Write the generator's log-probabilities under each other: a row for each window, a column for
-# each place. By equation (8.1) a row is $G c + b$, minus one number for the whole row. Leave that number out, and every row
-# is $b$ plus a weighted sum of the same $D$ lists, the columns of $G$. So however many windows there are, at most $D + 1$
-# rows are independent, here 65. This is the *matrix rank*. If people have more independent habits than that, no weights can
-# express them ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can, since the logarithm of a sum is not
-# linear. It makes several contexts $c_k$ of $c$, each with a share $\pi_k$ and a softmax of its own:
+# **A mixture of softmaxes.** How many habits can the generator hold? By equation (8.1) the log-probabilities of a window are
+# $G c + b$, minus one number. Leave that number out, and write the windows under each other. With a single context number
+# ($D = 1$) each row is $b$ plus a multiple of *one* list, the column of $G$. With $D$ numbers it is $b$ plus a mixture of $D$
+# lists. So however many windows there are, at most $D + 1$ rows are independent, here 65: this is the *matrix rank*. People with
+# more independent habits than that cannot be expressed ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)). A mixture can do
+# it, since the logarithm of a sum is not linear. From $c$ a linear layer and a tanh make several contexts $c_k$, each with a
+# share $\pi_k$ and a softmax of its own:
 #
 # $$
-# P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k}}. \tag{19.3}
+# P_\text{gen}(\ell) = \sum_k \pi_k\, \frac{e^{G_\ell \cdot c_k + b_\ell}}{\sum_{\ell'} e^{G_{\ell'} \cdot c_k + b_{\ell'}}}. \tag{19.3}
 # $$
 
 
@@ -205,10 +205,10 @@ def rank_of(log_probs):
 
 
 few = data.test.batch(np.arange(0, len(data.test), 7))
-contexts = 3 * torch.randn(len(few), D).double()
+c = 3 * torch.randn(len(few), D).double()
 with torch.no_grad():
     out = copy.deepcopy(model).double()(few)
-    mixed = MixtureOfSoftmaxes(D, V).double()(contexts)
+    mixed = MixtureOfSoftmaxes(D, V).double()(c)
 print(f"rank of {len(few)} rows, from")
 print("PGT's generator:", rank_of(out.generator_log_probs))
 print("a mixture of four softmaxes, untrained:", rank_of(mixed))
@@ -221,8 +221,7 @@ print("PGT's prediction:", rank_of(out.log_probs))
 #
 # ## Six that only training can judge
 #
-# These six are plausible, and nothing in their code says whether they help. Read them as a small catalogue of ideas, and skip
-# what you know.
+# Nothing in the code of these six says whether they help. Read them as a small catalogue, and skip what you know.
 #
 # **Relative position bias.** The encoder adds a sinusoid to each visit, so its positions are *absolute*.
 # [Raffel et al. (2020)](https://arxiv.org/abs/1910.10683) leave it out and add a learned number to each attention score.
@@ -242,7 +241,8 @@ def relative_bias(table, n):
     return table[apart + reach].permute(2, 0, 1)
 
 
-relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]  # here: the distance
+# One head, and a table that holds the distances −2 to 2.
+relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]
 
 # %% [markdown]
 # (Rotary positions ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) reach the same end without a table.)
@@ -280,7 +280,8 @@ def post_norm(x, part, norm):
 # layers.
 #
 # **Experts.** Several feed-forward networks $h_k$, and a router that decides how much each counts
-# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)):
+# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)). Ours are four whole ones, so this part is *not* compared at equal
+# size:
 #
 # $$
 # h(x) = \sum_k \pi_k(x)\, h_k(x), \qquad \sum_k \pi_k(x) = 1 . \tag{19.5}
@@ -338,7 +339,7 @@ class AdaptiveEmbedding(nn.Module):
         self.group, self.row = group, torch.zeros_like(group)
         sizes = torch.bincount(group, minlength=3).tolist()
         for k, n in enumerate(sizes):
-            self.row[group == k] = torch.arange(n)
+            self.row[group == k] = torch.arange(n)  # its own table
         self.tables = nn.ModuleList(map(nn.Embedding, sizes, widths))
         self.up = nn.ModuleList(nn.Linear(w, d, bias=False) for w in widths)
 
@@ -363,7 +364,8 @@ class AdaptiveEmbedding(nn.Module):
 # compared with the plain model of the same seed on the same windows. People and seeds are drawn again and again, as in
 # [chapter 14](14_ablations.ipynb).
 #
-# There is one trap. We made {{ n_tried }} comparisons in the town: the ten proposals, one of them in two forms, and others.
+# There is one trap. We made {{ n_tried }} comparisons in the town: the eleven of the figure, and others like them
+# ([Evidence](evidence_improvements.ipynb) has all).
 # If an interval misses the truth one time in twenty, a few will show an "effect" by luck. So all intervals are widened
 # until they hold *together* in ninety-five of a hundred draws. Such **simultaneous intervals** may be read as a column.
 
@@ -453,14 +455,16 @@ pd.DataFrame(settled, CLAIMS.title[bet].rename("your bet"))
 #
 # That does not show that the parts are useless. The intervals still leave room for a gain, and none of the parts
 # was tuned. But look at the dashed line. It is the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers. The means
-# of all parts lie to its left, on GeoLife far.
+# of all parts lie to its left. In the town some intervals reach it; on GeoLife none comes near.
 #
 # Merely *searching* for better settings of the plain model on validation, with no new part, moves GeoLife by
-# {{ lift:.1f }} points ({{ lift_low:.1f }} to {{ lift_high:.1f }}; [chapter 23](23_real_cities.ipynb) shows that model). That is
-# more than any part in the figure gains, and it stays behind the rule.
+# {{ lift:.1f }} points (95 % interval {{ lift_low:.1f }} to {{ lift_high:.1f }}; [chapter 23](23_real_cities.ipynb) shows that
+# model). On average no part in the figure gains as much, and still the rule is ahead.
 #
 # Why nothing? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the kernel's two
-# comparisons with *now*: was the visit before that one at the place where I am now, and how far is its hour from the present one?
+# comparisons with *now*: was the visit before that one at the place where I am now, and how far is its hour from the present
+# one? (Multi-scale time makes neighbouring hours alike, but to compare two visits by them the network must still learn.)
+# That is a guess so far. [The next chapter](20_contextual_pointer.ipynb) tests it.
 #
 # ## What to remember
 #
@@ -468,11 +472,12 @@ pd.DataFrame(settled, CLAIMS.title[bet].rename("your bet"))
 #   the opposite of its paper.
 # - Compare at equal size.
 # - Read many intervals only together. Of ten parts none was better beyond luck.
-# - What the model lacks is not a layer. It is a comparison with now.
+# - A better layer did not help. The rule that is ahead has a comparison with now.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). How good is a bet? Compare yours with three parts drawn at random from those above, a thousand times.
+# **Exercise 1** (quick). How good is a bet? Compare the mean change of your three parts with that of three drawn at random, a
+# thousand times.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -500,8 +505,8 @@ fits = [w for w in range(1, FF) if of_experts(D, w) <= size(plain(D, FF))]
 print(f"at the plain cost each may have {fits[-1]} hidden units")
 
 # %% [markdown]
-# **Exercise 3** (longer). How many people would GeoLife need for intervals of one point to each side: for one comparison alone, and
-# for all at once? Assume that intervals shrink with the square root of the number of people.
+# **Exercise 3** (longer). How many people would GeoLife need for intervals of one point to each side, for the part whose interval has
+# the median width: in one comparison alone, and in all at once? Assume that intervals shrink with the square root of the number of people.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
