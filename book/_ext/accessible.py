@@ -25,6 +25,11 @@ REPAIRS = (
         r'<div class="sidebar-primary-item">(?=\s*<a class="navbar-brand logo")',
         '<div class="sidebar-primary-item" role="navigation" aria-label="Home">',
     ),
+    # A figure that has a number, in the title of its folded code, says it where it is seen.
+    (
+        r"(?s)(# @title (Figure \d+\.\d+)\b(?:(?!# @title|<figcaption).)*<figcaption>)(?!<strong>)",
+        r"\1<strong>\2.</strong> ",
+    ),
     # A head without words heads nothing: it is an empty cell.
     (r"<th(?: (?:scope|class)=\"\w+\")*>\s*(?:<p>\s*</p>\s*)?</th>", "<td></td>"),
 )
