@@ -224,8 +224,8 @@ const summary = (out) => {
   const last = state.visits.at(-1), [[place, p, copied]] = likeliest(out, 1);
   const part = Math.round((100 * copied) / p);
   const source = ` (${part === 100 ? "all" : `${part} %`} of it copied; gate ${out.gate.toFixed(2)})`;
-  return `${whose(state)}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) the model `
-    + `expects ${name(place)} with probability ${three(p)}${page.has_both ? source : ""}.`;
+  return `${whose(state)}: after ${name(last.place)} (${weekday(last.at)} ${clock(last.at)}) `
+    + `the ${page.rings ? "model" : "pointer"} expects ${name(place)} with probability ${three(p)}${page.has_both ? source : ""}.`;
 };
 const whose = (state) => {
   const person = page.people[state.person].name;
