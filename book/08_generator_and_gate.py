@@ -130,7 +130,8 @@ z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 
 # %% [markdown]
-# ([See et al., 2017](https://arxiv.org/abs/1704.04368), call the weight of *generating* $p_\text{gen}$: it is $1 - g$.)
+# (The paper that brought the pointer-generator, [See et al. (2017)](https://arxiv.org/abs/1704.04368), names the weight of
+# *generating* instead: its $p_\text{gen}$ is $1 - g$.)
 #
 # ## The mixture
 #
@@ -161,8 +162,9 @@ show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
 # Watch the list while you change `gate_by_hand`. The numbers change, but the first place stays first until you set it
-# to 0. Then the list is the generator's, whose probability is spread thinly over {{ V:, }} ids. There is
-# a reason, and the end of this chapter finds it. Turn the dial in the page, too.
+# to 0. Then the list is the generator's, whose probability is spread thinly over {{ V:, }} ids. Why so
+# thinly? We shall see under [Who teaches the generator?](#who-teaches-the-generator) Below is the same on all of this person's
+# windows; tick *set it by hand* to turn the dial.
 
 # %%
 from wherenext.live import playground
@@ -180,7 +182,7 @@ playground(small="gate", window=i)
 #
 # for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows without bound as the
 # true place gets less probability. Its unit is the **nat**. Code never leaves logarithms
-# ([chapter 9](09_model.ipynb) shows why). With $\operatorname{logaddexp}(a, b) = \log(e^a + e^b)$ equation (8.4) becomes
+# ([chapter 9](09_model.ipynb) says why). With $\operatorname{logaddexp}(a, b) = \log(e^a + e^b)$ equation (8.4) becomes
 #
 # $$
 # \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
@@ -207,7 +209,7 @@ def run(windows, gate=None):
         out, own = model(b), b.target[:, None]
         g = out.gate if gate is None else torch.tensor(gate)[b.index]
         ptr, gen = out.pointer_log_probs, out.generator_log_probs
-        log_p = mix(g.logit()[:, None], ptr, gen)  # (B, V); only g is new
+        log_p = mix(g.logit()[:, None], ptr, gen)  # (B, V); ±inf is fine
         row = {"gate": g, "hit": log_p.argmax(1) == b.target}
         for part, x in {"mix": log_p, "ptr": ptr, "gen": gen}.items():
             row[part] = x.gather(1, own)[:, 0]
@@ -231,14 +233,14 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # the pointer off, the place that the generator names first is nearly always wrong, too.
 #
 # What a gate can win is in the loss: it sets how much probability is left for places outside the window. The oracle wins
-# {{ gain["oracle"]:.2f }} nats over the constant. The trained gate wins {{ gain["the model's gate"]:.2f }}: the context says
-# little about whether the target is in sight. [Chapter 11](11_gate.ipynb) looks closer.
+# {{ gain["oracle"]:.2f }} nats over the constant. The trained gate wins {{ gain["the model's gate"]:.2f }}: it gets
+# little out of the context. [Chapter 11](11_gate.ipynb) looks closer.
 #
 # ## What does a gate learn?
 #
 # "The gate says whether the person returns or explores." That is the usual description. But nobody ever shows the gate
-# a label "return". It sees one thing: the slope of the loss. Write $P$ for the probability of the target. It is
-# $g P_\text{ptr} + (1 - g) P_\text{gen}$, and $\partial g / \partial z = g (1 - g)$, so
+# a label "return". It sees one thing: the slope of the loss. Write $P$, $P_\text{ptr}$ and $P_\text{gen}$ for the
+# probabilities of the *target*. Then $P = g P_\text{ptr} + (1 - g) P_\text{gen}$, and $\partial g / \partial z = g (1 - g)$, so
 #
 # $$
 # \begin{aligned}
@@ -249,12 +251,12 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # $$
 #
 # because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. The number $r$ is the **responsibility** of the
-# pointer: of the probability that the true place got, the share that was *copied*. In the bars above it is the blue share
-# of the bar with the ✓ (here nearly all of it). So the gate is pulled towards $r$, like a yes-or-no classifier whose label
+# pointer: of the probability that the true place got, the share that was *copied*. In figure 8.2 it is the blue share
+# of the bar with the ✓ (above, nearly all of it). So the gate is pulled towards $r$, like a yes-or-no classifier whose label
 # is $r$.
 #
-# It is trained to answer: *which expert explains the target better?* The question is not: *is it a return?* In a
-# simulated town we can see where the two differ. Sort the test windows:
+# It is trained to answer: *which expert explains the target better?* The question is not: *is it a return?* Where do the two
+# differ? Sort the test windows by what happened:
 
 # %%
 opened["r"] = np.exp(np.log(opened.gate) + opened.ptr - opened.mix)
@@ -268,8 +270,8 @@ gates = by_kind["mean gate g"]
 by_kind.round(3)
 
 # %% [markdown]
-# The gate does not reach $r$, because it sees only the context and not the target. The best it can do is the mean of $r$
-# over windows that look alike.
+# In practice the question is nearly: *is the target in the window?* The gate does not reach $r$, because it sees only the
+# context and not the target. The best it can do is the mean of $r$ over windows that look alike.
 #
 # **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. Only the
 # generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an exploration. Nothing in the
@@ -278,16 +280,20 @@ by_kind.round(3)
 #
 # ## Who teaches the generator?
 #
-# The same algebra shows what each *expert* learns. For the generator's scores of equation (8.1),
+# The same algebra shows what the generator learns. Only the second part of $P$ depends on its scores $s_\ell$, equation (8.1):
 #
 # $$
+# \begin{aligned}
 # \frac{\partial \mathcal{L}}{\partial s_\ell}
-#   = (1 - r)\,\big(P_\text{gen}(\ell) - [\,\ell = \ell^*\,]\big), \tag{8.8}
+#   &= -\,\frac{1 - g}{P}\,\frac{\partial P_\text{gen}(\ell^*)}{\partial s_\ell} \\[0.6em]
+#   &= (1 - r)\,\big(P_\text{gen}(\ell) - [\,\ell = \ell^*\,]\big),
+# \end{aligned} \tag{8.8}
 # $$
 #
-# where the bracket is 1 at the target and 0 elsewhere. This is the ordinary softmax slope, *times* $1 - r$. Where the
-# pointer explains the target, the generator's lesson is cancelled. How large is $r$ before the very first step, when the
-# pointer already counts visits and the generator guesses among thousands?
+# since $(1 - g) P_\text{gen}(\ell^*) / P$ is $1 - r$; the bracket is 1 at the target and 0 elsewhere. This is the ordinary
+# softmax slope, *times* $1 - r$. Where the pointer explains the target, the generator's lesson is cancelled. How large is $r$
+# before the very first step, when attention is nearly even, so that the pointer counts visits, and the generator guesses among
+# thousands?
 
 # %%
 torch.manual_seed(0)
@@ -298,9 +304,10 @@ with torch.no_grad():
 # log r = log g + log P_ptr - log P, all at the target
 log_copied = out.gate.log() + out.pointer_log_probs.gather(1, own)[:, 0]
 newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
+print(f"mean r before training: {newborn_r:.3f}")
 
 # %% [markdown]
-# It is {{ newborn_r:.3f }} on average, for targets in the window. So the generator is taught almost only about targets
+# It is nearly one, for targets in the window. So the generator is taught almost only about targets
 # outside it. This predicts something surprising: the generator should be *poor at the easiest targets*, such as people's
 # homes. Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
 # and once *in the mixture*, with the trained pointer and gate beside it, for six epochs each.
@@ -336,31 +343,39 @@ def teach(lessons, in_mixture, epochs=6):
 
 
 # %% [markdown]
-# The exam is the test windows whose target is known and in the window, the easy ones. *Nats better than guessing* is
-# $\log V$, the loss of guessing, minus the loss there. *The model's* is the generator that was trained with the model.
+# They are examined on test windows whose target training knows: on the *easy* ones, with the target in the window, and on
+# *the others*. *Nats* is $\log V$, the loss of guessing, minus the loss there, so more is better. *The model's* is the generator
+# that was trained with the model, and the pointer sits the same exam.
 
 # %% tags=["hide-input"]
-# @title Taught twice, and examined
-lessons, exam = frozen(data.train), frozen(test)
-context, _, _, truth = exam
-easy = torch.from_numpy(inside & vocabulary.is_known(test.targets))
+# @title Table: taught twice, and examined
+lessons = frozen(data.train)
+context, _, _, truth = frozen(test)
+known = vocabulary.is_known(test.targets)
+exams = {"easy": inside & known, "the others": ~inside & known}
 taught = {"the model's": model.generator}
 taught["alone"] = teach(lessons, in_mixture=False)
 taught["in the mixture"] = teach(lessons, in_mixture=True)
+copying = run(test, np.ones(len(test)))  # the pointer alone
 table = {}
-for how, layer in taught.items():
-    log_p = layer(context[easy]).log_softmax(1).detach()
-    own = log_p.gather(1, truth[easy][:, None]).mean()
-    right = (log_p.argmax(1) == truth[easy]).double().mean()
-    table[how] = [float(own) + math.log(V), 100 * float(right)]
-heads = ["nats better than guessing", "Acc@1, %"]
-pd.DataFrame(table, index=heads).T.rename_axis("generator").round(2)
+for exam, rows in exams.items():
+    copied = copying[rows]
+    marks = {"pointer": [copied.ptr.mean() + math.log(V), copied.hit.mean()]}
+    for how, layer in taught.items():
+        log_p = layer(context[rows]).log_softmax(1).detach()
+        own = log_p.gather(1, truth[rows][:, None]).mean()
+        right = (log_p.argmax(1) == truth[rows]).double().mean()
+        marks[f"generator, {how}"] = [float(own) + math.log(V), float(right)]
+    table[exam, "nats"] = {n: one for n, (one, _) in marks.items()}
+    table[exam, "Acc@1, %"] = {n: 100 * one for n, (_, one) in marks.items()}
+pd.DataFrame(table).round(2)
 
 # %% [markdown]
 # Alone, the layer learns the usual places. In the mixture it learns little about them, because the pointer already knows.
-# (The model's own generator learned even less. It was trained together with everything else, so compare the two roughly.)
-# Mixtures of experts are like that: the expert that is a little better early gets most of the gradient. It is a division of
-# labour, not a fault. So do not judge the generator of such a model by its own accuracy.
+# That is why its bars in figure 8.2 were so thin. (The model's own generator learned even less. It was trained together with
+# everything else, so compare the two roughly.) Mixtures of experts are like that: the expert that is a little better early
+# gets most of the gradient. And on the others, where the pointer can do nothing, no generator is much better than guessing. So do
+# not judge the generator of such a model by its own accuracy.
 #
 # ## The whole part, and the package's
 #

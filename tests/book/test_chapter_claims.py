@@ -330,8 +330,10 @@ def test_claims_of_08() -> None:
     elsewhere, explored = table["return, not in the window"], table["exploration"]
     assert elsewhere[0] == explored[0] == 0  # "r = 0 exactly"
     assert 0 < elsewhere[1] - explored[1] < 0.1  # the gate tells them apart "a little"
-    model, alone = table["the model's"], table["alone"]
+    ours = {n: table[f"generator, {n}"] for n in ("the model's", "alone", "in the mixture")}
+    model, alone = ours["the model's"], ours["alone"]
     assert model[0] < 1 < alone[0] and model[1] < 10 < alone[1]  # "it learns little about them"
+    assert max(row[2] for row in ours.values()) < 0.5  # "no generator is much better than guessing"
 
 
 @pytest.mark.built
