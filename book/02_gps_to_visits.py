@@ -85,8 +85,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 # %% [markdown]
 # Times are in UTC. The receiver has four faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
 # still about eight metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and
-# then the recorder is *off*. *Indoors* it hears nothing for a part of the stay. (Where the town itself has no visit
-# for more than two hours, we make no fixes either.)
+# then the recorder is *off*. *Indoors* it hears nothing for most of the stay. (The town's own record has gaps, too. Where it has
+# no visit for more than two hours, we make no fixes.)
 #
 # ## Staypoints: the sliding rule
 #
@@ -128,8 +128,9 @@ def haversine(lon1, lat1, lon2, lat2):
 # $$
 #
 # Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. The arrow makes $j$ the next
-# anchor. Change the two thresholds, or `eps` of the next section, and see below which visits are lost. (The values are
-# those of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315).)
+# anchor. (After a day without a fix, the open stretch is dropped.) **Change this:** the two thresholds, or `eps`, the size of a
+# location, and run all that follows; which visits are lost? The values are those of
+# [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315).
 
 # %%
 metres = 200  # @param {type:"slider", min:25, max:800, step:25}
@@ -139,7 +140,7 @@ eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 
 # %%
 def find_stays(fixes, metres, minutes, silence_hours=24):
-    """Staypoints: rows (first fix, one past the last, its end)."""
+    """Rows: first fix, one past the last, fix whose time is the end."""
     at = fixes.tracked_at.astype("int64").to_numpy()  # (F,) microseconds
     at = at / 1e6  # seconds
     lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()  # (F,)
@@ -160,7 +161,7 @@ def find_stays(fixes, metres, minutes, silence_hours=24):
 
 
 # %% [markdown]
-# The position of a staypoint is the mean of its fixes. A position that repeats counts only once, as in
+# The position of a staypoint is the mean of its fixes. A position that repeats counts only once (`np.unique`), as in
 # [trackintel](https://github.com/mie-lab/trackintel), the tool that Hong et al. use; below we find out what that costs.
 
 
@@ -228,10 +229,10 @@ show(
 )
 
 # %% [markdown]
-# The anchor of a stay is set on the way there, so the line of a stay is not at zero, and a staypoint begins a little too
-# early. And it ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the
-# last shade runs on long after its visit. One in ten of the staypoints that match a true visit (computed below) ends more
-# than {{ late:.0f }} hours too late. So a very long duration may be a silence.
+# The anchor of a stay is set on the way there. So the line of a stay usually lies above zero, and a staypoint begins a little
+# too early. And it ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the
+# last shade runs on long after its visit. One staypoint in ten ends more than {{ late:.0f }} hours after the true visit
+# (computed below). So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
@@ -239,9 +240,9 @@ show(
 # The published answer is DBSCAN ([Ester et al., 1996](https://dl.acm.org/doi/10.5555/3001460.3001507)) with
 # two numbers. Two staypoints are *neighbours* if they are at most `eps` metres apart. A staypoint with at
 # least `min_samples` = 2 neighbours, itself included, founds a location, and neighbours share their
-# location. A staypoint with no neighbour but itself is called noise: it belongs to no location at all.
+# location, and so do their neighbours. A staypoint with no neighbour but itself is called noise: it belongs to no location at all.
 #
-# All people's staypoints go in together. scikit-learn has DBSCAN; on a sphere it wants radians, and the *latitude first*.
+# All people's staypoints go in together, since two people may visit the same place. scikit-learn has DBSCAN; on a sphere it wants radians, and the *latitude first*.
 
 
 # %%
@@ -257,8 +258,7 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location, and (if you lower the slider of minutes) those of 25 minutes or
-# less, as trackintel does. Each of the others is a **visit**. If a person's next staypoint is at the same location and
+# The last step drops the staypoints without a location. Each of the others is a **visit**. If a person's next staypoint is at the same location and
 # begins within a minute, the two are one visit.
 
 
@@ -267,7 +267,8 @@ def make_visits(staypoints, label):
     """Visits: located staypoints, joined where they touch."""
     placed = staypoints.assign(location_id=label)[label >= 0]
     lasts = placed.finished_at - placed.started_at
-    stays = placed[lasts > pd.Timedelta("25min")].reset_index(drop=True)
+    long = lasts > pd.Timedelta("25min")  # as trackintel: here, all
+    stays = placed[long].reset_index(drop=True)
     before = stays.shift()  # the row before each row
     keys = ["user_id", "location_id"]
     same = (stays[keys] == before[keys]).all(axis=1)
@@ -326,9 +327,10 @@ once = table.loc[ONCE]
 table.assign(number=grouped.size())
 
 # %% [markdown]
-# Staypoints are found well. **The clustering then deletes what was seen once.** A location needs two staypoints. So a visit
+# The first step keeps most visits. **The clustering then deletes what was seen once.** A location needs two staypoints. So a visit
 # to a place where a person came once in these weeks remains only if another staypoint is near, such as another person's.
-# Real data cannot show this: when a benchmark says that people return, remember that only places seen twice were counted.
+# In real data such staypoints look like noise. When a benchmark says that people return, remember that only places seen twice
+# were counted.
 #
 # ## A receiver that is too good
 #
@@ -348,22 +350,63 @@ by_noise = pd.DataFrame(rows).T
 by_noise.rename_axis("drifting error").round(1)
 
 # %% [markdown]
-# **Worse data gives better places.** Without any error, {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with five
-# metres, {{ by_noise.iloc[1, 0]:.0f }} %. How can that be? A position that repeats counts once. A perfect receiver in a
-# chair gives one position for a whole evening: it counts once. The last metres on the street give a different position at
-# every fix, and each of them counts as much as the evening. So the mean lands out on the street, elsewhere each
-# time. Two evenings at home come out more than `eps` metres apart, DBSCAN finds no neighbour, and both are dropped. A little
-# noise makes every fix in the chair a position of its own. Much noise spreads the means again.
+# **A little noise gives better places.** Without drift, {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with five
+# metres of it, {{ by_noise.iloc[1, 0]:.0f }} %. How can that be? Look at one stay with both receivers.
+
+# %% tags=["hide-input"]
+# @title Figure 2.2: the same stay, two receivers
+def in_metres(noise, near=None):
+    """A stay's positions, mean of distinct ones, mean of all; its start."""
+    own = record(noise_m=noise)
+    found = gps.generate_staypoints(own, distance=metres, minutes=minutes)
+    gaps = []
+    for row in found.itertuples():
+        part = own.iloc[row.first_fix : row.first_fix + row.n_fixes]
+        xy = np.radians(part[["lon", "lat"]].to_numpy()) * R
+        xy = (xy - xy.mean(0)) * [np.cos(np.radians(row.lat)), 1]
+        off = np.hypot(*np.unique(xy, axis=0).mean(0))
+        gaps.append((off, row.user_id, row.started_at, xy))
+    if near is None:  # a long stay whose two means lie far apart
+        return max((g for g in gaps if len(g[3]) > 60), key=lambda g: g[0])
+    same = [g for g in gaps if g[1] == near[1]]
+    return min(same, key=lambda g: abs(g[2] - near[2]))
+
+
+perfect = in_metres(0)
+stay = {"no drift": perfect, "5 m of drift": in_metres(5, perfect)}
+fig, panels = plt.subplots(1, 2, figsize=(7.2, 3.0), sharex=True, sharey=True)
+for ax, (name, (_, _, _, xy)) in zip(panels, stay.items(), strict=True):
+    places, times = np.unique(xy, axis=0, return_counts=True)
+    ax.scatter(*places.T, s=6 + 3 * times, color=COPIED, alpha=0.4)
+    ax.plot(*places.mean(0), "x", color=EXTRA, ms=9, mew=2)
+    ax.plot(0, 0, "+", color=TRUTH, ms=11, mew=2)
+    ax.add_patch(plt.Circle((0, 0), eps, fill=False, color=TRUTH))
+    ax.set(title=name, xlabel="metres east", aspect="equal")
+panels[0].set_ylabel("metres north")
+show(
+    fig,
+    alt="Left, one large dot for a repeated position and two small ones far "
+    "away; the mean of distinct positions lies between them. Right, a cloud "
+    "around the place, and both means in it.",
+    caption="Dots: positions, larger if repeated. Green plus: mean of all "
+    "fixes, with `eps` around it. Cross: mean of distinct positions.",
+)
+
+# %% [markdown]
+# A perfect receiver in a chair repeats one position, which counts once. On the way, each fix is a position of its own, and
+# counts as much as the whole stay. So the mean lies out on the way, elsewhere each time, more than `eps` from the last.
+# DBSCAN finds no neighbour, and the stay is dropped. A little noise makes every fix in the chair a position of its own. Much
+# noise spreads the means again.
 #
 # > **Pitfall.** A telephone that repeats its last position to save power is such a perfect receiver. If your data repeats
 # > positions, average all of them. Exercise 2 does it.
 #
 # ## Two pitfalls that nobody notices
 #
-# **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The published pipeline hands it (longitude,
+# **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
 # latitude). There is no error and no warning. But the cosine now multiplies the wrong difference. For short distances,
-# equation (2.1) swapped says $R^2 (\Delta\lambda^2 + \cos^2\!\lambda\, \Delta\varphi^2) < \text{eps}^2$. That is no circle on the
-# ground: it reaches $\text{eps} \cdot \cos\varphi$ metres east-west, and $\text{eps} / |\cos\lambda|$ north-south. In Beijing,
+# equation (2.1) swapped says $R^2 (\Delta\lambda^2 + \cos^2\!\lambda\, \Delta\varphi^2) < \text{eps}^2$. On the ground a radian of
+# longitude is $R \cos\varphi$ metres, so that is an ellipse: it reaches $\text{eps} \cdot \cos\varphi$ metres east-west, and $\text{eps} / |\cos\lambda|$ north-south. In Beijing,
 # {{ eps }} metres become {{ wide:.0f }} and {{ high:.0f }}.
 #
 # **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
@@ -389,7 +432,7 @@ print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
 # - A staypoint is a stretch of fixes near an anchor, a location is a group of staypoints, and a visit is a stay at a
 #   location. Each step has thresholds.
 # - Clustering with `min_samples` = 2 deletes places seen once.
-# - The mean of the different positions punishes good receivers. Some stays end hours too late.
+# - The mean of the distinct positions punishes good receivers. Some stays end hours too late.
 # - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
 #
 # ## Exercises
@@ -412,22 +455,22 @@ print(f"{east_west:.1f} m and {north_south:.1f} m.")
 # %% [markdown]
 # **Exercise 2** (medium). Cure the perfect receiver. Take the fixes `record(noise_m=0)` and give each staypoint the mean of
 # *all* its fixes. (`first_fix` and `n_fixes` of `gps.generate_staypoints` say which rows belong to it.) How far is the median
-# staypoint from its true place, in metres by `match`, with the different positions and with all?
+# staypoint from its true place, in metres by `match`, with the distinct positions and with all?
 
 # %% tags=["try"]
-with_different, with_all = ..., ...
-check.exercise("2.2", [with_different, with_all])
+with_distinct, with_all = ..., ...
+check.exercise("2.2", [with_distinct, with_all])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 perfect = record(noise_m=0)
-different = gps.generate_staypoints(perfect)
-everything = different.copy()
-for row in different.itertuples():
+distinct = gps.generate_staypoints(perfect)
+everything = distinct.copy()
+for row in distinct.itertuples():
     own = perfect.iloc[row.first_fix : row.first_fix + row.n_fixes]
     everything.loc[row.Index, ["lon", "lat"]] = own[["lon", "lat"]].mean()
 apart, recall = {}, {}
-middles = {"different positions": different, "all fixes": everything}
+middles = {"distinct positions": distinct, "all fixes": everything}
 for name, part in middles.items():
     apart[name] = match(part, truth).metres.median()
     found_then = gps.merge_staypoints(*gps.generate_locations(part))
