@@ -128,7 +128,7 @@ def _half_axes() -> Worked:
     }
 
 
-@works_out("2.2", ["With the different positions [m]", "With all fixes [m]"], atol=0.01, code=True)
+@works_out("2.2", ["With the distinct positions [m]", "With all fixes [m]"], atol=0.01, code=True)
 def _middles() -> Worked:
     """A receiver without noise repeats its position, and repeated fixes must count."""
     fixes = _fixes(noise_m=0.0)
