@@ -46,8 +46,8 @@ torch.set_num_threads(1)
 # decides between the two: the probability of generating, which is one minus our gate.
 #
 # In this chapter we build the original, whole. It has three LSTMs. (An *LSTM* reads a text word by word, and at each word
-# updates two vectors, its *output* and its *cell*.) We cannot ship its news. But we have a town, and people with days to
-# write about.
+# updates two vectors: its *output*, which it shows, and its *cell*, its memory.) We cannot ship its news. But we have a town,
+# and people with days to write about.
 #
 # ## Trip diaries
 #
@@ -64,14 +64,14 @@ print("->", *story.summary)
 # With at most two places away from home the days are called *quiet*, with three *lively*, with more *busy*. A new place
 # makes them days of *discovery*, otherwise of *routine*. "Mostly" is where the longest single stay away from home was (of
 # equals, the first). Errands are stays to shop, to settle something or for a check-up. Training has never met the people of
-# the test diaries, or the names of many of their places. And no diary contains the word "errand"; only summaries do. So
+# the test diaries. And no diary contains the word "errand"; only summaries do. So
 # neither copying nor generating is enough.
 #
 # ## Words that nobody knows
 #
 # A vocabulary has an end. Ours takes the words, of diaries and of summaries, that the most *people* use. So it holds what
-# everybody writes (hours, weekdays, "errands", also the Spoon of many restaurants) and leaves out what belongs to somebody:
-# the names of their places. To the network's embeddings all unknown words are the same word, `[UNK]`. How can one answer
+# everybody writes (hours, weekdays, "errands", also the Spoon of many restaurants) and leaves out what few people write, above
+# all the names of their places. To the network's embeddings all unknown words are the same word, `[UNK]`. How can one answer
 # with a word that has no number? By lending it one. Each text gives its own unknown words the numbers after the end of the
 # vocabulary. This is an **extended vocabulary**; [chapter 22](22_open_vocabulary.ipynb) does the same for places. The
 # numbers mean something for this text only.
@@ -86,23 +86,60 @@ unknown = 100 * sum(word not in words for word in asked) / len(asked)
 print(f"unknown: {unknown:.0f} % of the words in the test summaries")
 
 # %% [markdown]
+# ## One word, from two sources
+#
+# Before the network, its last step, which you know. The network gives each word of the vocabulary a probability
+# $P_\text{gen}$, each word $i$ of the text an attention $a_i^t$ at step $t$, and says with $p_\text{gen}$ how much to trust the
+# vocabulary. With the gate $g = 1 - p_\text{gen}$, and words in place of locations, it is equation (8.4):
+#
+# $$
+# P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.1}
+# $$
+#
+# $l_i$ is the word at place $i$ of the text, and $\ell$ runs over the extended vocabulary: $V$ words and $O$ lent ones. A lent
+# word has $P_\text{gen}(\ell) = 0$, so it can only be copied. In a batch, `source` is the text with `[UNK]` for every unknown
+# word, `extended` has their lent numbers, and `n_lent` is $O$.
+
+
+# %%
+def mix(p_gen, a, said, batch):
+    """-> (B, V + O) over the vocabulary and the lent words."""
+    none = torch.zeros(len(said), batch.n_lent)  # no lent word is generated
+    generated = torch.cat([p_gen * said, none], dim=1)
+    return generated.scatter_add(1, batch.extended, (1 - p_gen) * a)
+
+
+# %% [markdown]
+# Once by hand. Suppose that the network looks at "Winter" with 0.9 and at one "the" with 0.1, would generate "the" with 0.7,
+# and weighs the vocabulary with 0.2:
+
+# %%
+single = text_batch([story.pair], words)  # our story, a batch of one
+a = torch.zeros(single.source.shape)  # (1, L)
+a[0, story.source.index("Winter")] = 0.9
+a[0, story.source.index("the")] = 0.1
+said = torch.full((1, len(words)), 0.3 / (len(words) - 1))
+the = words.encode_summary(["the"], [])[0]
+said[0, the] = 0.7
+p = mix(torch.tensor([[0.2]]), a, said, single)[0]
+winter = len(words) + lent.index("Winter")
+print(f"Winter {p[winter]:.2f}, the {p[the]:.2f}")
+
+# %% [markdown]
+# "Winter" is $0.8 \cdot 0.9 = 0.72$, all of it copied. "The" is $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$, from both sources. The
+# rest of the chapter makes these three: attention, $P_\text{gen}$ and $p_\text{gen}$.
+#
 # ## Reading
 #
 # Every word becomes a vector of width $D$, its row of the embedding table $E$. Then two LSTMs read the text, one from each
 # end. Put their two outputs at word $i$ side by side:
 #
 # $$
-# h_i = \big[\, h_i^{\rightarrow} \,;\, h_i^{\leftarrow} \,\big]. \tag{16.1}
+# h_i = \big[\, h_i^{\rightarrow} \,;\, h_i^{\leftarrow} \,\big]. \tag{16.2}
 # $$
 #
-# So $h_i$ knows the words before and after word $i$. A third LSTM will write, and it needs an output and a cell to start from.
-# Let $m$ be the last cells of both readers, side by side. The writer's first cell is
-#
-# $$
-# \max\big( 0,\, W_0 m + b_0 \big), \tag{16.2}
-# $$
-#
-# and its first output is made in the same way from their last outputs, with weights of its own.
+# So $h_i$ knows the words before and after word $i$. A third LSTM will write. Its first output and its first cell are made from
+# the readers' last ones, each by a linear layer and a ReLU.
 
 
 # %%
@@ -112,11 +149,11 @@ class Reader(nn.Module):
     def __init__(self, D, H):
         super().__init__()
         self.lstm = nn.LSTM(D, H, batch_first=True, bidirectional=True)
-        self.start_h = nn.Linear(2 * H, H)
-        self.start_c = nn.Linear(2 * H, H)
+        self.first_output = nn.Linear(2 * H, H)
+        self.first_cell = nn.Linear(2 * H, H)
 
     def forward(self, x, length):
-        """(B, L, D) -> (B, L, 2H) outputs, and (B, H) twice to start from."""
+        """(B, L, D) -> (B, L, 2H) states h; first output and cell (B, H)."""
         packed = pack_padded_sequence(  # so that padding is not read
             x, length, batch_first=True, enforce_sorted=False
         )
@@ -124,14 +161,14 @@ class Reader(nn.Module):
         states, _ = pad_packed_sequence(states, batch_first=True)
         output = torch.cat([output[0], output[1]], -1)  # both directions
         cell = torch.cat([cell[0], cell[1]], -1)
-        return states, self.start_h(output).relu(), self.start_c(cell).relu()
+        output, cell = self.first_output(output), self.first_cell(cell)
+        return states, output.relu(), cell.relu()
 
 
 torch.manual_seed(0)
 D, H = SMALL.embedding, SMALL.hidden  # widths of a word and of an LSTM
-single = text_batch([story.pair], words)  # our story, a batch of one
 embed = nn.Embedding(len(words), D)
-states, h, c = Reader(D, H)(embed(single.source), single.length)
+states, *_ = Reader(D, H)(embed(single.source), single.length)
 print(f"{states.shape[1]} words, {states.shape[2]} numbers for each")
 
 # %% [markdown]
@@ -150,8 +187,9 @@ print(f"{states.shape[1]} words, {states.shape[2]} numbers for each")
 # \end{aligned} \tag{16.3}
 # $$
 #
-# Here $d_t = [\, \text{cell} \,;\, o_t \,]$ is the cell and the output $o_t$ of the writing LSTM at step $t$, and all weights are
-# learned. Forget $C_i^t$, the *coverage*, for a while; it is zero. The context $c_t$ is what was seen.
+# Here $d_t = [\, \text{cell} \,;\, o_t \,]$ is the cell and the output $o_t$ of the writing LSTM at step $t$, and all weights
+# are learned. Forget the *coverage* $C_i^t$ for a while; it is zero until the section after the next. The context $c_t$ is
+# what was seen.
 
 
 # %%
@@ -163,13 +201,14 @@ class AdditiveAttention(nn.Module):
         self.of_memory = nn.Linear(width, width, bias=False)  # W_h
         self.of_state = nn.Linear(width, width)  # W_d and b_h
 
-    def forward(self, d, h, covered, padding):
+    def forward(self, d, states, covered, padding):
         """(B, 2H) asks, (B, L, 2H) is there -> (B, L), (B, 2H) context."""
-        inside = self.of_memory(h) + self.of_state(d)[:, None]  # (B, L, 2H)
+        inside = self.of_memory(states)  # (B, L, 2H)
+        inside = inside + self.of_state(d)[:, None]
         inside = inside + covered[..., None] * self.of_coverage
         s = inside.tanh() @ self.v  # (B, L)
         a = s.masked_fill(padding, -torch.inf).softmax(-1)
-        return a, (a[..., None] * h).sum(1)
+        return a, (a[..., None] * states).sum(1)
 
 
 # %% [markdown]
@@ -226,40 +265,20 @@ class Writer(nn.Module):
 
 
 # %% [markdown]
-# And now the equation that you know. With the gate $g = 1 - p_\text{gen}$, and words in place of locations, it is equation
-# (8.4):
-#
-# $$
-# P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.7}
-# $$
-#
-# $\ell$ runs over the extended vocabulary, which has $V$ words of its own and $O$ lent ones. A lent word has
-# $P_\text{gen}(\ell) = 0$, so it can only be copied.
-
-
-# %%
-def mix(p_gen, a, said, batch):
-    """-> (B, V + O) over the vocabulary and the lent words."""
-    none = torch.zeros(len(said), batch.n_lent)  # no lent word is generated
-    generated = torch.cat([p_gen * said, none], dim=1)
-    return generated.scatter_add(1, batch.extended, (1 - p_gen) * a)
-
-
-# %% [markdown]
 # ## Not twice
 #
-# Networks that write tend to repeat themselves. The cure of the paper is **coverage**: remember how much attention each word
-# of the source has had so far,
+# Networks that write tend to repeat themselves. (Ours will not: its summaries are short.) The cure of the paper is
+# **coverage**: remember how much attention each word of the source has had so far,
 #
 # $$
-# C_i^t = \sum_{t' < t} a_i^{t'} , \tag{16.8}
+# C_i^t = \sum_{t' < t} a_i^{t'} , \tag{16.7}
 # $$
 #
 # show it to the attention, as in equation (16.3), and add a fine for the overlap to the loss. With $\ell^*$ for the true
 # word, the loss of a step is
 #
 # $$
-# \mathcal{L}_t = - \log P(\ell^*) + \sum_i \min\big( a_i^t , C_i^t \big) . \tag{16.9}
+# \mathcal{L}_t = - \log P(\ell^*) + \sum_i \min\big( a_i^t , C_i^t \big) . \tag{16.8}
 # $$
 #
 # The fine is at most 1, and small if the network looks somewhere new. In training the decoder is given the true previous
@@ -276,11 +295,11 @@ class MySummarizer(nn.Module):
         self.reader, self.writer = Reader(D, H), Writer(V, D, H)
 
     def forward(self, batch):
-        """Mean over texts of the mean over their words, equation (16.9)."""
+        """Mean over texts of the mean over their words, equation (16.8)."""
         x = self.embedding(batch.source)  # (B, L, D)
-        states, h, c = self.reader(x, batch.length)
+        states, o, cell = self.reader(x, batch.length)
         covered = torch.zeros(batch.source.shape)  # (B, L)
-        carried = h, c, torch.zeros_like(states[:, 0]), covered
+        carried = o, cell, torch.zeros_like(states[:, 0]), covered
         rows = []
         for given, true in zip(batch.given.T, batch.target.T, strict=True):
             covered = carried[-1]
@@ -295,7 +314,8 @@ class MySummarizer(nn.Module):
 
 # %% [markdown]
 # In [the package](https://where-next-book.github.io/where-next/book/api.html) it is `PointerGenerator` in `pgt.summarizer`.
-# With the same untrained weights, both have the same loss:
+# With the same untrained weights, both have the same loss, so
+# from here on the package's, which can also write, stands for ours:
 
 # %% tags=["hide-input"]
 # @title Check: the loss of our network, and of the package's
@@ -315,10 +335,11 @@ print(f"ours {loss:.6f}, the package's {package:.6f}")
 #
 # We train the small preset, which has the same parts with fewer numbers, by a loop like that of
 # [chapter 10](10_training.ipynb). As in
-# the paper, gradients are clipped, and coverage is switched on only for the last steps.
+# the paper, gradients are clipped, and coverage is switched on only for the last
+# {{ training.coverage_steps }} of {{ training.steps }} steps.
 
 # %%
-config = replace(SMALL, coverage=True)  # near the end, see `training`
+config = replace(SMALL, coverage=True)
 training = summarizer.SummarizerTraining()
 pairs = [d.pair for d in diaries.train]
 model, steps = summarizer.fit_summarizer(config, training, words, pairs)
@@ -361,12 +382,13 @@ show(
 )
 
 # %% [markdown]
-# Blue words were mostly copied, orange words mostly generated. The short diagonals are the pointer at work: the words of a
-# name are copied one after the other. Words that the network could have generated are blue, too, such as "at". No label ever
-# said which is which. (In an orange row it looks somewhere, since attention must sum to one. It copies next to nothing.)
+# Blue words were rather copied ($p_\text{gen}$ below one half), orange words rather generated. The short diagonals are the
+# pointer at work: the words of a name are copied one after the other. Words that the network could have generated are blue,
+# too, such as "at". No label ever said which is which. (Attention must sum to one in every row. In a dark row it is spread
+# over words that the figure leaves out.)
 #
-# Compare the two printed lines. The names are spelled right. If the lines differ, the mistake is in *what* to say (a name twice,
-# a wrong count), not in *how* to copy. (Another machine rounds otherwise, and its network makes other mistakes.)
+# Compare the two printed lines. The names are spelled right. If the lines differ, look whether it is a name or a count.
+# (Another machine rounds otherwise, and its network makes other mistakes.)
 #
 # ## A name of your own
 #
@@ -381,15 +403,15 @@ print(*again.words(words, yours.lent[0]))
 
 # %% [markdown]
 # Change the name: the rest of the summary stays, because all unknown words have one embedding. Then try `busy`, which the
-# vocabulary has and which has an embedding of its own.
+# vocabulary has and which has an embedding of its own. Now other words may change, too.
 #
 # ## What the pointer is worth
 #
 # To compare, networks were trained with three seeds and scored on all test diaries. *Names*: of the words of the true
-# summary that our vocabulary lacks, the share that was written. **ROUGE**-1 of
-# [Lin (2004)](https://aclanthology.org/W04-1013), the usual score of summaries, counts shared words. Beside the networks
-# stands a *rule* that prints the first words of the diary, as many as a summary usually has, so it gets the names that stand
-# there. The network without a pointer knows *every* word of the training diaries.
+# summary that our vocabulary lacks, the share that was written. Then the four sentences of a summary, one by one, each right or
+# not. **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013), the usual score of summaries, counts the words that both
+# share. Beside the networks stands a *rule* that prints the first words of the diary, as many as a summary usually has, so it
+# gets the names that stand there. The network without a pointer knows *every* word of the training diaries.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -400,7 +422,10 @@ MODELS = {
 }
 measures = {
     "unknown_right": "names",
-    "errands": "count of errands",
+    "days": "first sentence: what days",
+    "mostly": "second: mostly where",
+    "also": "third: where else",
+    "errands": "fourth: how many errands",
     "exact": "the whole summary",
     "rouge1": "ROUGE-1",
 }
@@ -408,35 +433,47 @@ rows = read_results("summarizer").rows
 means = rows[rows.search != "beam"].groupby("what").mean(numeric_only=True)
 means = means.rename(MODELS).loc[[*MODELS.values()], [*measures]]
 names_right, without_pointer = means.unknown_right[["pointer", "no pointer"]]
+no_errand = [d.summary[-3] == "no" for d in diaries.test]
+always = 100 * sum(no_errand) / len(no_errand)
+train = {word for d in diaries.train for word in [*d.source, *d.summary]}
+there = [word in train for word in asked if word not in words]
+there = 100 * sum(there) / len(there)
 table = means.rename(columns=measures).T
-table.round(0).astype(int).rename_axis(columns="right, %")
+table = table.rename_axis("right, %, mean of three seeds", axis=1)
+table.round(0).astype(int)
 
 # %% [markdown]
-# The names are the pointer's work. But it does not help to count errands: the pointer moves information, and does not work
-# anything out. And ROUGE flatters: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the
+# The names are the pointer's work. The other network knows {{ there:.0f }} % of these words, and hardly ever writes the right one.
+# To know a word is not to know that it is wanted here.
+#
+# But a pointer moves information, and does not work anything out. It does not help to count errands (always writing "no
+# errands" is right in {{ always:.0f }} %), and it is poor at the first sentence, for which places must be counted and
+# compared. And ROUGE flatters: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the
 # summaries are entirely right.
 #
 # Coverage and beam search add nothing to such short summaries ([Evidence: the relatives](evidence_relatives.ipynb)).
 #
 # ## What became of it in PGT
 #
-# PGT *kept* the mixture of equation (16.7), with places for words. It *reversed* the gate: $g = 1 - p_\text{gen}$. It *replaced* the
-# bidirectional LSTM by a Transformer and the additive attention by a product. And it *dropped* the decoder, since it answers
-# only once: the last visit asks. Without a second step nothing can be said twice, so coverage went too.
-# [The next chapter](17_side_by_side.ipynb) puts the two side by side.
+# PGT *kept* the mixture of equation (16.1), with places for words. It *reversed* the gate: $g = 1 - p_\text{gen}$. It
+# *replaced* the bidirectional LSTM by a Transformer and the additive attention by a product. And it *dropped* the decoder,
+# since it answers only once: the last visit asks. Without a second step nothing can be said twice, so coverage went too. [The
+# next chapter](17_side_by_side.ipynb) puts the two side by side.
 #
 # ## What to remember
 #
 # - A pointer-generator writes with a mixture of its vocabulary and its source. It can copy words that nobody has seen before,
 #   since the text lends them a number.
-# - $p_\text{gen} = 1 - g$. The equation is the same as in PGT; what asks, and how often, is not.
+# - $p_\text{gen} = 1 - g$. The equation is the same as in PGT. But PGT asks once, from the last visit; the summarizer asks at
+#   every word.
 # - Coverage is a memory of one's own attention, and a fine for looking twice.
 # - Copying names is easy to learn. Counting is not, and ROUGE hardly notices: the count is one word of some thirty.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). "The" is in the vocabulary, with $P_\text{gen} = 0.1$, and three times in the text, with attention 0.2,
-# 0.1 and 0.05. The network has $p_\text{gen} = 0.6$. What does equation (16.7) give? Work it out, then check it with `mix`.
+# **Exercise 1** (quick). "The" is in the vocabulary, with $P_\text{gen} = 0.1$, and three times in the text, with attention
+# 0.2, 0.1 and 0.05. The network has $p_\text{gen} = 0.6$. What does equation (16.1) give? Work it out, then check it with
+# `mix`.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -468,9 +505,9 @@ both.iloc[apart.argsort()[::-1][:5]].round(2)  # the five largest differences
 # then the other has written it, even if p_gen is not quite 0 or 1.
 
 # %% [markdown]
-# **Exercise 3** (longer). After the first word of a name is copied, the decoder is fed `[UNK]`. How does it know to go on one word
-# further? Equation (16.4) has a second input, the previous context. Cut that wire in the trained model, and count the names
-# right on the 120 test diaries.
+# **Exercise 3** (longer). (`model` is the package's: its `decoder.fuse` is our `writer.fuse`.) After the first word of a name
+# is copied, the decoder is fed `[UNK]`. How does it know to go on one word further? Equation (16.4) has a second input, the
+# previous context. Cut that wire in the trained model, and count the names right on the 120 test diaries.
 
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
