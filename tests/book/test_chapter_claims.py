@@ -712,11 +712,12 @@ def test_claims_of_24() -> None:
     for data in ("geolife", "new york"):
         assert minus.low["kernel_memory", data] < 0 < minus.high["kernel_memory", data]
     bare = minus.loc["no networks"]
-    assert bare.low["city"] > 1 and 0 < bare.low["new york"] < 0.1 and bare.low["geolife"] < 0
+    assert bare.low["new york"] > 0 and bare.low["geolife"] < 0, "cannot be told from zero"
     mean = trained_on_nobody()
     lacking = mean[(mean.table == "worlds") & (mean.data != "city")]
     lost = lacking.pivot_table("acc@1", "variant", "data")
-    assert lost.mean(axis=1).nsmallest(2).index.tolist() == ["no clock", "no new places"]
+    assert lost.geolife.idxmin() == "no clock" and lost["new york"].idxmin() == "no new places"
+    assert lost.geolife.nsmallest(2).max() > lost.geolife.min() / 2, "by far, on GeoLife"
     assert (lost.loc["one town's habits"] > -1.5).all()  # "a point or less"
     curve = mean[mean.table == "curve"].pivot_table("acc@1", ["data", "windows"], "model")
     for data in ("geolife", "new york"):
@@ -724,6 +725,8 @@ def test_claims_of_24() -> None:
         assert few.max() < ours[data] < many.min()  # "still ahead", "it is behind"
     right = read_results("membership").rows.query("group == 'people'").set_index("model")
     assert right.right["pgt"] > 95 and right.low["contextual"] > 50
+    one = read_results("membership").rows.query("group == 'windows'").set_index("model").right
+    assert 50 < one["contextual"] < 65, "from one visit little better than a coin toss"
     assert right.low["nobody"] < 50 < right.high["nobody"]  # "its interval holds one half"
 
 
@@ -780,7 +783,7 @@ def test_claims_of_23() -> None:
     wins = read_results("wins").rows
     less = wins[(wins.table == "without") & (wins["by"] == "all")].set_index("group").value
     assert less["nothing"] - less["the clock"] > lead, "the lead is the clock"
-    assert less["the place before"] >= less["nothing"], "loses nothing without the place before"
+    assert less["the place before"] > less["nothing"], "gains without the place before"
     assert less["the clock"] < exact.mean(**pgt), "behind PGT without it"
     curve = wins[wins.table == "clock"].groupby("model").value.agg(["first", "last"])
     ratio = curve["first"] / curve["last"]
