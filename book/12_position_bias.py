@@ -3,13 +3,13 @@
 #
 # Ten training runs can agree on a curve, and the curve can still say nothing true about people.
 #
-# *You will be able to* read a learned curve without being fooled: ask what pulls at the parameter, whether other parameters
-# say the same in its place, and whether other people would show the same picture. *You need*
-# [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). *It takes* a quarter of an
-# hour to read and about twenty seconds to run, with or without a GPU.
+# *You will be able to* read a learned curve without being fooled: ask what pulls at it, what else can say the same, and
+# whether other people would show it. *You need* [The pointer](07_pointer.ipynb) and
+# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* a quarter of an hour to read and about twenty seconds
+# to run, with or without a GPU.
 #
-# > **In one sentence.** The bias does not show how fast people forget: trained as usual it stays flat, trained faster it
-# > draws the habits of this sample, and if you draw a curve of your own in its place, query and key learn to undo it.
+# > **In one sentence.** The position bias has a number for each age of a visit, and yet it does not show how fast people
+# > forget, because other parts of the model can say nearly the same in its place.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -56,8 +56,7 @@ data = prepare(town.visits, protocol="exact", vocabulary=known)
 # ## Ten curves, nearly nothing
 #
 # Ten models were trained beforehand, with ten seeds. Here is the bias of each at the newest fifteen positions; 1 is the last
-# visit. Only differences of scores matter, so every curve has a mean of zero. The unit of a score before the softmax is the
-# *logit*.
+# visit. Only differences of scores matter, so every curve has a mean of zero. The unit is the *logit*.
 
 # %%
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
@@ -71,21 +70,25 @@ def curves(what, variant, letter="b", upto=15):
 
 
 # %% [markdown]
-# In the town we also know the truth: the weight that the simulator gives to a past visit when it lets a person return. One
-# part of it fades with every visit since, and one never does. A bias is the log of a factor, so take the log of this weight.
+# In the town we also know the truth: the weight of a past visit when a person *returns*, that is, chooses freely among known
+# places. One part of it fades with every visit since, and one never does. A bias is the log of a factor, so take its log.
 
 
 # %%
+decay, always = town.truth["recency_decay"], town.truth["always"]
+
+
 def log_weight(rate, upto=15):
     """(upto,) log of what the visit p steps back counts, with mean zero."""
     log = np.log(rate ** np.arange(upto) + always)  # p = 1, 2, ...
     return log - log.mean()
 
 
-decay, always = town.truth["recency_decay"], town.truth["always"]
-learned = curves("city", "as documented")  # one learning rate for all
+learned = curves("city", "as documented")  # usual: one rate for all
 truth = log_weight(decay)
 oldest = np.exp(truth[-1] - truth[0])  # visit 15, if the last counts 1
+targets = data.train.target[data.train.in_window]
+free = 100 * (data.train.visits.why.iloc[targets] == "return").mean()
 
 # %% tags=["hide-input"]
 # @title Figure 12.1: ten curves, and the truth
@@ -106,23 +109,26 @@ show(
 # The people of the town do prefer recent visits: the fifteenth from the end counts {{ oldest:.2f }} times as much as the last.
 # The learned curves do not show it.
 #
-# > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively. Draw a curve on the
-# > scale of what it could mean.
+# The diamonds are one factor of *returns*, {{ free:.0f }} % of the targets in the window. In all others the hour decides:
+# home, work or school. And people seldom stay where they are, so position 1, the highest diamond, will be low in what
+# follows.
+#
+# > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively.
 #
 # ## Draw a curve of your own
 #
-# Other parts know positions, too: position embedding, sinusoid and "days ago" are all in the encoded visit. So query and key
-# can tell an old visit from a new one. And for *any* curve $\xi_p$,
+# Position embedding, sinusoid and "days ago" are all in the encoded visit. So query and key, too, can tell an old visit from
+# a new one. For any curve $\xi_p$,
 #
 # $$
 # s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.1}
 # $$
 #
-# Whatever the content can say about positions can move from one bracket to the other, and no prediction changes. Only the
-# sum is **identifiable**, up to a constant; bias and content one by one are not.
+# If the content can say $\xi_p$, it can move from one bracket to the other, and no prediction changes. Then only the sum is
+# **identifiable**, up to a constant; bias and content one by one are not.
 #
-# Try it: draw a straight line in the place of the bias. With a slope above zero it *rises* with age, as if people preferred
-# what is long past. **Change this** slope, and find your line in the next figure.
+# Draw a straight line in the place of the bias. A slope above zero says that people prefer what is long past. **Change this**
+# slope, and find your line in the next figure.
 
 # %%
 slope = 0.10  # @param {type:"slider", min:-0.2, max:0.2, step:0.05}
@@ -133,8 +139,8 @@ with torch.no_grad():
 
 
 # %% [markdown]
-# Then train query and key, and nothing else, to restore the attention that the model had before. How much of it lies on
-# other visits than before? In each window, that is half the sum of the absolute differences.
+# Then train only query and key, to restore the attention that the model had before. Which share of it is still at other
+# visits?
 
 
 # %% tags=["hide-input"]
@@ -169,6 +175,7 @@ def elsewhere(other):
     moved = []
     for batch in data.test.batches(512):
         was, now = (m(batch).pointer_attention for m in (model, other))
+        # What moves is missing in one place and too much in another.
         moved.append((was - now).abs().sum(1) / 2)  # (B,)
     return 100 * torch.cat(moved).mean().item()
 
@@ -199,19 +206,31 @@ show(
 )
 
 # %% [markdown]
-# The *mean content* is the mean of $s_i$ over the visits at a position. As trained, it has all the shape. On the right the
-# content leans against your line: query and key have undone most of what it did. (Not all: what the encoded visits say about
-# their position is no exact straight line.) Whoever sees only this bias concludes that people prefer the distant past.
+# The *mean content* is the mean of $s_i$ over the visits at a position. As trained, it has nearly all the shape. On the right
+# it leans against your line: query and key could be trained to undo most of what the line did. (Not all: the content cannot
+# say an exact straight line.) Whoever sees only this bias concludes that people prefer the distant past.
 #
 # ## Why it hardly moves
 #
-# So the bias *could* take any shape. Why did training leave it flat? Ask what *pulls* at it. The bias at position 3 is one
-# number for all windows. If the visit there is to the true place, the loss wants more attention on it; if not, less. The bias
-# is at rest when position 3 gets as much attention, over all windows, as it *should* get.
+# So the bias could take many shapes. Why did training leave it flat? Ask what *pulls* at it. The bias at position 3 is one
+# number for all windows. It is at rest when position 3 gets as much attention, over all windows, as it *should* get.
 #
-# A visit should get its share of the *answer*: nothing if it is elsewhere. Two visits to the true place share the answer as
-# they share attention, say ¾ and ¼. (Each window counts by the pointer's share in the true place's probability, the
-# *responsibility* $r$ of [chapter 8](08_generator_and_gate.ipynb).)
+# A visit should get its share of the *answer*: nothing if it is elsewhere. Visits to the true place share the answer as they
+# share attention: so says the slope of the loss, equation (12.2). Take four visits, the oldest two to the true place.
+
+# %%
+attention = np.array([0.3, 0.1, 0.2, 0.4])
+copied = attention * [1, 1, 0, 0]  # what points to the true place
+positions = pd.Index([4, 3, 2, 1], name="position")
+example = pd.DataFrame({"attention": attention}, positions)
+example["answer"] = copied / copied.sum()
+example["gap"] = example.answer - example.attention
+example["bias is pulled"] = np.where(example.gap > 0, "up", "down")
+example.round(2)
+
+# %% [markdown]
+# Now take the mean over windows. Each counts with its *responsibility* $r$ ([chapter 8](08_generator_and_gate.ipynb)): the
+# share of the true place's probability that was copied.
 
 
 # %% tags=["hide-input"]
@@ -253,15 +272,15 @@ show(
 )
 
 # %% [markdown]
-# Look at the gap between the lines. (That both fall is because few windows are long.) Before training, position 1 gets too
-# much and position 2 too little. After training the lines agree, and nothing pulls at the bias any more. Attention *has*
-# learned positions, but query and key were faster. In a step AdamW moves each number by about the learning rate, and many
-# numbers that move together change a score more than one can.
+# Look at the gap between the lines. (Both fall because few windows are long.) From position 3 on there is hardly a gap even
+# before training, so little pulls there: recency is weak, and fewer than half of the targets follow it. Position 1 gets too
+# much at first, and position 2 too little. Training closed both gaps, but by query and key, which were faster: in a step
+# AdamW moves each number by about the learning rate, and many numbers together change a score more than one can.
 #
 # ## Let it run
 #
-# So give the bias a chance, with a hundred times the learning rate for it alone: on the left with ten seeds, on the right in
-# ten other *towns*, which have other people with the same habits, one model a town.
+# So give the bias, and nothing else, a hundred times the learning rate: on the left with ten seeds, on the right in ten other
+# *towns*: other people with the same habits.
 
 # %%
 fast = curves("city", "fast bias")
@@ -283,34 +302,43 @@ show(
 )
 
 # %% [markdown]
-# On the left the seeds agree about some hills and troughs. Do they say something about people? Take the mean correlation of
-# two curves, from position 3 on.
+# On the left the seeds agree about some hills and troughs. Would other people show them? Take the mean correlation of two
+# curves: over all positions, and without the newest two, which show other habits. (People seldom stay, and they go back
+# where they came from.) And do the towns' curves fall from position 3 on, as the diamonds do?
 
 
 # %%
-def agreement(table, first=3):
+def agreement(table, first):
     """Mean correlation of two curves from a position on, all pairs."""
     found = np.corrcoef(table[:, first - 1 :])
     return found[np.triu_indices(len(table), 1)].mean()
 
 
-seeds, towns = agreement(fast), agreement(others)
-print(f"seeds of one town {seeds:.2f}, ten towns {towns:.2f}")
+rows = {"all": 1, "from 3 on": 3}
+found = {name: [agreement(table, first) for first in rows.values()]
+         for name, table in panels.items()}  # fmt: skip
+tilt = np.polyfit(range(3, 16), others[:, 2:].T, 1)[0]  # a slope a town
+half = 2.26 * tilt.std(ddof=1) / np.sqrt(10)  # t, nine degrees of freedom
+low, high = tilt.mean() - half, tilt.mean() + half
+true_tilt = np.polyfit(range(3, 16), truth[2:], 1)[0]
+print(f"slope of the towns: {low:+.3f} to {high:+.3f} a step, 95 %")
+seeds, towns = (pair[1] for pair in found.values())
+pd.DataFrame(found, rows).rename_axis("positions").round(2)
 
 # %% [markdown]
-# {{ seeds:.2f }} is a moderate agreement, {{ towns:.2f }} is none. The seeds agreed on what these particular people happened
-# to do. All towns share the newest two positions only: people seldom stay, and they go back where they came from. (We left
-# these two out, and chose to do so *after* we had seen them.)
+# From position 3 on, {{ seeds:.2f }} is a moderate agreement, {{ towns:.2f }} is none. The seeds agreed on what these
+# particular people happened to do; the towns share the newest two positions only. (We left these out *after* we had seen
+# them.) The slope of the towns may be zero; that of the diamonds, {{ true_tilt:.3f }}, is outside. Not even the fast bias
+# shows how people forget.
 #
-# > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds shows how sure you can be about *this data
-# > set*, and nothing about the next.
+# > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds says nothing about the next data set.
 #
 # ## A world in which the answer is known
 #
 # In the simplest world people only copy: they go where they were $p$ visits ago with a probability $\kappa_p$ that fades by a
 # fifth with every step. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$. The bias
-# can be that line, or the content, if it has an embedding of the position. We trained the bias alone, and then both, with a
-# slow, an equal and a fast bias: it learned at a tenth of the learning rate, at the same, or at ten times the rate.
+# can be that line, or the content, by a position embedding. We trained the bias alone, and then both: the bias learned at a
+# tenth of the learning rate (slow), at the same, or at ten times the rate (fast; here ten is enough).
 
 # %% tags=["hide-input"]
 # @title Table: slopes of bias, content and sum
@@ -331,20 +359,21 @@ slopes["sum"] = slopes.bias + slopes.content
 slopes.round(2) + 0.0
 
 # %% [markdown]
-# In all four the sum has nearly the right slope. The bias has all of it, a part, or next to nothing. **Its curve shows how
-# the optimizer was set, not how people forget.**
+# In all four the sum has nearly the right slope. The bias has all of it, a part, or next to nothing, as the optimizer was
+# set. **From the bias alone you cannot know which row you are in.**
 #
 # ## Read the sum
 #
-# So draw the sum of bias and content. Does it show recency? Two variants of our town differ from it in one number: in
-# *short memory* the part that fades shrinks by a fifth with each visit since; in *no recency* all remembered visits count
-# alike. How far does each mean curve fall, from the newest five positions to the oldest five?
+# Does the sum of bias and content show recency? Two variants of our town differ from it in one number: in *short memory* the
+# part that fades shrinks by a fifth with each visit since; in *no recency* all remembered visits count alike. How far do the
+# curves fall, from the newest five positions to the oldest five?
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: how far curves fall, and how far the sum differs by seed
 def fall(table):
-    """Mean of the newest five positions minus that of the oldest five."""
-    return (table[:, :5] - table[:, -5:]).mean()
+    """(models,) mean of the newest five positions minus the oldest five."""
+    return (table[:, :5] - table[:, -5:]).mean(1)
 
 
 decays = {"city": decay}
@@ -352,17 +381,19 @@ decays |= {"short memory": 0.8, "no recency": 1.0}
 falls = {}
 for what, rate in decays.items():
     bias, content = (fall(curves(what, "as documented", x)) for x in "bc")
-    falls[what] = {"bias": bias, "content": content, "sum": bias + content}
-    falls[what]["truth"] = fall(log_weight(rate)[None])
+    parts = {"bias": bias, "content": content, "sum": bias + content}
+    falls[what] = {name: part.mean() for name, part in parts.items()}
+    falls[what]["± by seed"] = parts["sum"].std(ddof=1)
+    falls[what]["truth"] = fall(log_weight(rate)[None])[0]
 falls = pd.DataFrame(falls).T.rename({"city": "our town"}).round(2) + 0.0
 falls.map("{:.2f}".format)
 
 # %% [markdown]
-# In the town with the short memory the bias hardly falls: a flat bias does not exclude recency. The sum shows that strong
-# recency, at about half its size, and misses weak recency such as our town's.
+# With the short memory the bias hardly falls. The sum shows that strong recency, at about half its size: it covers *all*
+# targets, and fewer than half are returns. Weak recency such as our town's is lost in the spread over seeds.
 #
-# Below is the shipped model's pointer: dots are the content of each visit, sticks are its position bias. Multiply the bias,
-# and see how little it does at the size that it was trained to.
+# Below is the shipped model's pointer alone, also in its probabilities. Dots are the content of each visit; sticks, nearly
+# invisible at ×1, are its bias. Multiply the bias: when does it begin to matter?
 
 # %%
 playground(small="bias")
@@ -370,10 +401,9 @@ playground(small="bias")
 # %% [markdown]
 # ## What to remember
 #
-# - Bias and content can exchange any curve, equation (12.1). Only their sum is identified: report it, and compare it between
-#   worlds.
-# - A parameter's curve shows where *that parameter* stands. Before reading it, ask what pulls at it, and what else can say
-#   the same.
+# - Bias and content can exchange what both can say about positions, equation (12.1). Only their sum is identified: report it,
+#   and compare it between worlds.
+# - Before reading a parameter's curve, ask what pulls at it, and what else can say the same.
 # - A flat bias does not exclude recency, and a steep one does not prove it.
 # - Spread over seeds is not spread over people.
 #
@@ -393,17 +423,17 @@ factor = 1 / 0.8**14  # fourteen steps from position 1 to position 15
 check.exercise("12.1", [half, factor])
 
 # %% [markdown]
-# **Exercise 2** (medium). What pulls, in symbols: a bias is added to the score, so the loss has the same slope along both,
-# that of equation (7.5) in [chapter 7](07_pointer.ipynb)'s last exercise, times $r$. For visit $i$ at position $p$,
+# **Exercise 2** (medium). A bias is added to the score, so the loss has the same slope along both: that of equation (7.5),
+# the last exercise of [chapter 7](07_pointer.ipynb), times $r$. For visit $i$ at position $p$,
 #
 # $$
 # \frac{\partial(-\log P(\ell^*))}{\partial b_p} = r\,(a_i - r_i) ,
 # \qquad r = \frac{g\,P_\text{ptr}(\ell^*)}{P(\ell^*)} . \tag{12.2}
 # $$
 #
-# $a_i$ is the visit's attention, and $r_i$ its share of the answer. (Mind the letters: $r$ belongs to the window.) Write this
-# for one window: given scores, biases by visit, which visits are to the true place, the gate and the generator's probability
-# of the true place, return the slope along each visit's bias. No autograd; the check uses it.
+# $a_i$ is the visit's attention, $r_i$ its share of the answer, and $r$ belongs to the window. Write this for one window,
+# without autograd. `hit` marks the visits to the true place, and `generated` is its probability by the generator. (Mind 0/0
+# if nothing is marked.)
 
 
 # %% tags=["try"]
@@ -438,10 +468,9 @@ def slopes_by_hand(s, b, hit, g, generated):
 check.function(slopes_by_hand, by_autograd, *cases)
 
 # %% [markdown]
-# **Exercise 3** (longer). You have one town only. Which part of the fast bias's curve would other people show as well? Divide
-# the people into two random halves. On the windows of each, train a new model with a fast bias
-# (`position_bias.faster_bias(model, 100)`) for three epochs, and correlate the two curves, over all positions and from
-# position 3 on.
+# **Exercise 3** (longer). You have one town only. Which part of the fast bias's curve would other people show? Divide the
+# people into two random halves. On the windows of each, train a new model with a fast bias
+# (`position_bias.faster_bias(model, 100)`) for three epochs, and correlate the curves, over all positions and from 3 on.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -461,8 +490,8 @@ for half in (people[::2], people[1::2]):
     halves.append(position_bias.bias_of(new, 15).numpy())
 print(f"all positions: correlation {agreement(np.stack(halves), 1):.2f}")
 print(f"from position 3 on: {agreement(np.stack(halves), 3):.2f}")
-# What both halves show may hold for other people, too. What only one shows
-# belongs to its people or to its run.
+# The halves share the newest two positions, which other people may show, too.
+# From position 3 on they do not agree: that is these people, or this run.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.
