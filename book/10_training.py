@@ -40,7 +40,7 @@ from wherenext.results import read_results
 from pgt import plots
 from pgt.baselines import MostFrequent, fit_baseline
 from pgt.config import ModelConfig, TrainConfig
-from pgt.metrics import evaluate, interval, summarize
+from pgt.metrics import evaluate, gains, interval, summarize
 from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.train import fit
 from pgt.windows import prepare
@@ -48,6 +48,7 @@ from pgt.windows import prepare
 data = prepare(city.load().visits, protocol="exact")
 vocabulary = data.vocabulary
 V = vocabulary.n_locations
+blind = math.log(V)  # nats, to guess evenly among all places
 size = ModelConfig(V, vocabulary.n_users)
 
 
@@ -65,17 +66,17 @@ def new_model():
 # \mathcal{L} = -\log P(\ell^*) . \tag{10.1}
 # $$
 #
-# Its unit is the **nat**. To guess evenly among all $V$ places costs $\log V$ nats. Label smoothing ([chapter
-# 9](09_model.ipynb)) also asks the model to keep a probability of about $\varepsilon / V$ for every place. We shall meet it
-# again in figure 10.2.
+# Its unit is the **nat**. To guess evenly among all $V$ places costs $\log V =$ {{ blind:.2f }} nats. Label smoothing
+# ([chapter 9](09_model.ipynb)) also asks the model to keep a probability of about $\varepsilon / V$ for every place (figure
+# 10.2).
 #
 # An **epoch** is one pass through all training windows, a batch at a time. Each batch makes one step:
 #
 # - **AdamW** ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) divides each weight's gradient by a running
 #   estimate of its size, so that the weights of rare and of frequent places move at similar speed. It also shrinks all
 #   weights a little.
-# - That estimate is poor at first. So the learning rate climbs from zero over a few epochs, the **warm-up**, and then falls
-#   along a cosine to zero, the **cosine schedule**.
+# - That estimate is poor at first. So the learning rate starts near zero and climbs for a few epochs, the **warm-up**. Then it
+#   falls along a cosine to zero, the **cosine schedule**.
 # - **Gradient clipping** looks at all gradients as one long vector and shortens it to a limit if it is longer. One strange
 #   batch then cannot throw the model far off.
 # - **Bucketed batches** save time. A batch is as long as its longest window, and the rest is padding. So windows of similar
@@ -93,9 +94,13 @@ def new_model():
 # %%
 learning_rate = 6.5e-4  # @param [1e-4, 6.5e-4, 2e-3, 5e-3] {type:"raw"}
 config = TrainConfig(  # no early stop, see below
-    learning_rate=learning_rate, max_epochs=10, patience=10
+    learning_rate=learning_rate,
+    label_smoothing=0.03,  # epsilon
+    max_epochs=10,
+    patience=10,
 )
 steps = math.ceil(len(data.train) / config.batch_size)  # steps an epoch
+# In (10.2), T = config.max_epochs * steps, T_w = config.warmup_epochs * steps
 
 # %% [markdown]
 # ## The loop
@@ -135,16 +140,15 @@ norms = epoch_one(by_hand, data.train, config)
 clipped, median = 100 * (norms > config.clip).mean(), np.median(norms)
 
 # %% [markdown]
-# > **Pitfall.** We took clipping for an emergency brake. But {{ clipped:.0f }} % of these steps were clipped: the limit is
-# > {{ config.clip:.1f }}, and the median gradient is {{ median:.1f }} long. With AdamW that matters less than it sounds,
-# > because AdamW divides by the gradient's usual size anyway. Still, count before you believe the name.
+# > **Pitfall.** We took clipping for an emergency brake. But {{ clipped:.0f }} % of the first epoch's steps were clipped: the
+# > limit is {{ config.clip:.1f }}, and the median gradient is {{ median:.1f }} long. With AdamW that matters less than it
+# > sounds, because AdamW divides by the gradient's usual size anyway. Still, count before you believe the name.
 #
 # ## Ten epochs
 #
-# `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. (A model as small as ours
-# leaves a GPU waiting, since the CPU must launch each of the hundreds of operations of a step. There `fit` records them once,
-# as a **CUDA graph**, and from then on launches a step as a whole. [Evidence: speed](evidence_speed.ipynb) shows what that
-# saves.)
+# `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. (A small model leaves a GPU
+# waiting while the CPU launches one operation after the other. So there `fit` records a step once, as a **CUDA graph**, and
+# launches it as a whole. [Evidence: speed](evidence_speed.ipynb) shows what that saves.)
 #
 # We let it run for ten epochs and keep the weights of each, to look back later. After one epoch on a CPU, the package's
 # weights must be ours to the last bit.
@@ -180,7 +184,8 @@ right.plot(table["valid_acc@1"], color=GENERATED, ls="--")
 for ax in (left, right):
     ax.axvline(by_loss, color=MUTED, lw=1, ls=":", label="lowest loss")
 left.legend()
-right.set(xlabel="epoch", ylabel="validation Acc@1 (%)")
+left.set_title("Loss")
+right.set(xlabel="epoch", ylabel="Acc@1 (%)", title="Validation accuracy")
 show(
     figure,
     alt="The training loss falls in every epoch, the validation loss rises "
@@ -190,13 +195,12 @@ show(
 
 # %% [markdown]
 # Validation loss is lowest in epoch {{ by_loss }}. Validation accuracy is highest in epoch {{ by_accuracy }}: it still rose
-# while the loss got worse. (At first the training loss is above: it counts dropout, label smoothing, and weights that are
-# still moving.)
+# while the loss got worse. (Dropout and label smoothing raise the training loss.)
 #
 # ## Why the loss rises
 #
-# The loss is a mean, and a few large terms can decide a mean. So take it apart by three kinds of target: places in the
-# window, places that training knows but the window does not show, and places that neither of them shows.
+# The loss is a mean, and a few large terms can decide it. So take it apart by three kinds of target: places in the window,
+# places that training knows but the window does not show, and places that neither of them shows.
 
 
 # %%
@@ -205,12 +209,14 @@ def loss_of_each(model, windows):
     """(N,) the loss of each window, in nats."""
     out = np.zeros(len(windows))
     for b in windows.batches(512):
-        out[b.index] = cross_entropy(model.scores(b), b.target)
+        log_probs = model.scores(b)  # (B, V), in evaluation mode
+        out[b.index] = cross_entropy(log_probs, b.target)
     return out
 
 
 kinds = ["in the window", "known, not in the window", "never seen"]
 known = vocabulary.is_known(data.valid.targets)
+# Of the conditions that hold, the first one counts.
 kind = np.select([data.valid.in_window, known], kinds[:2], kinds[2])
 by_kind = {}
 replay = new_model()  # takes the weights of one epoch after the other
@@ -224,7 +230,6 @@ by_kind = pd.DataFrame(by_kind).T[kinds]  # (epochs, 3) mean loss
 # @title Figure 10.2: the validation loss by kind of target
 share = pd.Series(kind).value_counts(normalize=True)[kinds]
 parts = by_kind * share  # a row adds up to the validation loss
-outside_share = 100 * (1 - share[kinds[0]])
 outside_loss = 100 * (1 - parts[kinds[0]] / parts.sum(axis=1)).iloc[-1]
 plt.figure(figsize=(7.2, 2.3))
 axes = sns.lineplot(by_kind, palette=[COPIED, GENERATED, EXTRA])
@@ -233,30 +238,43 @@ axes.axhline(floor, color=MUTED, lw=1)
 axes.set(xlabel="epoch", ylabel="validation loss (nats)", ylim=(0, None))
 show(
     axes.figure,
-    alt="The loss falls for known targets. For those never seen it rises to "
-    "a thin line and flattens there.",
+    alt="The loss falls for known targets. For those never seen it rises "
+    "and flattens near a thin line.",
     caption="Mean validation loss by kind of target. Thin line: what a "
     "place pays that has the probability of label smoothing.",
 )
 
 # %% [markdown]
-# The two kinds outside the window are {{ outside_share:.0f }} % of the windows and {{ outside_loss:.0f }} % of the final loss.
-# But only one kind climbs: *never seen*. Each step pushes the score of such a place in the generator down, and nothing pulls
-# it up except label smoothing. So the curve climbs until it is near the thin line,
-# $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats.
+# Only one kind climbs: *never seen*. Each step pushes the score of such a place in the generator down, and nothing pulls it up
+# except label smoothing. So the curve climbs and flattens near the thin line, $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats.
+# (A known place outside the window, too, costs more than a blind guess: the model bets on the window.)
 #
-# Those answers were wrong before and are wrong after. Accuracy does not notice; the loss pays. Inside the window it is the
-# other way round: accuracy only needs the right place *first*, and the order still improves while the loss there hardly
-# moves. That is how both can be true.
+# How does each kind stand in the epoch of the best loss, and in that of the best accuracy?
+
+# %% tags=["hide-input"]
+# @title Table: each kind of target in the two epochs, on validation
+pair = sorted({by_loss, by_accuracy})
+each = {"share, %": 100 * share}
+each |= {f"loss, epoch {epoch}": by_kind.loc[epoch] for epoch in pair}
+for epoch in pair:
+    replay.load_state_dict(weights[epoch - 1])
+    hits = 100 * gains(evaluate(replay, data.valid))["acc@1"]
+    each[f"Acc@1, epoch {epoch}"] = hits.groupby(kind).mean()
+pd.DataFrame(each).loc[kinds].round(2)
+
+# %% [markdown]
+# First guesses at the last two kinds are wrong before and after. Accuracy does not notice; the loss pays, and in the last
+# epoch {{ outside_loss:.0f }} % of it comes from them. Inside the window it is the other way round: accuracy only needs the
+# right place *first*, and the order improves while the loss there hardly moves. That is how both can be true.
 #
 # ## Early stopping, replayed
 #
 # The rule: stop after `patience` epochs without a better validation score, and go back to the best epoch. `monitor` says what
 # "better" means. Which should it be, loss or accuracy?
 #
-# If you want **calibrated** probabilities, such that of all places given 30 % about 30 % come true, listen to the loss: the
-# model becomes ever surer that the target is *not* a place it never saw, and such targets keep coming. If you want the right
-# place on top, the loss stops you too early. Decide which one you want before you look.
+# Probabilities are **calibrated** if of all places given 30 % about 30 % come true. If you want that, listen to the loss: the
+# model gives unseen places ever less probability, and people keep going to them. If you want the right place on top, the loss
+# stops you too early. Decide which one you want before you look.
 #
 # We kept the weights of all epochs, so we can try both. Each monitor chooses its epoch on validation; only then do we look at
 # the test windows.
@@ -316,10 +334,11 @@ pd.DataFrame(guesses).T.astype(float).round(1)
 # [chapter 4](04_baselines.ipynb) the mean of five seeds can, narrowly: it lies below the rule.)
 #
 # With ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few different
-# places, so ten guesses nearly exhaust it. **Training hardly changes *which* places are on the list. It changes their
-# order.**
+# places, so ten guesses nearly exhaust it. **Training hardly changes *how many* true places are on the list. It moves them
+# up.**
 #
-# Does another `learning_rate` do better? Figure 10.3 puts your run beside those of the book, one dot a run.
+# Does another `learning_rate` do better? Choose it by the validation score: who chooses by the next figure chooses on the
+# test set, one of the [traps](15_traps.ipynb). It puts your run beside those of the book.
 
 # %% tags=["hide-input"]
 # @title Figure 10.3: the book's runs, and yours
@@ -339,8 +358,7 @@ show(
 
 # %% [markdown]
 # The five dots of PGT are five seeds: the same model, other random numbers. When two learning rates differ by less than such
-# dots scatter, a comparison with one seed each is a coin toss. And choose by the validation score: who chooses by the dot on
-# the chart, chooses on the test set, one of the [traps](15_traps.ipynb).
+# dots scatter, a comparison with one seed each is a coin toss.
 #
 # ## Stop it, resume it
 #
@@ -370,7 +388,7 @@ with tempfile.TemporaryDirectory() as folder:
     path = f"{folder}/run.safetensors"
     with suppress(KeyboardInterrupt):
         run(checkpoint=path, after_epoch=stop_after_two)
-    resumed = run(checkpoint=path)
+    resumed = run(checkpoint=path)  # finds the file, and goes on
 same = [torch.equal(undisturbed[name], resumed[name]) for name in resumed]
 print(f"{sum(same)} of {len(same)} tensors are equal to the bit")
 
@@ -381,7 +399,7 @@ print(f"{sum(same)} of {len(same)} tensors are equal to the bit")
 #
 # - Targets that training never saw make the validation loss rise. Accuracy does not notice them.
 # - So loss and accuracy may ask for different epochs. Decide beforehand which one you want, and distrust the best of many.
-# - An untrained pointer counts visits. It is a baseline in disguise; always score it. Training mostly reorders its list.
+# - An untrained pointer counts visits. It is a baseline in disguise; always score it. Training moves true places up.
 # - One seed is one draw. Look at how far seeds scatter before you compare.
 #
 # ## Exercises
@@ -413,6 +431,8 @@ for name, score in curves.items():  # lower is better
             epoch += 1
             best = epoch if score[epoch] < score[best] else best
         print(f"{name}, patience {patience}: {best} of {epoch} epochs")
+# Here patience costs epochs and gains nothing for the loss. For the accuracy
+# a patience of one stops too early.
 
 # %% [markdown]
 # **Next:** [The gate](11_gate.ipynb), the first of the trained parts that we look into.

@@ -71,7 +71,10 @@ def test_claims_of_10() -> None:
     assert over_random > 0 and below < 0 < above  # "above zero", "The second holds zero"
     trained, untrained = table["trained model"], table["untrained model"]
     assert abs(trained[1] - untrained[1]) < 1  # "as good as the trained one"
-    assert trained[0] - untrained[0] > 5  # "It changes their order"
+    assert trained[0] - untrained[0] > 5  # "It moves them up"
+    _, *losses, early, late = table["in the window"]  # share, two losses, two Acc@1
+    assert late > early + 2 and abs(np.ptp(losses)) < 0.1  # "the order improves while the loss"
+    assert max(table["known, not in the window"][-2:] + table["never seen"][-2:]) == 0  # "are wrong"
 
 
 def test_claims_of_14() -> None:
