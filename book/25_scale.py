@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Scale
 #
-# A city grows from 2,500 places to 160,000, and nobody visits the new ones. How much more memory does a step of training then
-# need? And what if the visits themselves do not fit into memory?
+# A city grows from 2,500 places to 160,000, and nobody visits the new ones. A model of it needs more weights. Must a step of
+# training also keep more between its forward and its backward pass?
 #
-# *You will be able to* find out which part of a program gives up first when its data grow, train with a million places on a
-# laptop, and work on a table that does not fit into memory, with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
+# *You will be able to* measure what grows in a step of training, compute the exact loss without an array of windows by
+# places, and deal a table of visits out to parts with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
 # [Training](10_training.ipynb) and [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to
 # run; the first section uses a GPU if there is one.
 #
-# > **In one sentence.** Written as usual, the loss keeps {{ more:.0f }} times the memory at {{ places:,}} places; written with
-# > sums, it keeps no more than before; and windows and scores can be divided by person.
+# > **In one sentence.** At {{ places:,}} places a loss written as usual keeps {{ more:.0f }} times as much between the passes,
+# > and one written with sums no more than before; the weights, their gradients and AdamW's averages grow in either case.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -43,7 +43,7 @@ from pgt import large_vocabulary
 from pgt import visits as tables
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
-from pgt.contextual import ContextualConfig, ContextualPointer
+from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
 from pgt.history import with_history
 from pgt.metrics import evaluate
 from pgt.model import PointerGeneratorTransformer, cross_entropy
@@ -58,14 +58,13 @@ words = data.vocabulary
 print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 
 # %% [markdown]
-# Our town is small. A city of check-ins has a hundred thousand places, a country millions. The windows stay as they are:
-# people visit a few dozen places each, wherever they live.
+# In a larger city the windows stay as they are: people visit a few dozen places each, wherever they live.
 #
 # ## What does a large city cost?
 #
-# We give the model a larger vocabulary than the town's. Its encoder and its pointer see the same windows and do the same work
-# as before. Only the generator and the loss meet more places, and the loss can be computed in two ways. The first writes down
-# a log-probability for every place and every window. The second needs only sums over the places; we shall see how.
+# We give the model a larger vocabulary than the town's. Its encoder and its pointer do the same work as before. Only the
+# location table, the generator and the loss meet more places, and the loss can be computed in two ways. The first writes
+# down a log-probability for every place and every window. The second needs only sums over the places.
 
 
 # %%
@@ -79,8 +78,9 @@ def only_sums(model, batch):
 
 
 # %% [markdown]
-# A step has two costs: its time, and the memory that must be kept between the forward and the backward pass. PyTorch lets us
-# watch the second: a *hook* sees every tensor that is saved for the gradient.
+# We measure the time of a step, and what it keeps between the two passes: a *hook* of PyTorch's sees every tensor that is
+# saved for the gradient. The weights are not among them. They have a column of their own, with their gradients and AdamW's
+# two averages.
 
 # %% tags=["hide-input"]
 # @title `cost(model, batch, way)` of a step in ms and MB; `some(windows)`
@@ -109,11 +109,12 @@ def some(windows, n=64):
 
 
 # %% [markdown]
-# **Change this.** Make the city larger still, and watch which columns of the table grow.
+# **Change this.** Make the city larger still, and watch which columns of the table grow. Each step has 64 windows.
 
 # %%
 places = 160_000  # @param {type:"integer"}
 
+# `some` and `cost` are in the folded cell above.
 batch, costs = some(data.train), {}
 for n in (2_500, 20_000, places):
     model = PointerGeneratorTransformer(ModelConfig(n, words.n_users))
@@ -123,14 +124,18 @@ for n in (2_500, 20_000, places):
         tries = [cost(model, batch, way) for _ in range(3)]
         best = np.min(tries, axis=0)
         costs[f"{n:,}"] |= {f"{name}, ms": best[0], f"{name}, MB": best[1]}
+    numbers = 4 * model.n_parameters()  # gradient and averages, too
+    costs[f"{n:,}"]["weights, gradients, AdamW (MB)"] = 4 * numbers / 1e6
 costs = pd.DataFrame(costs).T.rename_axis("places")
 memory = costs["every place, MB"]
 more = memory.iloc[-1] / memory.iloc[0]
+one_array = 4 * len(batch) * places / 1e6  # (B, V), four bytes a number
+arrays = (memory - costs["sums, MB"]).iloc[-1] / one_array
 costs.round(0).astype(int)
 
 # %% tags=["hide-input"]
 # @title Figure 25.1: memory by the number of places
-lines = costs.filter(like="MB").set_axis([2_500, 20_000, places])
+lines = costs.filter(like=", MB").set_axis([2_500, 20_000, places])
 lines.columns = ["every place", "sums"]
 axes = lines.plot(style=["o-", "s--"], color=[GENERATED, COPIED])
 axes.figure.set_size_inches(7, 2.4)
@@ -138,25 +143,30 @@ axes.set(xlabel="places", ylabel="kept for the gradient (MB)", ylim=(0, None))
 axes.xaxis.set_major_formatter("{x:,.0f}")
 show(
     axes.figure,
-    alt="Memory of a step against the number of places: one line rises, the "
-    "other is level.",
-    caption="What a step of training keeps, by how the loss is written.",
+    alt="What a step keeps, against the number of places: one line rises, "
+    "the other is level.",
+    caption="What a step keeps between its passes, by how the loss is written.",
 )
 
 # %% [markdown]
-# So the answer is {{ more:.0f }} times, if the loss is written as usual. The windows are the same at every size, and yet the
-# first way pays for each new place, once a window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture
-# and more are arrays of $B \times V$. With sums the memory stays as it was, and the time grows less.
+# Written as usual, the loss keeps {{ more:.0f }} times as much. The windows are the same at every size, and yet this way pays
+# for each new place once per window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and more
+# are arrays of $B \times V$. In the last row such an array has {{ one_array:.0f }} MB, and the two ways differ by
+# {{ arrays:.0f }} of them. With sums no more is kept than before, and the time grows less. The last column is the same for
+# both.
 #
 # ## Why are sums enough?
 #
-# Outside the window nothing is copied. So with the generator's scores $s_\ell$ and $\Lambda = \log\sum_\ell e^{s_\ell}$
+# Let $s_\ell$ be the generator's scores and $\Lambda = \log\sum_\ell e^{s_\ell}$. For places outside the window nothing is
+# copied, so
 #
 # $$
 # \log P(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
 # $$
 #
-# Label smoothing (0.03 in the code) wants the sum of all $\log P(\ell)$. With the places $\mathcal{W}$ of the window it is
+# For the few places $\mathcal{W}$ in the window, $\log P(\ell)$ comes from the mixture, equation (8.4). Label smoothing deals
+# out a share of the answer (0.03 in the code) evenly over all places, and so wants the sum of all $\log P(\ell)$, see
+# equation (9.1). The first line below treats all places as never copied. The second puts in the right value for the few:
 #
 # $$
 # \begin{aligned}
@@ -165,8 +175,8 @@ show(
 # \end{aligned} \tag{25.2}
 # $$
 #
-# The last sum, over a few places, puts right what equation (25.1) gets wrong. The two sums over all places, $\Lambda$ and
-# the plain one, can be made a stretch of places at a time:
+# Two sums go over all places: the one in $\Lambda$, and the plain one, $\sum_\ell s_\ell$. Both can be made a stretch of
+# places at a time. `checkpoint` keeps nothing of a stretch, and computes it again when the gradient asks for it:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -191,6 +201,7 @@ context = torch.randn(64, model.config.d_model, device=device)
 sums = two_sums(context, model.generator.weight, model.generator.bias)
 scores = model.generator(context)  # (B, V), all at once
 check.same(sums[0], scores.logsumexp(1), name="Lambda", atol=1e-4)
+# Plain sums are in the hundreds here, so 0.1 is little.
 check.same(sums[1], scores.sum(1), name="the plain sum", atol=0.1)
 
 # %% [markdown]
@@ -202,13 +213,13 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# `checkpoint` keeps nothing of a stretch, and computes it again when the gradient asks for it. So every score is computed
-# twice, and hardly any memory is needed. In a large city it is faster all the same: to write and read many arrays of
-# $B \times V$ costs more.
+# Every score is now computed twice. In the largest city the sums are faster all the same: to write and read many arrays of
+# $B \times V$ takes longer. Evaluation needs no such array either. To find the true place's rank, it is enough to *count* the
+# higher scores, again a stretch of places at a time (`pgt.large_vocabulary.rank`).
 #
 # ## A model that never counts the places
 #
-# The generator must still look at all its rows. What if there is no generator? The
+# The generator must still look at all its rows. What if there is no generator, and no location table? The
 # [contextual pointer](20_contextual_pointer.ipynb) only copies from a person's past. Does it notice how many places there are?
 
 
@@ -218,28 +229,23 @@ def only_copies(model, batch):
 
 
 past = some(with_history(data, memory=100).train).to("cpu")
-# What the package's class can have beside chapter 20's curves; all off.
-off = {"encoder": False, "content": False, "interaction": 0}
-off["without"] = ("generator", "gate")
-rows = {}
-for n in (2_500, 1_000_000):
-    pointer = ContextualPointer(ContextualConfig(n, words.n_users, **off))
-    fastest = min(cost(pointer, past, only_copies)[0] for _ in range(100))
-    rows[f"{n:,} places"] = pointer.n_parameters(), round(fastest)
-pd.DataFrame(rows, ["parameters", "ms a step"]).T
+sizes, own = (2_500, 1_000_000), {"n_users": words.n_users}
+# `ALONE`: chapter 20's curves, without tables, encoder or generator.
+pair = [ContextualPointer(ContextualConfig(n, **own, **ALONE)) for n in sizes]
+tries = [[cost(one, past, only_copies)[0] for one in pair] for _ in range(99)]
+found = {"parameters": [one.n_parameters() for one in pair]}
+found["ms a step"] = np.min(tries, axis=0).round().astype(int)
+pd.DataFrame(found, [f"{n:,} places" for n in sizes])
 
 # %% [markdown]
 # It does not: as many parameters, and the same time but for noise. The places of a person's past are numbered within the
 # window, 0, 1, 2, …, and only the answer at the end gets its name.
 #
-# Evaluation needs no list of places either. To find the rank of the true place, it is enough to *count* the higher scores, a
-# stretch at a time (`pgt.large_vocabulary.rank`).
-#
 # ## A table that does not fit
 #
-# Now there are too many visits, not too many places. A window never crosses from one person to another. So a table of visits
-# can be dealt out to parts, each with all the visits of some people, and the package's own functions work on each part by
-# itself. We need many visits, so we repeat the town's people, as other people in other weeks.
+# Now there are too many visits, not too many places. A window never crosses from one person to another, and for the splits
+# each person's days are counted apart. So a table of visits can be dealt out to parts, each with all the visits of some
+# people. To get many visits, we repeat the town's people under new numbers.
 
 # %% tags=["hide-input"]
 # @title `million` visits, in `COLUMNS`, and the kernel's ranks `in_memory`
@@ -248,11 +254,8 @@ COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
 
 def grown(n):
     """n visits: the town's people over and over, as other people."""
-    one, copies = town.visits[COLUMNS], []
-    for k in range(-(-n // len(one))):  # rounded up
-        later = pd.Timedelta(weeks=k % 8)
-        times = {c: one[c] + later for c in ("started_at", "finished_at")}
-        copies.append(one.assign(user_id=one.user_id + 1000 * k, **times))
+    one, times = town.visits[COLUMNS], -(-n // len(town.visits))  # up
+    copies = [one.assign(user_id=one.user_id + 1000 * k) for k in range(times)]
     return pd.concat(copies, ignore_index=True)[:n]
 
 
@@ -261,8 +264,8 @@ big = prepare(million, protocol="exact")  # all in memory at once
 in_memory = evaluate(ContextKernel().fit(big.train), big.test)
 
 # %% [markdown]
-# This still fits into memory, so it gives the answers to compare with. Now suppose that it did not: the table is on disk.
-# [DuckDB](https://duckdb.org) reads a Parquet file as a stream and writes a file for each part. We allow it little memory.
+# This still fits into memory, and gives the answers to compare with: the ranks of chapter 4's context kernel. Now suppose
+# that the table did not fit, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part:
 
 # %%
 import duckdb
@@ -270,8 +273,8 @@ import duckdb
 folder = tempfile.TemporaryDirectory()
 work = Path(folder.name)
 table, parts = work / "visits.parquet", work / "parts"
-million.to_parquet(table)
-duckdb.sql("SET memory_limit = '300MB'")
+million.to_parquet(table)  # the visits of the folded cell above
+duckdb.sql("SET memory_limit = '300MB'")  # matters for a larger table
 duckdb.sql(
     f"""
     COPY (SELECT *, hash(user_id) % 8 AS part FROM '{table}')
@@ -282,12 +285,12 @@ files = sorted(parts.rglob("*.parquet"))
 print(f"{len(million):,} visits in {len(files)} files")
 
 # %% [markdown]
-# > **Pitfall.** A database keeps *moments*, not clocks: what was eight in the morning in the town comes back as two
-# > in the afternoon in UTC. The rows are right, and yet a model would learn nonsense from them. `read` below turns
-# > the moments back into the town's time.
+# > **Pitfall.** DuckDB's timestamps with a time zone are *moments*, not clocks: what was eight in the morning in the town
+# > comes back as two in the afternoon in UTC. The rows are right, and yet a model would learn nonsense from them.
+# > `read` below turns the moments back into the town's time.
 
 # %% tags=["hide-input"]
-# @title read(file): the visits of a part, in the town's time
+# @title `read(file)`: the visits of a part, in the town's time
 zone = town.visits.started_at.dt.tz
 
 
@@ -318,14 +321,15 @@ def places_of(part):
 
 def answers_of(part, vocabulary):
     """The ranks of a part's test windows by the kernel."""
-    data = prepare(part, vocabulary=vocabulary)  # `fit` learns no numbers
+    data = prepare(part, vocabulary=vocabulary)
+    # The kernel's five numbers are fixed; `fit` only notes V.
     return evaluate(ContextKernel().fit(data.train), data.test)
 
 
 # %% [markdown]
-# [Dask](https://www.dask.org) hands parts to processes, which may be on any machine. Here they are two on this one.
-# `map_partitions` calls a function on each part; `meta` tells it what columns come back, so we show it the
-# answer for the town.
+# [Dask](https://www.dask.org) hands parts to processes, on one machine or many. We start two processes on this one.
+# `map_partitions` calls a function on each part. Its `meta` is an example of an answer (here: the town's), which says what
+# columns come back.
 
 # %%
 import dask.dataframe as dd
@@ -335,25 +339,24 @@ small = town.visits[COLUMNS]
 two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
 two["silence_logs"] = "ERROR"  # no word of a process that stops slowly
 with LocalCluster(processes=True, **two) as cluster, Client(cluster):
-    dealt = dd.from_map(read, files, meta=small)
+    dealt = dd.from_map(read, files, meta=small)  # `read`: see above
     found = dealt.map_partitions(places_of, meta=places_of(small)).compute()
     shared = Vocabulary.build(found, "exact")
     like = answers_of(small, shared)
     answers = dealt.map_partitions(answers_of, shared, meta=like).compute()
 
 # %%
+# `in_memory`: the ranks from the folded cell before DuckDB's.
 by = {"by": "user_id", "kind": "stable", "ignore_index": True}
 apart, at_once = answers.sort_values(**by), in_memory.sort_values(**by)
 pd.testing.assert_frame_equal(apart, at_once)
 print(f"{len(apart):,} windows: every answer as in memory")
 
 # %% [markdown]
-# Every window has the same rank as with all visits in memory at once. On a million visits the cluster does not pay: starting
-# processes takes longer than the work. It pays when a part takes minutes, or when the parts do not fit into memory together.
+# Every window has the same rank as with all visits in memory at once.
 #
-# Training is harder to divide, because its steps depend on each other. `torchrun` starts several processes, and
-# `DistributedDataParallel` gives each the whole model and averages their gradients before each step.
-# [Evidence: speed](evidence_speed.ipynb) trains so, and checks that the gradients are those of one process.
+# Training is harder to divide, because its steps depend on each other. `DistributedDataParallel` gives each process the whole
+# model and averages their gradients before each step, see [Evidence: speed](evidence_speed.ipynb).
 #
 # ## What does not scale?
 #
@@ -361,23 +364,23 @@ print(f"{len(apart):,} windows: every answer as in memory")
 #
 # | what | why | what one would do |
 # |---|---|---|
-# | the generator's rows and AdamW's two averages of each | $3 \times V \times D$ numbers, all touched in every step | no generator |
-# | writing a file for each part | DuckDB reads the whole table on one machine | part each file on a machine of its own, then join |
+# | the location table and the generator's rows, with gradients and AdamW's averages | $4 \times V \times D$ numbers each, all touched in every step | a pointer without either |
+# | writing a file for each part | DuckDB reads the whole table on one machine | split the table on several machines, then join the parts |
 # | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
 #
-# We have not tried a billion visits. But a contextual pointer has only a few thousand numbers, so a sample of the people
-# should be enough to train it. Then the cluster is there for predicting.
+# We have not tried a billion visits.
 #
 # ## What to remember
 #
 # - The size of an array is a product. Several of ours were $B \times V$; the exact loss and the exact ranks need none.
-# - A pointer does not notice how many places there are.
+# - The weights of a location table and a generator grow with $V$. A pointer without them has as many at every $V$.
 # - Windows never cross from one person to another, so people can be dealt out to parts. They share only the vocabulary.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). Take a batch of 128 windows, a million places and numbers of four bytes. How many gigabytes
-# ($10^9$ bytes) is one array of log-probabilities? How many megabytes is a stretch of $2^{20}$ numbers?
+# ($10^9$ bytes) is one array of log-probabilities? Of a stretch, the package computes
+# $2^{20}$ scores, over all windows together: how many megabytes ($10^6$ bytes) is that?
 
 # %% tags=["try"]
 gigabytes, megabytes = ..., ...
