@@ -3,13 +3,13 @@
 #
 # Some of this model's numbers are trained in every step and do nothing at all. We build the model, and find them.
 #
-# *You will be able to* read and write every line of the Pointer-Generator Transformer, prove that your model is the
+# *You will be able to* read and write every line of the Pointer-Generator Transformer, check that your model is the
 # package's, say where its parameters live, and take its loss apart. *You need* PyTorch's basics and
-# [Windows](03_windows.ipynb). The four chapters before take each part slowly; this one is complete without them. *It takes*
-# twenty minutes to read and half a minute to run; a GPU makes no difference.
+# [Windows](03_windows.ipynb). The four chapters before take each part slowly. *It takes* twenty minutes to read and half a
+# minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** The whole model is two classes of some ninety lines: seven tables, an encoder, a pointer, a
-# > generator and a gate; most of its numbers are lists of places and people, and a few do nothing.
+# > **In one sentence.** The whole model is some hundred lines of code: seven tables, an encoder, a pointer, a generator
+# > and a gate; most of its numbers are lists of places and people, and a few do nothing.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -53,8 +53,8 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # ## One prediction, from end to end
 #
-# First follow one window through the trained model, step by step, with its own numbers. Use the buttons, the slider
-# or the arrow keys; a box of the network leads to its step.
+# First follow one window through the trained model, step by step, with its own numbers. A box of the network leads to its
+# step.
 
 # %%
 from wherenext.walkthrough import walkthrough
@@ -63,14 +63,64 @@ names = dict(zip(town.places.location_id, town.places.name, strict=True))
 walkthrough(package, test, i, names)
 
 # %% [markdown]
-# ## The model, in two classes
+# ## The model, part by part
 #
-# The encoder's layer comes first ([chapter 6](06_position_and_encoder.ipynb);
-# [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), with the norms put first): normalise, let visits look at each
-# other, add; normalise, transform each visit alone, add.
+# We write three parts and then the model, `MyPGT`, which joins them.
+#
+# **The numbers of a visit.** Each of seven whole numbers chooses a row of a table. The rows, side by side, are projected to
+# $D$ numbers and normalised (equations (5.2) and (5.3)). Row 0 of a table is padding, and for users also anyone whom training
+# has not seen.
 
 
 # %%
+class Visits(nn.Module):
+    """Seven facts about each visit, made one vector."""
+
+    def __init__(self, config):
+        super().__init__()
+        d, narrow = config.d_model, config.d_model // 4
+        sizes = {
+            "location": (config.n_locations, d),  # rows, width
+            "user": (config.n_users, d),
+            "time": (96 + 1, narrow),  # quarters of an hour
+            "weekday": (7 + 1, narrow),
+            "recency": (8 + 1, narrow),  # days ago, at most seven
+            "duration": (100 + 1, narrow),  # half hours
+            "position": (config.max_len + 1, narrow),  # from the end
+        }
+        self.tables = nn.ModuleDict()
+        for name, (rows, width) in sizes.items():
+            self.tables[name] = nn.Embedding(rows, width, padding_idx=0)
+        self.project = nn.Linear(2 * d + 5 * narrow, d)
+        self.norm = nn.LayerNorm(d)
+
+    def forward(self, batch):
+        rows = {
+            "location": batch.location,  # (B, L)
+            "user": batch.user[:, None].expand_as(batch.location),
+            "time": batch.time,
+            "weekday": batch.weekday,
+            "recency": (1 + batch.days_ago.clamp(max=7)) * ~batch.padding,
+            "duration": batch.duration,
+            "position": batch.position_from_end,  # 1: the last visit
+        }
+        facts = [table(rows[name]) for name, table in self.tables.items()]
+        return self.norm(self.project(torch.cat(facts, -1)))  # (B, L, D)
+
+
+# %% [markdown]
+# **The encoder.** A sinusoid (equation (6.1)) says which visit stands where. Then a layer normalises, lets visits look at each
+# other, and adds; it normalises, transforms each visit alone, and adds (equations (6.2) and (6.3)).
+
+
+# %%
+def sinusoid(n, d):
+    """(n, d) waves, a row for each visit."""
+    rate = 10_000 ** (-torch.arange(0, d, 2).double() / d)  # (d/2,)
+    angle = torch.arange(n)[:, None] * rate  # (n, d/2)
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+
+
 class Layer(nn.Module):
     """Visits look at each other: (B, L, D) -> (B, L, D)."""
 
@@ -85,7 +135,7 @@ class Layer(nn.Module):
 
     def forward(self, x, padding):
         y = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1))
-        q, k, v = y.permute(2, 0, 3, 1, 4)  # each (B, H, L, D/H)
+        q, k, v = y.permute(2, 0, 3, 1, 4)  # y was (B, L, 3, H, D/H)
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (B, H, L, L)
         scores = scores.masked_fill(padding[:, None, None], -math.inf)
         seen = self.drop(scores.softmax(-1)) @ v  # (B, H, L, D/H)
@@ -95,10 +145,40 @@ class Layer(nn.Module):
 
 
 # %% [markdown]
-# And this is the model. `__init__` lists its numbers: the pointer's bias, seven tables, the projection, the layers, the
-# pointer's two maps, the generator, the gate. Row 0 of each table is padding, and for users also anyone whom training has
-# not seen. `forward` goes through them in the order of the walkthrough. It returns everything that it made on the way, so
-# that what a picture shows is what the prediction used.
+# **The pointer.** It scores each visit against the last one, adds a bias for its position, and makes weights of the scores
+# (equations (7.1) and (7.2)). Each place collects the weights of its visits (equation (7.4)).
+
+
+# %%
+class Pointer(nn.Module):
+    """Weigh the visits, and add up per place."""
+
+    def __init__(self, config):
+        super().__init__()
+        d, self.n_places = config.d_model, config.n_locations
+        self.position_bias = nn.Parameter(torch.zeros(config.max_len + 1))
+        self.query, self.key = nn.Linear(d, d), nn.Linear(d, d)
+
+    def forward(self, c, x, batch):
+        scores = (self.key(x) @ self.query(c)[:, :, None]).squeeze(-1)
+        scores = scores / math.sqrt(c.shape[-1])  # (B, L)
+        scores = scores + self.position_bias[batch.position_from_end]
+        a = scores.masked_fill(batch.padding, -math.inf).softmax(-1)
+        empty = a.new_zeros(len(a), self.n_places)
+        p_ptr = empty.scatter_add(1, batch.location, a)  # (B, V)
+        seen = p_ptr > 0
+        log_ptr = torch.where(seen, p_ptr.where(seen, 1).log(), -math.inf)
+        return a, log_ptr
+
+
+# %% [markdown]
+# > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass it makes
+# > gradients NaN: where a place is not in the window, a gradient of 0 meets the logarithm's slope at 0, which is $\infty$. The
+# > outer `where` does not help, since the gradient still passes through the logarithm. `p_ptr.where(seen, 1)` does.
+#
+# **The model.** The last visit's vector $c$ asks the pointer, makes the generator's scores of all places (equation (8.1)), and
+# sets the gate (equation (8.3)), which mixes the two (equation (8.4), here in logarithms). `forward` also returns what it
+# made on the way, which the pictures show.
 
 
 # %%
@@ -107,86 +187,30 @@ class MyPGT(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        self.config, d, narrow = config, config.d_model, config.d_model // 4
-        # The pointer's bias: a number for each position from the end.
-        n_positions, n_places = config.max_len + 1, config.n_locations
-        self.position_bias = nn.Parameter(torch.zeros(n_positions))
-        sizes = {
-            "location": (n_places, d),  # rows, width
-            "user": (config.n_users, d),
-            "time": (96 + 1, narrow),  # quarters of an hour
-            "weekday": (7 + 1, narrow),
-            "recency": (8 + 1, narrow),  # days ago, at most seven
-            "duration": (100 + 1, narrow),  # half hours
-            "position": (n_positions, narrow),  # from the end
-        }
-        self.tables = nn.ModuleDict()
-        for name, (rows, width) in sizes.items():
-            self.tables[name] = nn.Embedding(rows, width, padding_idx=0)
-        self.project = nn.Linear(2 * d + 5 * narrow, d)
-        self.norm = nn.LayerNorm(d)
+        d = config.d_model
+        self.visits = Visits(config)
         layers = [Layer(config) for _ in range(config.n_layers)]
         self.layers = nn.ModuleList(layers)
-        self.query, self.key = nn.Linear(d, d), nn.Linear(d, d)
-        self.generator = nn.Linear(d, n_places)
+        self.pointer = Pointer(config)
+        self.generator = nn.Linear(d, config.n_locations)
         first, second = nn.Linear(d, d // 2), nn.Linear(d // 2, 1)
         self.gate = nn.Sequential(first, nn.GELU(), second)
 
-    def waves(self, n):
-        """(n, D) the sinusoid: which visit stands where."""
-        d = self.config.d_model
-        rate = 10_000 ** (-torch.arange(0, d, 2).double() / d)  # (D/2,)
-        angle = torch.arange(n)[:, None] * rate  # (n, D/2)
-        return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
-
     def forward(self, batch):
-        location, length = batch.location, batch.length[:, None]
-        step = torch.arange(location.shape[1])  # (L,)
-        padding = step >= length  # (B, L)
-        position = (length - step).clamp(min=0)  # 1: the last visit
-        days = batch.days_ago
-        if self.config.target_time == "day":  # equation (3.1); not our model
-            days = days + batch.gap_days[:, None]  # the pause
-        rows = {
-            "location": location,
-            "user": batch.user[:, None].expand_as(location),
-            "time": batch.time,
-            "weekday": batch.weekday,
-            "recency": (1 + days.clamp(max=7)) * ~padding,
-            "duration": batch.duration,
-            "position": position,
-        }
-        facts = [table(rows[name]) for name, table in self.tables.items()]
-        facts = torch.cat(facts, -1)  # (B, L, 13D/4)
-        x = self.norm(self.project(facts))  # (B, L, D)
-        x = x + self.waves(len(step)).to(x)
+        x = self.visits(batch)  # (B, L, D)
+        x = x + sinusoid(*x.shape[1:]).to(x)
         for layer in self.layers:
-            x = layer(x, padding)
+            x = layer(x, batch.padding)
         c = x[torch.arange(len(x)), batch.length - 1]  # (B, D) last visit
-
-        # Pointer: weigh the visits, and add up per place.
-        scores = (self.key(x) @ self.query(c)[:, :, None]).squeeze(-1)
-        scores = scores / math.sqrt(self.config.d_model)  # (B, L)
-        scores = scores + self.position_bias[position]
-        a = scores.masked_fill(padding, -math.inf).softmax(-1)
-        empty = a.new_zeros(len(a), self.config.n_locations)
-        p_ptr = empty.scatter_add(1, location, a)  # (B, V)
-        seen = p_ptr > 0
-        log_ptr = torch.where(seen, p_ptr.where(seen, 1).log(), -math.inf)
-        # Generator: weigh all places. Gate: mix the two.
+        a, log_ptr = self.pointer(c, x, batch)  # (B, L), (B, V)
         log_gen = self.generator(c).log_softmax(-1)  # (B, V)
         z = self.gate(c)  # (B, 1) log-odds of copying
         copied, generated = F.logsigmoid(z), F.logsigmoid(-z)
         log_p = torch.logaddexp(copied + log_ptr, generated + log_gen)
-        out = {"facts": facts, "encoded": x, "context": c, "attention": a}
+        out = {"encoded": x, "context": c, "attention": a}
         out |= {"log_pointer": log_ptr, "log_generator": log_gen}
         return out | {"gate": z.sigmoid()[:, 0], "log_probs": log_p}
 
-
-# %% [markdown]
-# > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass it
-# > makes gradients NaN, because the derivative there is $0 \cdot \infty$. A `where` *after* the logarithm does not help,
-# > since the gradient still passes through it. The `where` *before* it does.
 
 # %%
 batch = test.batch([i, *range(7)])  # the story window and seven others
@@ -200,15 +224,14 @@ pd.Series({name: tuple(x.shape) for name, x in out.items()}, name="shape")
 #
 # ## Is it the same model?
 #
-# The package's trained weights go into our class. Then both must give the same answers; if they do not, the cell stops
-# with an error.
+# The package's trained weights go into our class. Then both must give the same answers, or the cell stops with an error.
 
 
 # %%
 def load(mine, package):
-    """The package's weights under our names, which have the same order."""
-    values = package.state_dict()  # only the bias has another place
-    values = [values.pop("pointer.position_bias"), *values.values()]
+    """The package's weights under our names."""
+    values = package.state_dict().values()
+    # Both models list their parts in one order, so names and values pair.
     mine.load_state_dict(dict(zip(mine.state_dict(), values, strict=True)))
     return mine.eval()
 
@@ -222,38 +245,38 @@ both = ours["log_probs"], theirs.log_probs
 torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 
 # %% [markdown]
-# It is the same model. [Evidence: the model](evidence_model.ipynb) asks more of it: in double precision, for one step of
-# training, and with other padding and other neighbours in the batch.
+# It is the same model. [Evidence: the model](evidence_model.ipynb) asks more of it.
 #
 # ## Numbers that do nothing
 #
-# With the whole model on the table, we found something by chance. After a step of training, some numbers of our model and
-# the package's differed, though their predictions did not. They were *biases of keys*. A key's bias adds the
-# same number, its product with the query, to *every* score of a row; and a softmax does not see a number that is added to
-# all. So set them to zero in the trained model:
+# After a step of training, some numbers of our model and the package's differed, though their predictions did not. They were
+# *biases of keys*. A key's bias adds the same number, its product with the query, to all scores of that query; and a softmax
+# does not see a number that is added to all. So set them to zero in the trained model:
 
 # %%
 d = size.d_model
-hushed = load(MyPGT(size), package)
+hushed, keys = load(MyPGT(size), package), slice(d, 2 * d)
 with torch.no_grad():
     for layer in hushed.layers:
-        layer.qkv.bias[d : 2 * d] = 0  # the second third: keys
-    hushed.key.bias[:] = 0
-    hushed.position_bias[0] = 0  # padding's
+        layer.qkv.bias[keys] = 0  # queries, keys and values: d numbers each
+    hushed.pointer.key.bias[:] = 0
     moved = (hushed(big)["log_probs"] - ours["log_probs"]).abs().max()
-n_idle = d * (size.n_layers + 1) + 1
+n_idle = d * (size.n_layers + 1)
+drift = max(layer.qkv.bias[keys].abs().max().item() for layer in mine.layers)
+still = 1 + sum(table.embedding_dim for table in mine.visits.tables.values())
 print(f"{n_idle} numbers set to zero; log-probabilities move by {moved:.0e}")
 
 # %% [markdown]
-# **{{ n_idle }} numbers do nothing**: {{ d }} key biases in each layer of the encoder and in the pointer, and padding's
-# position bias. (What moves is float32's rounding.) Their true gradient is zero, and what arrives is rounding. AdamW
-# ([chapter 10](10_training.ipynb)) divides each gradient by its typical size, so even rounding becomes a good part of a
-# step: these numbers wander through training without any effect.
+# **{{ n_idle }} numbers do nothing**: {{ d }} key biases in each layer of the encoder and in the pointer. (What moves is
+# rounding.) Their true gradient is zero, and what arrives is rounding, too. But AdamW, which makes the steps of training
+# ([chapter 10](10_training.ipynb)), divides each gradient by its typical size. So these numbers wander: the encoder's began
+# at zero and came as far as {{ drift:.4f }}. Another {{ still }} numbers, row 0 of each table and padding's position bias, begin at
+# zero and stay there: their gradient is exactly zero.
 #
 # ## Where do the parameters live?
 #
-# The model was designed for two data sets: GeoLife, which is public, and DIY, which is private, so that we know only its
-# settings. A model of DIY is large, because the city is. Choose its number of places:
+# The model was designed for two data sets: GeoLife, which is public, and DIY, which is private. Of DIY we know only the
+# model's settings; its counts of places and people are assumptions of ours. Choose the number of places:
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -265,28 +288,28 @@ def count(config):
     with torch.device("meta"):  # shapes only, no memory
         model = MyPGT(config)
     numbers = pd.Series({n: p.numel() for n, p in model.named_parameters()})
-    part = numbers.index.str.extract(r"^(tables\.\w+|\w+)")[0]
+    part = numbers.index.str.extract(r"^(visits\.tables\.\w+|\w+)")[0]
     return numbers.groupby(part.to_numpy(), sort=False).sum()
 
 
 configs = {
     # places, people, and the settings of the design
     "DIY": ModelConfig(n_places, 2_000, **PRESETS["diy"].model),
-    "GEOLIFE": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
+    "GeoLife": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
     "our town": size,
 }
 counts = pd.DataFrame({name: count(c) for name, c in configs.items()})
 share = 100 * counts / counts.sum()
-lists = share.loc[["tables.location", "tables.user", "generator"]].sum()
-pointer = share.loc[["query", "key", "position_bias"]].sum()
-table = pd.DataFrame({"lists of places, people": lists, "pointer": pointer})
+lists = ["visits.tables.location", "visits.tables.user", "generator"]
+table = pd.DataFrame({"lists of places, people": share.loc[lists].sum()})
+table["pointer"] = share.loc["pointer"]
 table["everything else"] = 100 - table.sum(axis=1)
 table.round(1).rename_axis("% of the parameters")
 
 # %% [markdown]
 # **With many places, nearly all parameters are lists**, one row a place or a person. The pointer, after which the model is
-# named, has less than one per cent of DIY's parameters. It points at *visits*, so it costs the same in a village and in a metropolis.
-# Move the slider, run the next cell again, and watch the first row.
+# named, has less than one per cent of DIY's parameters. It points at *visits*, so a village and a metropolis give it the same
+# number of parameters. Move the slider, run the next cell again, and watch the first row.
 #
 # ## The loss
 #
@@ -299,8 +322,7 @@ table.round(1).rename_axis("% of the parameters")
 # \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}
 # $$
 #
-# PyTorch's `CrossEntropyLoss` computes the same, after a log-softmax of its own. That one subtracts the logarithm of the sum
-# of the probabilities, which is $\log 1 = 0$: it changes nothing.
+# PyTorch's `CrossEntropyLoss` computes the same: the log-softmax in it subtracts $\log \sum_\ell P(\ell) = 0$.
 
 
 # %%
@@ -316,8 +338,8 @@ assert torch.isclose(ours_loss, builtin(ours["log_probs"], big.target))
 # %% [markdown]
 # The second term has a consequence. A place that training never shows is a wrong answer in every step, and every step
 # pushes its score down. What stops the fall is $\varepsilon$. The loss is smallest where $P = y$, and there such a
-# place has the probability $\varepsilon / V$. (This model was trained with $\varepsilon = 0.03$.) What did the trained
-# model give to places that neither training nor the window shows?
+# place has the probability $\varepsilon / V$. What did our model, trained with $\varepsilon = 0.03$, give to places that
+# neither training nor the window shows?
 
 # %% tags=["hide-input"]
 # @title Figure 9.1: places never seen
@@ -325,6 +347,9 @@ never = torch.from_numpy(~vocabulary.is_known(np.arange(size.n_locations)))
 never[:2] = False  # padding, unknown
 nowhere = torch.isinf(ours["log_pointer"]) & never  # (B, V)
 floor = ours["log_probs"][nowhere] / math.log(10)
+by = torch.where(nowhere, ours["log_probs"], torch.nan)[:, never]
+by = by / math.log(10)  # (B, places never seen)
+of_windows, of_places = (by.nanmean(k).std().item() for k in (1, 0))
 ax = plt.figure(figsize=(7.2, 2.6)).gca()
 sns.histplot(floor, bins=60, color=GENERATED, stat="density", ax=ax)
 guessing = -math.log10(size.n_locations)
@@ -338,19 +363,18 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The middle is the constant of label smoothing. Most lie within a factor of ten of it. That spread comes from the windows,
-# not from the places: some windows give all unseen places more, others less. On average over the windows, all these places
-# get nearly the same. None of it is knowledge.
+# The middle is the constant of label smoothing. Most lie within a factor of ten of it. Some windows give all these places
+# more, others less: the windows' averages have a standard deviation of {{ of_windows:.2f }} on this axis, the places' only
+# {{ of_places:.2f }}.
 #
-# > **Pitfall.** Why is the mixture written with `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`, where a small
-# > constant keeps $\log 0$ away. It looks harmless. But when a gate is very sure and mistaken, only the constant is left, and its
-# > slope is zero: nothing pulls the gate back. [Evidence: the model](evidence_model.ipynb) draws that cliff.
+# > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`, where a small constant keeps $\log 0$
+# > away. But above log-odds of about 17, float32 rounds the gate to 1. If the gate is mistaken there, $\log P$ stays at
+# > $\log 10^{-10}$, about $-23$, and nothing pulls the gate back ([Evidence: the model](evidence_model.ipynb)).
 #
 # ## What to remember
 #
-# - The model is seven tables, an encoder, a pointer, a generator and a gate that mixes the two. One forward pass returns
-#   the prediction and everything it was made of.
-# - With many places nearly all parameters are lists of places. The pointer is tiny and does not grow.
+# - The model is seven tables, an encoder, a pointer, a generator and a gate that mixes the two.
+# - With many places nearly all parameters are lists of places. The pointer has few, and no more in a larger city.
 # - Biases of keys do nothing: a softmax does not see what is added to all scores.
 # - Label smoothing gives every place never seen about $\varepsilon / V$. Stay in logarithms, and no constant is needed.
 #
@@ -360,14 +384,14 @@ show(ax.figure, alt=alt, caption=caption)
 # than nine tenths of a DIY model ($D = 64$)? The cell says how large the rest is. Solve it on paper.
 
 # %% tags=["try"]
-rest = count(configs["DIY"]).drop(["tables.location", "generator"])
+rest = count(configs["DIY"]).drop(["visits.tables.location", "generator"])
 print(f"numbers that do not grow with the places: {rest.sum():,}")
 places = ...  # a whole number
 check.exercise("9.1", places)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-two, diy = ["tables.location", "generator"], configs["DIY"]
+two, diy = ["visits.tables.location", "generator"], configs["DIY"]
 # In a DIY model the two hold (2 * 64 + 1) V numbers: 129 V > 9 rest.
 by_paper = math.ceil(9 * rest.sum() / (2 * diy.d_model + 1))
 for v in (by_paper - 1, by_paper):
@@ -399,14 +423,14 @@ check.same(mine_fixed.exp().detach(), theirs.exp().detach(), name="no_gate")
 # **Exercise 3** (project). The location table and the generator's matrix have the same shape. Tie them
 # ([Press and Wolf, 2017](https://arxiv.org/abs/1608.05859)): use one for both. How many parameters are left? Then train
 # the package's model both ways with `pgt.train.fit` from three seeds and compare them on targets outside the window. Mind
-# the scale: an embedding starts with standard deviation 1, a linear layer with
-# about $1 / \sqrt{3D}$, so divide tied scores by $\sqrt D$.
+# the scale: an embedding starts with standard deviation 1, a linear layer with $1 / \sqrt{3D}$. So divide tied scores by
+# $\sqrt{3D}$.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 tied = MyPGT(size)  # counts only: the training is yours
 free = sum(p.numel() for p in tied.parameters())
-tied.generator.weight = tied.tables["location"].weight  # two owners
+tied.generator.weight = tied.visits.tables["location"].weight
 bound = sum(p.numel() for p in tied.parameters())  # counts it once
 saved = size.n_locations * size.d_model
 check.same(free - bound, saved, name="what tying saves")
@@ -435,4 +459,4 @@ with torch.no_grad():
 print(f"largest change of a probability: {(p - q).abs().max():.0e}")
 
 # %% [markdown]
-# **Next:** [Training](10_training.ipynb), where the weights stop being random.
+# **Next:** [Training](10_training.ipynb), where these weights come from.

@@ -264,8 +264,9 @@ big = prepare(million, protocol="exact")  # all in memory at once
 in_memory = evaluate(ContextKernel().fit(big.train), big.test)
 
 # %% [markdown]
-# This still fits into memory, and gives the answers to compare with: the ranks of chapter 4's context kernel. Now suppose
-# that the table did not fit, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part:
+# This still fits into memory, and gives the answers to compare with: the ranks of the context kernel
+# ([chapter 4](04_baselines.ipynb)). Now suppose that the table did not fit, and lies on disk. [DuckDB](https://duckdb.org)
+# writes a file for each part:
 
 # %%
 import duckdb
