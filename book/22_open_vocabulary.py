@@ -8,9 +8,9 @@
 # [The generator and the gate](08_generator_and_gate.ipynb) and the [Contextual pointer](20_contextual_pointer.ipynb).
 # *It takes* a quarter of an hour to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** A pointer copies the *number* of a place and needs no row for it: its first guess names
-# > {{ named_never:.0f }} % of the test targets that training never showed, it works as well for people it has never met, and
-# > for all that nobody can copy it needs one answer more, "somewhere new".
+# > **In one sentence.** A pointer copies the *id* of a place and needs no row for it: its first guess names
+# > {{ named_never:.0f }} % of the test targets that training never showed, it works nearly as well for people whom it has never
+# > met, and for all that cannot be copied it needs one answer more, "somewhere new".
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -44,69 +44,70 @@ from pgt.checkpoint import load_model, shipped
 from pgt.maps import places_map
 from pgt.metrics import evaluate, summarize
 from pgt.train import fit
+from pgt.vocabulary import UNKNOWN
 from pgt.windows import prepare
 
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 vocabulary = data.vocabulary
-# Ids below K: padding, unknown, and the places of the training days.
-K = vocabulary.n_known + 2
+# Smaller ids: padding, unknown, and the places of the training days.
+new_from = vocabulary.n_known + 2
 V = vocabulary.n_locations
 
 
 # %% [markdown]
 # Meet person 59 of the simulated town. The test days bring this person a new home, and a new office, Anchor & Olive Energy. The
-# home is a known place, because others were there in the training days. At the new office nobody was.
+# home is a known place, because others were there in the training days. At the new office nobody was; for now, *new* means this.
 
 # %% tags=["hide-input"]
 # @title Figure 22.1: the test days of person 59
 visits = data.test.visits.query("split == 'test' and user_id == 59")
 known = visits.location_id.isin(vocabulary.locations[: vocabulary.n_known])
-since = np.where(known, "in the training days", "only later")
+since = np.where(known, "in training, by somebody", "only later")
 places_map(
     located(visits.assign(visited=since), town),
     by="visited",
     ground=ground(town.base),
     alt="Map of the places of one person in the test days, known from "
     "training or not",
-    caption="Places of person 59; larger discs have more visits. Click a "
-    "disc for its name. Layers can be switched off at the top right.",
+    caption="Places of person 59; the colour tells when anybody was first "
+    "seen there. Largest: the new home; second: the new office; in the far "
+    "east: the old office. Click a disc for its name.",
 )
 
 # %% [markdown]
-# Such places are common. How many targets of the test windows are places that training never showed, and how many of
-# *these* are in the window that comes with the question?
+# How many targets of the test windows are places that training never showed, and how many of *these* are in the window that
+# comes with the question?
 
 # %%
-never = data.test.targets >= K
+never = data.test.targets >= new_from
 again = data.test.in_window[never]
 print(f"{100 * never.mean():.1f} % of the targets were never in training")
 print(f"{100 * again.mean():.1f} % of these are in their window")
 
 # %% [markdown]
-# The second line shows what can be won. The person was there in the last days, and a model only has to be able to name the
-# place. A softmax over places cannot: it has one row for each place, and rows are learned.
+# The second share can be won: the person was there in the last days, and a model only has to be able to name the place. A
+# softmax cannot: it needs a learned row for each place.
 #
 # ## Which answers are possible?
 #
 # The pointer-generator of [chapter 16](16_summarizer.ipynb) had the same problem: names in the news that its vocabulary
 # did not hold. [See et al. (2017)](https://arxiv.org/abs/1704.04368) gave each *text* a vocabulary of its own. With
-# $\mathcal{K}$ for the places of the training days, the answers to a window of $L$ visits to the places $l_i$ are
+# $\mathcal{K}$ for the set of the known places, the answers to a window of $L$ visits to the places $l_i$ are
 #
 # $$
 # \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \}, \tag{22.1}
 # $$
 #
-# the places that the generator knows and those in the window. This is the **extended
-# vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one small change: a bracket that is 1 inside
-# $\mathcal{K}$ and 0 outside, where nothing is generated.
+# the **extended vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one small change: a bracket that is
+# 1 inside $\mathcal{K}$ and 0 outside, where nothing is generated.
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
 # \qquad \ell \in \mathcal{A}. \tag{22.2}
 # $$
 #
-# In code, an id from $K$ on is only a number: no table has a row for it.
+# In code, a new place is an id from `new_from` on, and has no row.
 
 
 # %%
@@ -117,18 +118,18 @@ def copied(attention, location, n_answers):
 
 
 def mixed(gate, attention, location, scores, n_answers):
-    """Equation (22.2); the generator has (B, K) scores."""
+    """Equation (22.2); only known places have scores: (B, new_from)."""
     scores = scores.clone()
     scores[:, :2] = -torch.inf  # padding and unknown are no answers
     generated = scores.new_zeros(len(scores), n_answers)  # (B, V)
-    generated[:, : scores.shape[1]] = scores.softmax(1)  # 0 from K on
+    generated[:, : scores.shape[1]] = scores.softmax(1)
     pointer = copied(attention, location, n_answers)
     return gate[:, None] * pointer + (1 - gate[:, None]) * generated
 
 
 # %% [markdown]
-# Try it on a small example with four known places, ids 2 to 5. The window holds five visits, two of them to an office that
-# training never showed. It gets the next free number, 6.
+# Try it on a small example with four known places: home (id 2), the old office (3), the gym (4) and the bar (5). The window
+# holds five visits, two of them to a new office, which gets the next free id, 6.
 #
 # **Change this.** Move the gate and run the cells down to the figure. *Home* overtakes the new office when the gate falls to
 # one half; why?
@@ -159,40 +160,67 @@ show(
 )
 
 # %% [markdown]
-# The new office wins, although the model has not a single number about it.
+# The new office wins, although the model has not a single weight for it.
 #
 # <details class="solution"><summary>Why does home overtake it?</summary>
 #
-# A new place has nothing but its share of the gate. Home also has a generated part, which grows as the gate falls.
+# A new place has only its share of the gate. Home also has a generated part, which grows as the gate falls.
 #
 # </details>
 #
-# ## A name is only a number
+# ## A name is only an id
 #
-# Until now PGT cheated a little, and the mistake was ours. Every place had a row, also those that only the test days show.
-# These rows are never trained. So a visit to such a place enters the encoder as a random vector.
+# Until now PGT cheated a little, and the mistake was ours: places that only the test days show had rows, too. Such a row is
+# never trained: to the encoder it is noise. (PGT can still name the place, for its pointer copies the id.)
 #
-# This noise can be detected. Give the new places other numbers, at random. Nothing in the town has changed, so the
-# answer must be the same place under its other number. Is it? We ask PGT, and the pointer of
-# [chapter 20](20_contextual_pointer.ipynb), trained here. It stands alone: no generator, so $g = 1$, and no row for any place.
+# Equation (22.2) mends this. Keep the trained weights, let all new places share the row of *unknown*, and generate none of them:
+
+# %%
+closed, _ = load_model(shipped("city"))  # PGT, with a row for each place
+
+
+class OpenPGT:
+    """The same weights, but rows for known places only."""
+
+    def scores(self, batch):
+        """(B, V) log-probabilities, by equation (22.2)."""
+        batch = batch.most_recent(closed.config.max_len)
+        ids = batch.location
+        seen = replace(batch, location=ids.where(ids < new_from, UNKNOWN))
+        context, log_weights, _ = closed.encode(seen)
+        gate = closed.gate_logit(context).sigmoid()
+        scores = closed.generator(context)[:, :new_from]
+        return mixed(gate, log_weights.exp(), ids, scores, V).log()
+
+
+# %% [markdown]
+# The pointer of [chapter 20](20_contextual_pointer.ipynb), trained here, has no generator, so $g = 1$, and no row for any place.
 # Its answers are the places that it remembers.
 
 # %%
-full = pointer_variants.VARIANTS["full"]
+full = pointer_variants.VARIANTS["full"]  # of chapter 20
 lasting = pointer_variants.windows(data, full)
 model, training = pointer_variants.build(full, data, seed=42)
 fit(model, lasting.train, lasting.valid, training, progress=False)
-closed, _ = load_model(shipped("city"))  # PGT
+models = {
+    "PGT": (closed, data.test),
+    "open PGT": (OpenPGT(), data.test),
+    "contextual pointer": (model, lasting.test),
+}
+
+# %% [markdown]
+# Give the new places other ids, at random. Nothing in the town has changed, so the first answer must be the same place under
+# its other id. Is it?
 
 # %% tags=["hide-input"]
 # @title How many first answers change
-shuffle = torch.Generator().manual_seed(0)
+dice = torch.Generator().manual_seed(0)
 other = torch.arange(V)  # known ids stay
-other[K:] = K + torch.randperm(V - K, generator=shuffle)
+other[new_from:] = new_from + torch.randperm(V - new_from, generator=dice)
 
 
 def renumbered(batch):
-    """The batch with other numbers; -1 means "not seen" and stays."""
+    """The batch with other ids; -1 means "not seen" and stays."""
     columns = ("location", "before", "two_before")
     ids = {n: getattr(batch, n) for n in columns if hasattr(batch, n)}
     new = {n: torch.where(x < 0, x, other[x]) for n, x in ids.items()}
@@ -210,21 +238,15 @@ def changed(model, windows):
     return 100 * count / len(windows)
 
 
-models = {
-    "PGT": (closed, data.test),
-    "contextual pointer": (model, lasting.test),
-}
 for name, which in models.items():
     print(f"{name}: {changed(*which):.1f} % of the first answers change")
 
 # %% [markdown]
-# **An open vocabulary does not care what a place is called.** A closed one does, and it should not.
-#
-# And how often are the two right?
+# **An open vocabulary does not care what a place is called.** How often are the three right?
 
 # %%
 rows = {}
-for name, (network, windows) in models.items():  # PGT and the pointer
+for name, (network, windows) in models.items():
     table = summarize(evaluate(network, windows), ["all", "known", "unknown"])
     rows[name] = table.set_index("group")["acc@1"]
 rows = pd.DataFrame(rows).T.rename(columns={"unknown": "never in training"})
@@ -232,9 +254,12 @@ named_never = rows["never in training"]["contextual pointer"]
 rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
-# The pointer is ahead in all three columns (it also remembers more than PGT's week). It names {{ named_never:.0f }} % of the
-# targets that nobody visited in the training days. One of them is the new office of person 59. Watch it come in: each time
-# that the person goes there from elsewhere, what does the pointer give to the old office and to the new one?
+# Opened, PGT is right as often as before. It gains at known places and loses at new ones, and both may be luck: the 95 %
+# intervals over people hold zero. (Nor was the row of *unknown* ever trained.)
+#
+# The pointer is ahead in all three columns for other reasons: it remembers more than PGT's week, and it is told how each visit
+# relates to now. It names {{ named_never:.0f }} % of the targets that nobody visited in the training days. One of them is the
+# new office of person 59. Each time that the person goes there from elsewhere, what does the pointer give to both offices?
 
 # %% tags=["hide-input"]
 # @title Figure 22.3: a new job
@@ -263,15 +288,14 @@ show(
 )
 
 # %% [markdown]
-# At first there is nothing to copy, and the new office has nothing. Then there is more and more to point at, and the
-# old office fades. No number of the model has changed.
+# At first there is nothing to copy. Then there is more and more, and the old office fades. No weight of the model has changed.
 #
 # ## New people
 #
-# What works for new places should work for new people. A service has some every day, and of them it
-# remembers nearly nothing. This is a **cold start**. Our pointer has no table of people and none of places. PGT has both;
-# a newcomer gets the zeros of its padding row. For the test, people are cut into five folds. Models are trained on
-# four, and then predict *every* visit of the people in the fifth.
+# What works for new places should work for new people, of whom a service remembers nearly nothing. This is a **cold start**.
+# Our pointer has no table of people and none of places. PGT has both; in its table of people a newcomer gets the row of zeros.
+# For the test, people are cut into five folds. Models are trained on four, and then predict *every* visit of the people in the
+# fifth.
 
 # %% tags=["hide-input"]
 # @title Figure 22.4: people whom training has never seen
@@ -306,24 +330,25 @@ show(
 )
 
 # %% [markdown]
-# At first all are seldom right. With more visits they rise, the pointer and the kernel most. Over all visits, PGT does no
-# better for newcomers than naming the most frequent place.
+# With more visits all rise, the pointer and the kernel most. Over all visits, PGT does no better for newcomers than naming the
+# most frequent place.
 #
-# What is it worth to have been in training? On the same test days, a pointer that was trained on these people's earlier days is
-# ahead of one that was not by {{ worth["city", "contextual"]:.1f }} points in the town and by nothing on GeoLife; both 95 %
-# intervals hold zero ([Evidence: newcomers](evidence_newcomers.ipynb)). PGT gains {{ worth["city", "pgt"]:.1f }}
-# and {{ worth["geolife", "pgt"]:.1f }}. **A pointer without names hardly gains from training on you.** All it needs is your
-# past, which can be forgotten at any time, without training anything anew.
+# What is it worth to have been in training? On the same test days, a pointer trained on these people's earlier days is ahead of
+# one that was not by {{ worth["city", "contextual"]:.1f }} points in the town and by nothing on GeoLife; both 95 % intervals hold
+# zero ([Evidence: newcomers](evidence_newcomers.ipynb)). PGT gains {{ worth["city", "pgt"]:.1f }} and
+# {{ worth["geolife", "pgt"]:.1f }}. **A pointer without names hardly gains from training on you.** All it needs is your past,
+# which can be forgotten at any time without training anew.
 #
 # ## Somewhere new
 #
-# Back to person 59, on the morning of the first day in the new office. The pointer cannot name it. But it can learn to *say
-# so*. Give it one answer more, **somewhere new**. Its probability comes from the logistic regression of
-# [chapter 11](11_gate.ipynb), which counts a few things in the window and now forecasts first visits. The places share the
-# rest.
+# Back to person 59, before the first visit to the new office. The pointer cannot name the office, but it can *say so*. Give it
+# one answer more, **somewhere new**. From here on *new* means new to the person, even if others have been there. Its
+# probability comes from the logistic regression of [chapter 11](11_gate.ipynb), which now forecasts first visits; `recalibrated`
+# fits the level and slope of this forecast on validation. The places share the rest.
 
 # %%
-forecast = first_visits(data)  # of the training windows
+# test, valid, says, to_new: from the folded cell of figure 22.3.
+forecast = first_visits(data)  # learned from the training windows
 new_on = {
     split: recalibrated(forecast["valid"], valid.new, forecast[split])
     for split in ("valid", "test")  # level and slope from valid
@@ -348,10 +373,10 @@ shown = pd.DataFrame(shown, index=[*named, "somewhere new"])
 (100 * shown).round(1).rename_axis("probability (%)", axis=1)
 
 # %% [markdown]
-# As it is, the old office and the old home come first, and every answer is wrong. No other was possible. Beside *somewhere
-# new* the places keep their order, each gives up the same share of its probability, and one answer is right.
+# As it is, the old office (Saffron & Violet Publishing) and the old home (56 Rowan Close) come first, and every answer is wrong.
+# Beside *somewhere new* each place gives up the same share. The first guess is still wrong, but the second is right.
 #
-# And over all test windows? What probability does the likeliest *place* get, and how often is it right?
+# What probability does the likeliest *place* get over all test windows, and how often is it right?
 
 # %% tags=["hide-input"]
 # @title Table: the likeliest place, as it is and with somewhere new
@@ -360,31 +385,37 @@ said = {
     "the same, beside somewhere new": on_test[:, :-1].max(1),
     "how often that place is right": says.argmax(1) == test.target,
 }
-said = pd.DataFrame(said).mean()
+said = pd.DataFrame(said)
+can = said[~test.new].mean()  # windows whose target can be copied
+modest = 100 * can["probability of the likeliest place"]
+right = 100 * can["how often that place is right"]
+impossible = 100 * test.new.mean()  # targets of probability zero
 new = new_on["test"]
 print("The forecast of somewhere new, on average:", end=" ")
 print(f"{new[test.new].mean():.0%} before first visits", end=", ")
 print(f"{new[~test.new].mean():.0%} before others")
-(100 * said).round(1).to_frame("mean over the windows (%)")
+(100 * said.mean()).round(1).to_frame("mean over the windows (%)")
 
 # %% [markdown]
-# The forecast knows little: it says hardly more before first visits than before others. As it is, the model promises too
-# much; with *somewhere new* it promises too little, by nearly as much. What is gained is not a better number but an honest
-# sum: the places shared 100 %, and now they share what *somewhere new* leaves. *That* people explore can be said. *When* they
-# do is still open.
+# The forecast says hardly more before first visits than before others. As it is, the model promises too much; with *somewhere
+# new* too little, by nearly as much. For where the pointer could be right it was too modest already: it promised
+# {{ modest:.0f }} %, and was right in {{ right:.0f }} %. First visits, all misses, had hidden this.
+#
+# The gain is elsewhere: without *somewhere new* the truth had probability zero in {{ impossible:.0f }} % of the windows, and
+# now in none. *That* people explore can be said. *When* they do is still open.
 #
 # ## What to remember
 #
-# - The answers to a question are the known places and everything in the window. A place is copied by its number, and
+# - The answers to a question are the known places and everything in the window. A place is copied by its id, and
 #   needs no row.
 # - A pointer without names predicts new people about as well as known ones.
-# - Whoever copies must be able to say "somewhere new". When somebody will go there is hard to foretell.
+# - Whoever copies must be able to say "somewhere new". When somebody goes there is hard to foretell.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). A model knows 1,000 places. A window holds twenty visits to seven places, three of which training
 # never showed. How many answers does the question have? The gate is 0.6 and the new places have a quarter of the attention:
-# how much probability do the three get together, and what is the most they could get?
+# how much probability do the three get together, and what is the most that they could get with this gate?
 
 # %% tags=["try"]
 answers, together, at_most = ..., ..., ...
@@ -396,26 +427,31 @@ answers, together = 1000 + 3, 0.6 * 0.25  # four are known anyway
 check.exercise("22.1", [answers, together, 0.6])  # at most the gate
 
 # %% [markdown]
-# **Exercise 2** (medium). Often a short list is enough, if we know how often it holds the right answer. **Conformal
-# prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); introduced by
-# [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes such sets from any model. For each validation
-# window, take the probability that the true answer got, *somewhere new* included. Nine tenths of these are at or above some
-# value $\Theta$. The set of a new window keeps every answer whose probability is at least as large:
+# **Exercise 2** (medium). **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); introduced by
+# [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes sets of answers that are mostly right.
+# Take the probability that the true answer of each validation window got, *somewhere new* included. Nine tenths of these are at
+# or above some value $\Theta$. The set of another window keeps every answer whose probability is at least as large:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.3}
 # $$
 #
-# If new windows are like the old ones, nine sets in ten hold the answer. Make the sets of the test windows. Do they keep the
-# promise, and how often do they hold the answer *by name*?
+# If windows stay alike, nine sets in ten hold the answer. Do the sets of the test windows keep this promise? How often do they
+# hold the answer *by name*, as a place and not as *somewhere new*?
+
+# %% tags=["try"]
+on_valid = with_new(valid, new_on["valid"])  # (N, V + 1)
+# valid.answer: the column of the truth, V where it is new.
+own = on_valid[np.arange(len(valid.target)), valid.answer]
+limit = ...  # Theta
+kept = limit if limit is ... else (own >= limit).mean()
+check.same(kept, 0.9, name="Theta", atol=0.001)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-on_valid = with_new(valid, new_on["valid"])
-# answer: the column of the truth; it is V where the truth is new.
-own = np.sort(on_valid[np.arange(len(valid.target)), valid.answer])
 at = int((len(own) + 1) / 10 + 1e-9)  # + 1 counts the new window
-limit = own[at - 1]  # Theta: one tenth lies below
+limit = np.sort(own)[at - 1]  # Theta: one tenth lies below
+check.same((own >= limit).mean(), 0.9, name="Theta", atol=0.001)
 held = on_test >= limit  # (N, V + 1) the sets
 covered = held[np.arange(len(held)), test.answer]
 
@@ -424,23 +460,21 @@ sets["hold it by name (%)"] = 100 * (covered & ~test.new).mean()
 sets["answers in a set"] = held.sum(1).mean()
 sets["with somewhere new (%)"] = 100 * held[:, -1].mean()
 pd.Series(sets).round(1).to_frame("sets")
-# The promise is nearly kept, and in part by an answer that names no place:
-# hardly a set does without "somewhere new". It is a guarantee only if new
-# windows could be shuffled with the old ones. Ours come later, and people
-# keep exploring.
+# The promise is nearly kept, in part by an answer that names no place: hardly
+# a set does without "somewhere new". It is a guarantee only if the windows
+# could be shuffled with those of validation. Ours come later.
 
 # %% [markdown]
-# **Exercise 3** (project). Help the newcomers. For the first few visits a pointer has nothing to point at. Build a generator
-# that knows the town: where do people go, at this hour, from a place of this kind? Mix it with the pointer.
+# **Exercise 3** (project). For a newcomer's first visits a pointer has nothing to point at. Build a generator that knows the
+# town: where do people go, at this hour, from a place of this kind? Mix it with the pointer.
 #
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
-# Count, over the training visits of all people, how often a place is entered in each hour, with a little added to every
-# count, and divide by the hour's sum. That is a generator without a network. Let the gate be a curve over the number of
-# visits so far, with the knots of the feature *age*, and train it with equation (22.2). Judge it as in this chapter, on
-# folds of people. Expect a gain in the first ten visits and none later. Look at the column `known` of
-# `read_results("newcomers").rows` first: it is the most that such a generator could reach.
+# Count in the training visits how often each place is entered in each hour from each `kind` of place. Add a little to every
+# count, and divide by the sum of that hour and kind: a generator without a network. Let the gate be a curve over the number of
+# visits so far, with the knots of the feature *age*, and train it with equation (22.2). Judge it as in this chapter, on folds of
+# people. Look at the column `known` of `read_results("newcomers").rows` first: such a generator could reach no more.
 #
 # </details>
 #
