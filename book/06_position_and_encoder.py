@@ -327,7 +327,7 @@ pd.DataFrame({"%": percent.round(1)}, said)
 # ## Who looks at whom
 #
 # These are the weights that the prediction used, in the first layer. The model was trained with four heads of sixteen numbers.
-# **Change this:** with another number of heads the same 64 numbers are cut elsewhere. The pictures change; does the accuracy?
+# **Change this:** with another number of heads the same numbers are cut elsewhere. The pictures change; does the accuracy?
 
 # %%
 heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
@@ -416,7 +416,7 @@ pd.DataFrame(rows).T
 # %% [markdown]
 # **Taking away the whole encoder costs nothing that we can measure** (last row). Of the first answers on test,
 # {{ moved["changed, %"] }} % change: {{ moved["better, %"] }} % become right, {{ moved["worse, %"] }} % are no longer right, and
-# the others go from one wrong place to another. A loss of up to two points could hide in the intervals.
+# the others go from one wrong place to another. A loss as large as their lower ends could hide in the intervals.
 #
 # The other rows? On validation the model was worse without the sinusoid, and on test better without attention; the other split
 # confirms neither. So we cannot show that the model needs one ruler while it has the other. A likely reason for all this is
