@@ -24,8 +24,8 @@ except ImportError:  # on Colab
     )
 
 # %% [markdown]
-# Attention weights add up to one, and they sit on things we know: here, on places of a town. It is tempting to read a
-# picture of them as "the model chose this place *because of* that visit". We draw the pictures, and then test that reading.
+# Attention weights add up to one, and they sit on places that we know. It is tempting to read a picture of them as "the model
+# chose this place *because of* that visit". We draw the pictures, and then test that reading.
 
 # %%
 from dataclasses import fields, replace
@@ -62,7 +62,7 @@ below["features"] = [
 # school, because of the hour), as a *return* (a free choice among places they know), or to *explore*.
 
 # %%
-opened = gates(model, test)  # one row a window
+opened = gates(model, test)  # one row a window: correct, length, ...
 opened["why"] = test.visits.why.iloc[test.target].to_numpy()
 opened["sure"] = 0.0
 with torch.no_grad():
@@ -74,12 +74,12 @@ opened[["sure", "correct", "why"]].head(3).round(2)
 # %% [markdown]
 # ## First story: a routine day
 #
-# A picture of one window proves nothing if it was picked by hand, and little if a rule picked it. So let a rule pick it. Call
-# a window *readable* if it has 8 to 20 visits to at least five different places. Among readable windows whose next visit was
-# routine and predicted right, take the one of which the model was surest.
+# A picture of one window proves nothing if picked by hand, and little if picked by a rule. We use a rule. Call a window
+# *readable* if it has 8 to 20 visits to at least five places. Among readable windows whose next visit was routine and
+# predicted right, take the one of which the model was surest.
 
 # %%
-different = (opened.length * opened.unique_share).round()
+different = (opened.length * opened.unique_share).round()  # places
 readable = opened.length.between(8, 20) & (different >= 5)
 right = readable & opened.correct & (opened.why == "routine")
 routine = opened[right].sure.idxmax()
@@ -96,7 +96,7 @@ def window_map(i, caption):
         visits,
         guesses=located(seen.candidates.head(5), town),
         truth=located(seen.target, town),
-        ground=below,
+        ground=below,  # of the folded cell above
         caption=caption,
     )
 
@@ -105,15 +105,15 @@ window_map(routine, "A routine day: attention, guesses, and the truth.")
 
 # %% [markdown]
 # A disc adds up the attention $a_i$ on all visits to its place, which makes $P_\text{ptr}$ (equation (7.4)). The black dot on
-# the left is the last visit, at work. The bent blue lines lead from there to the discs. The large disc on the right is home,
-# 44 Willow Road. (Click a disc for its name.) The person left work just after midnight. Most of the attention is on home.
-# The model gives it the probability {{ sure_here:.2f }}, and home it was.
+# the left is the last visit, at work, and nearly hides the small disc there. The large disc on the right is home, 44 Willow
+# Road. (Click a disc for its name.) The person came to work on a Thursday morning and left just after midnight. Most of the
+# attention is on home. The model gives it the probability {{ sure_here:.2f }}, and the next recorded visit is home.
 #
 # ## Was the drawn attention used?
 #
-# A common mistake: the picture comes from a second pass that forgot a mask, or shows a head of the encoder, whose weights
-# do not enter the sum of an answer. So take the gate and the discs *as drawn*, mix them with the generator as in equation
-# (8.4), and compare with the probability that the model returned.
+# A picture may come from a second pass that forgot a mask. Or it may show a head of the encoder, whose weights do not enter
+# the sum. So take the gate and the discs *as drawn*, mix them with the generator as in equation (8.4), and compare with the
+# probability that the model returned.
 
 # %%
 worst = 0.0
@@ -122,7 +122,7 @@ for i in np.random.default_rng(0).choice(len(test), 200, replace=False):
     likely = drawn.candidates.set_index("location_id")  # ten places
     discs = drawn.visits.groupby("location_id").attention.sum()
     copied = drawn.gate * discs.reindex(likely.index).fillna(0)
-    rebuilt = copied + likely.generated
+    rebuilt = copied + likely.generated  # already times 1 - gate
     worst = max(worst, (rebuilt - likely.probability).abs().max())
 print(f"200 windows, ten places each: the largest difference is {worst:.0e}")
 
@@ -131,8 +131,8 @@ print(f"200 windows, ten places each: the largest difference is {worst:.0e}")
 #
 # ## A week, step by step
 #
-# Here is the week around the first story. Small grey dots are the places on the map. It opens at the first moment; move the
-# slider to see what the pointer looks at, the likeliest place, and where the person went.
+# Here is the week around the first story; move the slider. *Visit* is where the person is, *attention* what the pointer looks
+# at, *guess* the likeliest place, and *truth* where the person went.
 
 
 # %% tags=["hide-input"]
@@ -168,8 +168,7 @@ week_map(
 )
 
 # %% [markdown]
-# The model guessed {{ n_right }} of these {{ n_moments }} moments right. Go through them: do the misses look different from
-# the hits?
+# The model guessed {{ n_right }} of these {{ n_moments }} moments right. Do the misses look different from the hits?
 #
 # ## Second story: a confident mistake
 #
@@ -179,18 +178,23 @@ week_map(
 surest = 0  # @param {type:"slider", min:0, max:9, step:1}
 wrong = opened[readable & ~opened.correct].sure.nlargest(10).index[surest]
 sure_there = opened.sure[wrong]
-window_map(wrong, "A confident mistake. The largest ring is the guess.")
+print("why:", opened.why[wrong], "| in the window:", opened.in_window[wrong])
+window_map(wrong, "A mistake. The largest dashed ring is the guess.")
 
 # %% [markdown]
-# The model gave its guess {{ sure_there:.2f }}, and the person went elsewhere. Yet this map looks as convincing as that of
-# the routine day. **A plausible picture of attention is no evidence that the answer is right.** **Change this**: set `surest`
-# to 1, 2, … for the next mistakes. Could you have told from the map?
+# It is another Thursday. Another person worked until the afternoon, spent two hours at home, and leaves. The model gives a
+# second shift at the architects' the probability {{ sure_there:.2f }}. But they explored: they went to eat where they had
+# never been. The window does not show that place, so no attention could have been right.
+#
+# Yet this map looks as convincing as the first. **A plausible picture of attention is no evidence that the answer is right.**
+# **Change this**: set `surest` to 1, 2, … Could you have told from the map?
 #
 # ## Is attention an explanation?
 #
 # If attention explains a prediction, the visits with much attention are those that matter. Whether a visit matters can be
-# tried out: take it out of the window, let the model predict again from the rest, and see how far the probability of the
-# true place moves. That is **occlusion**: cover a part of what the model sees, and watch the answer.
+# tried out: take it out, let the model predict again from the rest, and see how far the probability of the true place moves.
+# That is **occlusion**. (We watch the true place because training rewards its probability; exercise 3
+# watches the place that the model chose.)
 
 
 # %% tags=["hide-input"]
@@ -214,17 +218,20 @@ def occluded(i):
     """One row a visit: its attention, and what removing it does."""
     batch = test.batch([i])
     out, target = model(batch), batch.target[0]
-    new = model(without_each(batch)).log_probs[:, target].exp()  # (L,)
+    new = model(without_each(batch)).log_probs.exp()  # (L, V)
+    change = new - out.log_probs.exp()  # for each removed visit
     table = pd.DataFrame({"attention": out.pointer_attention[0].numpy()})
-    table["change"] = (new - out.log_probs[0, target].exp()).numpy()
+    table["change"] = change[:, target].numpy()
     table["position"] = np.arange(len(table), 0, -1)
-    table["hit"] = (batch.location[0] == target).numpy()  # for exercise 5
+    # For exercises 3 and 5.
+    table["favourite"] = change[:, out.log_probs[0].argmax()].numpy()
+    table["hit"] = (batch.location[0] == target).numpy()
     return table.assign(window=i, gate=float(out.gate))
 
 
 # %% [markdown]
-# First, one window: the routine day. Each visit has a pair of bars: its attention, and the change when it is taken out. Below
-# zero, the true place loses by that.
+# First, the window of the routine day. It goes back seven days from the Thursday of the last visit. Each visit has two bars:
+# its attention, and the change when it is taken out. Below zero, the true place loses by that.
 
 # %% tags=["hide-input"]
 # @title Figure 13.1: attention, and what each visit's removal changes
@@ -245,16 +252,17 @@ show(
     "visit home; the longest change by far is that of the last visit, at "
     "work, which has hardly any attention.",
     caption="The routine day. 44 Willow Road is home, and the true place; "
-    "Drowsy & Moon Design Studio is work. The last visit is at the bottom.",
+    "Drowsy & Moon Design Studio is work. The last visit is at the bottom. "
+    "Times are arrivals. Home twice in a row: they stepped out, or a day "
+    "without records lies between.",
 )
 
 # %% [markdown]
-# A visit home in the evening has the most attention, {{ top.attention:.2f }}. Without it, the true place loses
-# {{ lost:.2f }}. The last visit, at work, has next to no attention, {{ asking.attention:.2f }}. Without it, the true place
-# loses {{ lost_last:.2f }}. On the map its place is a small disc.
+# A night at home has the most attention, {{ top.attention:.2f }}. Without it, the true place loses {{ lost:.2f }}. The last
+# visit, at work, has next to no attention, {{ asking.attention:.2f }}. Without it, the true place loses {{ lost_last:.2f }}.
 #
-# Does that hold for other windows? Take 500 at random, of at least six visits, that hold the true place. Which visit moves the
-# prediction most, and is it the one with the most attention?
+# Does that hold for other windows? Take 500 at random, of at least six visits, that hold the true place. Which visit matters
+# most, by the size of the change, and is it the one with the most attention?
 
 # %%
 rng = np.random.default_rng(0)
@@ -262,85 +270,28 @@ eligible = np.flatnonzero((test.lengths >= 6) & test.in_window)
 tables = [occluded(i) for i in rng.choice(eligible, 500, replace=False)]
 removed = pd.concat(tables, ignore_index=True)
 removed["size"] = removed.change.abs()
+# For each window, the row of the largest size and of the most attention
 most = removed.groupby("window")[["size", "attention"]].idxmax()
 last = removed.position == 1
-mover = last[most["size"]].to_numpy()  # the last moves most
+mover = last[most["size"]].to_numpy()  # the last matters most
 agree = (most["size"] == most.attention).to_numpy()
 moving, same = 100 * mover.mean(), 100 * agree.mean()
-print(f"the last visit moves the prediction most: {moving:.0f} % of windows")
-print(f"what moves most has most attention: in {same:.0f} % of windows")
+print(f"the last visit matters most: {moving:.0f} % of windows")
+print(f"what matters most has most attention: in {same:.0f} % of windows")
 print(f"  where that is the last visit: {100 * agree[mover].mean():.0f} %")
 print(f"  where it is another one: {100 * agree[~mover].mean():.0f} %")
 lot = 100 * (1 / removed.groupby("window").size()).mean()
-print(f"a visit drawn by lot would be the one in {lot:.0f} %")
+print(f"a visit picked at random matters most in {lot:.0f} % of windows")
 
 # %% [markdown]
 # **In more than half of the windows the last visit matters most, and attention hardly ever shows it.** Where another visit
 # matters most, attention shows it half of the time. Why the last? Its vector is the context: it asks the pointer's question,
-# drives the generator, and sets the gate. Without it, another visit asks (exercise 3). Attention describes the answers to
-# one question. It cannot say what the answers to another question would be.
-#
-# > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
-# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation. For
-# > this model it depends on the question. "How was this probability added up?" The map answers exactly. "What would have
-# > changed it?" Remove something and look.
-#
-# ## What to remember
-#
-# - Draw what was used, and test it: rebuild the probability from the drawn parts.
-# - Choose examples by rule. A confident mistake looks as convincing as a hit.
-# - Attention is the arithmetic of one sum. Take something away, and the sum is another one.
-# - The last visit works through the question it asks, and attention cannot show that.
-#
-# ## Exercises
-#
-# **Exercise 1** (medium). The kernel of [chapter 4](04_baselines.ipynb) uses a *cue*: past visits at this hour of the day. Has
-# the pointer found it? In test windows that hold the true place, multiply each visit's attention by the number of visits $L$:
-# 1 is an equal share. Do the same with its share of the answer (the visits to the true place share it evenly). Compare the
-# means over earlier visits that began within an hour of *now*, the time of day at which the last visit ended.
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
-# @title Solution 1
-from pgt.visits import around_the_clock
-
-found = {"attention": [], "answers": []}
-for b in test.subset(test.in_window).batches(512):
-    apart = around_the_clock(b.start_minute, b.now_minute[:, None])  # (B, L)
-    cue = ~b.padding & (b.position_from_end > 1) & (apart < 60)
-    with torch.no_grad():
-        attention = model(b).pointer_attention
-    hit = (b.location == b.target[:, None]) & ~b.padding
-    answers = hit / hit.sum(1, keepdim=True)
-    for name, share in (("attention", attention), ("answers", answers)):
-        found[name].append((share * b.length[:, None])[cue])
-mean = {name: float(torch.cat(parts).mean()) for name, parts in found.items()}
-pd.DataFrame(mean, ["earlier, at this hour"]).round(2)
-# The cue lies unused: the answers prefer these visits, attention does not.
-
-# %% [markdown]
-# **Exercise 2** (medium). Take the 200 windows of which the model was surest. Do they come from many people, or from a few? Is
-# the model right as often as it is sure?
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
-# @title Solution 2
-surest = opened.nlargest(200, "sure")
-each = surest.groupby("user_id").agg(
-    answers=("sure", "size"), sure=("sure", "mean"), right=("correct", "mean")
-)
-over = (each.sure > each.right).sum()
-print(f"sure {surest.sure.mean():.2f}, right {surest.correct.mean():.2f}")
-print(f"too sure about {over} of {len(each)} people")
-each.nlargest(5, "answers").round(2).rename_axis("person")
-# Over all windows it is right as often as it is sure; not among these.
-
-# %% [markdown]
-# **Exercise 3** (longer). The last visit acts in two ways: it asks, and it can be copied. Take the *context* from the full
-# window and the visits to point at from the window without its last visit, and the other way round. Which of the two moves
-# the prediction?
+# drives the generator, and sets the gate. And it can be copied, as any visit. Take away one role at a time, in 300 windows:
+# let the visit before it ask, or forbid to copy it.
 
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
+# %% tags=["hide-input"]
+# @title Table: the two roles of the last visit
 @torch.no_grad()
 def parts_of(batch):
     x = model.embeddings(batch)
@@ -373,12 +324,83 @@ changes = {
 }
 moved = {k: float((v - before).abs().mean()) for k, v in changes.items()}
 pd.Series(moved, name="mean size of the change").round(3).to_frame()
-# Compare the first two rows: who asks, or who may answer?
 
 # %% [markdown]
-# **Exercise 4** (medium). All windows at once: from the district of the last visit, `flows` of `wherenext.flows` adds up where
-# attention goes and where people go. Draw the difference with `pgt.maps.flow_map`. Where are the largest discs, and what do
-# they say?
+# Nearly all of the effect comes through the context. Attention describes the answers to one question. It cannot say what
+# those to another would be.
+#
+# > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
+# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation. Here
+# > the map says exactly how a probability was added up; what would have changed it, only taking something away can say.
+#
+# ## What to remember
+#
+# - Draw what was used, and test it: rebuild the probability from the drawn parts.
+# - Choose examples by rule. A confident mistake can look as convincing as a hit.
+# - Attention is the arithmetic of one sum. Take something away, and the sum is another one.
+# - The last visit works through the context, and attention cannot show that.
+#
+# ## Exercises
+#
+# **Exercise 1** (medium). The kernel of [chapter 4](04_baselines.ipynb) uses a *cue*, a fact from which to guess: visits at
+# this hour of the day count more. Has the pointer found it? In test windows that hold the true place, multiply each visit's
+# attention by the number of visits $L$: 1 is an equal share. Do the same with its share of the answer. (Visits to the true
+# place share it evenly, not by attention as in [chapter 12](12_position_bias.ipynb).) Compare the means over earlier visits
+# that began within an hour of *now*, the time of day at which the last visit ended.
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+from pgt.visits import around_the_clock
+
+found = {"attention": [], "answers": []}
+for b in test.subset(test.in_window).batches(512):
+    apart = around_the_clock(b.start_minute, b.now_minute[:, None])  # (B, L)
+    cue = ~b.padding & (b.position_from_end > 1) & (apart < 60)
+    with torch.no_grad():
+        attention = model(b).pointer_attention
+    hit = (b.location == b.target[:, None]) & ~b.padding
+    answers = hit / hit.sum(1, keepdim=True)
+    for name, share in (("attention", attention), ("answers", answers)):
+        found[name].append((share * b.length[:, None])[cue])
+mean = {name: float(torch.cat(parts).mean()) for name, parts in found.items()}
+pd.DataFrame(mean, ["earlier, at this hour"]).round(2)
+# The answers are at these visits more often than an equal share (above 1).
+# Attention is not (about 1): the cue lies unused.
+
+# %% [markdown]
+# **Exercise 2** (medium). Take the 200 windows of which the model was surest. Do they come from many people, or from a few? Is
+# the model right as often as it is sure?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+surest = opened.nlargest(200, "sure")
+each = surest.groupby("user_id").agg(
+    answers=("sure", "size"), sure=("sure", "mean"), right=("correct", "mean")
+)
+over = (each.sure > each.right).sum()
+print(f"sure {surest.sure.mean():.2f}, right {surest.correct.mean():.2f}")
+print(f"too sure about {over} of {len(each)} people")
+each.nlargest(5, "answers").round(2).rename_axis("person")
+# Five people give half of these windows. Over all windows the model is right
+# as often as it is sure; not among these.
+
+# %% [markdown]
+# **Exercise 3** (quick). A picture of attention should explain what the model *chose*. The column `favourite` of `removed`
+# holds the change for the likeliest place. Is the picture the same for it?
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+size = removed.favourite.abs()
+moves = size.groupby(removed.window).idxmax()  # a row of `removed` a window
+print(f"the last visit: {100 * last[moves].mean():.0f} % of windows")
+shown = 100 * (moves == most.attention).mean()
+print(f"what matters most has most attention: {shown:.0f} %")
+# The picture is nearly the same: mostly the last visit, and attention does
+# not show it.
+
+# %% [markdown]
+# **Exercise 4** (medium). From the district of the last visit, `flows` of `wherenext.flows` adds up, over all windows, where
+# attention goes and where people go. Draw the difference with `pgt.maps.flow_map`. What do the largest discs say?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
@@ -403,18 +425,17 @@ flow_map(
 # person already is more often than people stay there.
 
 # %% [markdown]
-# **Exercise 5** (medium; begins on paper). "Much attention, much effect" is the **naive reading**. The **arithmetic
-# reading** is better thought out: keep gate, generator and all other scores as they are, and take visit $i$ out of the sum,
+# **Exercise 5** (medium, on paper). "Much attention, much effect" is the **naive reading**. The **arithmetic reading** keeps
+# gate, generator and all other scores as they are, and takes visit $i$ out of the sum,
 #
 # $$
 # \text{change}_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right),
 # \tag{13.1}
 # $$
 #
-# with $\ell^*$ the true place; the square bracket is 1 if visit $i$ was there, and 0 if not. A window has three visits with
-# attention 0.3, 0.2 and 0.5. The first two are to the true place, the third is elsewhere, and the gate is 0.8. By how much
-# does the probability of the true place change if the first visit is taken out? And if the third is? Then let code say which
-# reading ranks the visits of `tables` more like the sizes of their true changes (leave the last visits aside).
+# with $\ell^*$ the true place; the square bracket is 1 if visit $i$ was there, and 0 if not. Three visits have attention 0.3,
+# 0.2 and 0.5. The first two are to the true place, the third is elsewhere, and the gate is 0.8. By how much does the
+# probability of the true place change without the first visit? And without the third?
 
 # %% tags=["try"]
 first, third = ..., ...  # with their signs
@@ -428,7 +449,8 @@ third = g * (copied / (1 - 0.5) - copied)
 check.exercise("13.5", [first, third])
 print(f"without the first {first:+.2f}, without the third {third:+.2f}")
 # Attention alone would say that the third visit matters most, and not which
-# way. In the 500 windows, as rank correlations (1 is the same order):
+# way. And in the 500 windows, the last visits aside? Rank correlations with
+# the sizes of the true changes (1 is the same order):
 ranks = []
 for w in tables:
     a, pointed = w.attention, (w.attention * w.hit).sum()
