@@ -145,7 +145,7 @@ show(
     axes.figure,
     alt="What a step keeps, against the number of places: one line rises, "
     "the other is level.",
-    caption="What a step keeps between its passes, by how the loss is written.",
+    caption="What a step keeps between its passes, by the way of the loss.",
 )
 
 # %% [markdown]
@@ -254,8 +254,9 @@ COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
 
 def grown(n):
     """n visits: the town's people over and over, as other people."""
-    one, times = town.visits[COLUMNS], -(-n // len(town.visits))  # up
-    copies = [one.assign(user_id=one.user_id + 1000 * k) for k in range(times)]
+    one = town.visits[COLUMNS]
+    times = range(-(-n // len(one)))  # rounded up
+    copies = [one.assign(user_id=one.user_id + 1000 * k) for k in times]
     return pd.concat(copies, ignore_index=True)[:n]
 
 

@@ -5,12 +5,12 @@
 #
 # *You will be able to* ask the trained model what-if questions by hand, let the model trained on nobody read your own
 # visits, and tell what a model uses from what it could do without. *You need* [The pointer](07_pointer.ipynb) and
-# [The generator and the gate](08_generator_and_gate.ipynb). *It takes* as long as you like to play, ten minutes to read
-# and about twenty seconds to run.
+# [The generator and the gate](08_generator_and_gate.ipynb); for the second half also
+# [Ablations](14_ablations.ipynb) and [Trained on nobody](24_trained_on_nobody.ipynb). *It takes* as long as you like to play,
+# ten minutes to read and about twenty seconds to run.
 #
-# > **In one sentence.** It names another place at once, because a pointer can only name what is in sight; and silencing
-# > the pointer altogether costs {{ silenced:.0f }} of {{ right:.0f }} points where training without it costs
-# > {{ untrained:.0f }}: a switch shows what *this* model uses, not what a model of its kind can do without.
+# > **In one sentence.** To switch off the trained model's pointer costs {{ silenced:.0f }} of {{ right:.0f }} points, to train
+# > without a pointer {{ untrained:.0f }}: a switch shows what *this* model uses, not what a model of its kind can do without.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -40,25 +40,108 @@ playground()
 #    for what was copied? Does the gate change?
 # 2. **Another hour.** Let the last visit begin just before midnight, at 23:53. Which visits gain attention?
 # 3. **Another person.** Switch off "who it is", or choose "somebody new". Does the first guess change?
-# 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias". Then swap two visits.
-#    What is left that could tell the model which came first?
+# 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias". Then swap two visits:
+#    their places change seats, hours and durations stay. Does it matter less than before?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
 #    model go on: click the arrow before its first guess again and again.
 #
-# A thin line on the bars keeps what the model said before your changes.
+# A thin line on the bars keeps what the model said before your changes. And the favourite? In the moment with which the page
+# opens, {{ guess }} falls from {{ p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly
+# generated. {{ other }} takes the lead with {{ p_other:.2f}}.
 #
-# <details class="solution"><summary>What we saw</summary>
+# <details class="solution"><summary>What else we saw</summary>
 #
-# On the moment with which the page opens (the code is after exercise 1):
+# In the same moment:
 #
-# 1. Another place takes the lead. All that the favourite still has is generated, and that is next to nothing. The gate moves
-#    little, from {{ gate_before:.2f}} to {{ gate_after:.2f}}.
-# 2. No. {{ gains_most }} (no. 1 is the latest visit) gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
+# 1. The gate moves little, from {{ gate_before:.2f}} to {{ gate_after:.2f}}.
+# 2. {{ gains_most }} (no. 1 is the latest visit; [chapter 9](09_model.ipynb) counts from the oldest) gains most, but its share
+#    of the attention rises by only {{ most_gained:.2f}}.
 # 3. The first guess stays the same.
-# 4. Without order the swap changes less. Only hour, weekday and duration are left to say which visit came first.
+# 4. The swap changes less. Without order the model sees only that two places have exchanged their hours and durations.
 # 5. It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied again.
 #
 # </details>
+
+# %% tags=["hide-cell"] cellView="form" mystnb={"code_prompt_show": "Show what we saw, and how", "code_prompt_hide": "Hide what we saw"}
+# @title How we measured 1 to 4; `model`, `test`, `town` and `without_visit`
+from dataclasses import fields, replace
+
+import numpy as np
+import pandas as pd
+import torch
+from IPython.display import display
+from wherenext import city
+from wherenext.weights_json import pack, switch_off, unpack
+
+from pgt.checkpoint import load_model, shipped
+from pgt.look import story
+from pgt.windows import prepare
+
+model, vocabulary = load_model(shipped("city"))
+town = city.load()
+test = prepare(town.visits, vocabulary=vocabulary).test
+name_of = town.places.set_index("location_id").name
+
+
+def without_visit(batch, i):
+    """A batch of one window, without its visit i; days count anew."""
+    keep = [j for j in range(int(batch.length[0])) if j != i]
+    columns = {f.name: getattr(batch, f.name) for f in fields(batch)}
+    cut = {k: x[:, keep] for k, x in columns.items() if x.ndim == 2}
+    cut["days_ago"] = cut["days_ago"] - cut["days_ago"][:, -1:]
+    return replace(batch, length=batch.length - 1, **cut)
+
+
+@torch.no_grad()
+def answer(batch, using=model):
+    """First guess, its probability, the gate, the favourite's."""
+    out = using(batch)
+    probability = out.log_probs[0].exp()
+    guess = int(probability.argmax())
+    return {
+        "first guess": name_of[vocabulary.decode(np.array([guess]))[0]],
+        "probability": float(probability[guess]),
+        "gate": float(out.gate[0]),
+        "favourite": float(probability[first]),
+    }
+
+
+one = test.batch([story(test)])
+with torch.no_grad():
+    before = model(one)
+first = int(before.log_probs.argmax())  # the favourite
+away = one
+while bool((away.location == first).any()):
+    away = without_visit(away, int((away.location[0] == first).nonzero()[0]))
+late = one.time.clone()
+late[0, -1] = 96  # 23:53 is in the last quarter of an hour of the day
+parts = ("position_from_end", "sinusoid", "recency", "position_bias")
+blind = switch_off(model, parts)
+order = torch.arange(int(one.length[0]))
+# Two places change seats, no. 7 and 8 in the playground; times stay.
+order[3], order[4] = 4, 3
+swapped = replace(one, location=one.location[:, order])
+saw = {
+    "as it is": answer(one),
+    "favourite away": answer(away),
+    "last visit at 23:53": answer(replace(one, time=late)),
+    "somebody new": answer(replace(one, user=torch.zeros_like(one.user))),
+    "7 and 8 swapped": answer(swapped),
+    "no order": answer(one, blind),
+    "no order, 7 and 8 swapped": answer(swapped, blind),
+}
+display(pd.DataFrame(saw).T.infer_objects().round(3))
+guess, p_before, gate_before, _ = saw["as it is"].values()
+other, p_other, gate_after, _ = saw["favourite away"].values()
+with torch.no_grad():
+    then = model(replace(one, time=late)).pointer_attention[0]
+gain = (then - before.pointer_attention[0]).flip(0)  # no. 1 first
+gains_most = f"No. {1 + int(gain.argmax())}"
+most_gained = float(gain.max())
+print(f"at 23:53 {gains_most} gains most attention: {most_gained:+.3f}")
+
+# %% [markdown]
+# What you see, and where the book builds it:
 #
 # | you see | it is | built in |
 # |---|---|---|
@@ -71,11 +154,10 @@ playground()
 # ## The same with your own visits
 #
 # The model above knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb) knows
-# no place by name, and can read anybody's visits. Drop a file of your own on the page below, and it starts with you. The file
-# does not leave your machine: the page sends nothing, and forgets the file when you close it.
+# no place by name, and can read anybody's visits. The page below begins with a simulated person. Drop a file of your own on it,
+# and it starts with you. The file does not leave your machine: the page sends nothing, and forgets the file when you close it.
 #
-# **Change this.** Or write the name of a file beside this notebook here, and the page comes with those visits in it. While the
-# name is empty, it begins with a simulated person.
+# **Change this.** Or write the name of a file beside this notebook here, and the page comes with those visits in it.
 
 # %%
 file = ""  # @param {type:"string"}
@@ -89,9 +171,10 @@ own = pgt.read_visits(file) if file else None
 live(pgt.NextLocation.pretrained(), own)
 
 # %% [markdown]
-# Move the slider back: for every visit the page shows what the model expected, and where the person went. "So far" counts how
-# often it was right, beside a rule that names the most visited of the latest places. (A person has few visits, so a small lead
-# over the rule can be luck.) Then choose when the next visit begins, and watch the list change. Three things it cannot know:
+# Move the slider back: for every visit but the first the page shows what the model expected, and where the person went. "So
+# far" counts how often it was right, beside a rule, "the most visited places", which names the place with the most visits
+# among the latest hundred. (A person has few visits, so a small lead over the rule can be luck.) Then choose when the next
+# visit begins, and watch the list change. Three things the model cannot know:
 #
 # - **A place where you have never been.** All of these together are "somewhere new".
 # - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
@@ -100,32 +183,20 @@ live(pgt.NextLocation.pretrained(), own)
 #
 # ## Switching off is not training without
 #
-# In the playground, switch the pointer off: hardly anything is left of the prediction. Does it matter that much? Careful: all
-# other weights were trained *with* it and rely on it. An ablation ([chapter 14](14_ablations.ipynb)) trains the model anew
-# without the part. Let us put both answers side by side, for every part.
+# In the playground, switch the pointer off: hardly anything is left of the prediction. But all other weights were trained
+# *with* the pointer and rely on it. An ablation ([chapter 14](14_ablations.ipynb)) trains the model anew without the part.
+# Here are both, part by part.
 
 # %%
-import numpy as np
-import pandas as pd
-import torch
-from IPython.display import display
-from wherenext import city
 from wherenext.results import read_results
-from wherenext.weights_json import pack, switch_off, unpack
 
-from pgt.checkpoint import load_model, shipped
 from pgt.config import ABLATIONS
-from pgt.windows import prepare
-
-model, vocabulary = load_model(shipped("city"))
-town = city.load()
-test = prepare(town.visits, vocabulary=vocabulary).test
 
 
 @torch.no_grad()
 def guesses(some_model):
     """(W,) the first guess for every test window."""
-    found = torch.zeros(len(test), dtype=torch.long)
+    found = torch.zeros(len(test), dtype=torch.long)  # `test`: see above
     for batch in test.batches(512):
         found[batch.index] = some_model(batch).log_probs.argmax(1)
     return found.numpy()
@@ -142,46 +213,54 @@ def anew(variant):
 
 
 # %% [markdown]
-# The first two columns will be changes of Acc@1 in points, on all test windows: of the one shipped model, and between means
-# over five seeds. Most are too small to tell from chance. The third is the share of first guesses that the switch changes.
-# (On the page, *user* is "who it is", *recency* "days ago", and *one layer* "second layer".)
+# The rows have the playground's names. The first two columns are changes of Acc@1 in points, on all test windows: of the one
+# shipped model, and between means over five seeds. The others are shares of all first guesses: those that the switch
+# changes, and among them those that become right, or were right before.
 
 # %%
+# The playground's words, where they are not the package's.
+PAGE = {"user": "who it is", "time": "time of day", "recency": "days ago"}
+PAGE |= {"sinusoid": "sinusoids", "one_layer": "second layer"}
+PAGE["position_from_end"] = "position from the end"
 whole, rows = guesses(model), {}
-for name, change in ABLATIONS.items():
-    if name == "full":
+was = whole == test.targets
+for variant, setting in ABLATIONS.items():
+    if variant == "full":
         continue
     # A feature's vectors become zero; a fixed gate is 0, 1 or one half.
-    # "one layer" takes no part out: its switch skips the second layer.
-    parts = change.get("without", ("one_layer",))
-    silent = guesses(switch_off(model, parts))
-    rows[name.replace("_", " ")] = {
+    # "one_layer" takes no part out: its switch skips the second layer.
+    (part,) = setting.get("without", ("one_layer",))
+    silent = guesses(switch_off(model, [part]))
+    now = silent == test.targets
+    rows[PAGE.get(part, part)] = {
         "switched off": accuracy(silent) - accuracy(whole),
-        "trained without": anew(name) - anew("full"),
-        "guesses changed, %": 100 * np.mean(silent != whole),
+        "trained without": anew(variant) - anew("full"),
+        "changed, %": 100 * np.mean(silent != whole),
+        "now right, %": 100 * np.mean(now & ~was),
+        "right before, %": 100 * np.mean(was & ~now),
     }
-change = pd.DataFrame(rows).T
+table = pd.DataFrame(rows).T
 right = accuracy(whole)
-silenced, untrained, _ = -change.loc["no pointer"]
-change.round(1) + 0.0  # no minus zeros
+silenced, untrained, *_ = -table.loc["pointer"]
+table.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
 # Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**. The
-# difference is what the generator never learned, because there was always a pointer to rely on
-# ([chapter 8](08_generator_and_gate.ipynb)). Switch the *generator* off instead, and hardly a first guess changes.
+# difference is what the generator never learned, because there was always a pointer to rely on. In the second column all
+# other changes are too small to tell from chance ([chapter 14](14_ablations.ipynb)). Switching off the generator or the gate
+# changes hardly any first guess, because what is generated is spread over so many places that a copied one leads anyway.
 #
-# Now the last column. Some rows, such as *no duration* and *no user*, change one first guess in seven, while accuracy hardly
-# moves: the model uses the part, and it helps about as often as it does harm.
+# Now look at *who it is* and *duration*. Their switches change many first guesses, but accuracy hardly moves: about as many
+# become right as become wrong. The model uses these parts, and gains little by them.
 #
-# Both answers are true. The switch says *what this model uses*; training anew says *what a model of this kind can do without*.
-# A paper that silences a part and calls it an ablation answers the first question and claims the second.
+# The switch says *what this model uses*; training anew says *what a model of this kind can do without*. A paper that silences
+# a part and calls it an ablation answers the first question and claims the second.
 #
 # ## A page without a server
 #
-# The playground is the model of [chapter 9](09_model.ipynb) once more, in a few hundred lines of JavaScript (`web/live.js`).
-# In a real browser, the tests of this project compare every probability, gate and attention weight of 500 test windows with
-# PyTorch's, to five decimals. The weights travel as text: `pack` turns each into a whole number of 24 bits, times a unit that
-# its tensor shares. A float32 has 32 bits: is this still the same model?
+# The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel as
+# text: `pack` turns each into a whole number of 24 bits, times a unit that its tensor shares, and base64 writes that number as
+# four letters. Is this still the same model?
 
 # %%
 packed = pack(model)
@@ -189,14 +268,14 @@ restored = load_model(shipped("city"))[0]
 restored.load_state_dict(unpack(packed))
 with torch.no_grad():
     batch = test.batch(np.arange(500))
-    one, other = (m(batch).log_probs.exp() for m in (model, restored))
+    exact, rounded = (m(batch).log_probs.exp() for m in (model, restored))
 megabytes = len(packed["data"]) / 1e6
 print(f"{model.n_parameters():,} weights: {megabytes:.2f} MB of text")
-gap = (one - other).abs().max()
+gap = (exact - rounded).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
 # %% [markdown]
-# It is. So every page can be one file, which opens from disk by a double click:
+# It is, nearly to float32's rounding. With such a text inside, a page is one file, which opens by a double click:
 #
 # ```python
 # live(pgt.NextLocation.pretrained()).save("live.html")        # a page for anybody's file
@@ -216,33 +295,16 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # ## Exercises
 #
-# **Exercise 1** (medium). Delete, one at a time, all visits of the story window (`pgt.look.story(test)`; no. 1 is the latest
-# visit), and put the change of the first guess's probability beside the attention that the visit had. Is the visit with the
-# most attention the one that is missed most?
+# **Exercise 1** (medium). From the window with which the page opens (`one`), delete all visits, one at a time, with
+# `without_visit(one, i)`. Put the change of the first guess's probability beside the attention that the visit had. Is the visit
+# with the most attention the one that is missed most?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-from dataclasses import fields, replace
-
-from pgt.look import story
-
-
-def without_visit(batch, i):
-    """A batch of one window, without its visit i; days count anew."""
-    keep = [j for j in range(int(batch.length[0])) if j != i]
-    columns = {f.name: getattr(batch, f.name) for f in fields(batch)}
-    cut = {k: x[:, keep] for k, x in columns.items() if x.ndim == 2}
-    cut["days_ago"] = cut["days_ago"] - cut["days_ago"][:, -1:]
-    return replace(batch, length=batch.length - 1, **cut)
-
-
-one = test.batch([story(test)])
-with torch.no_grad():
-    before = model(one)
-    first = int(before.log_probs.argmax())
+with torch.no_grad():  # `one`, `before` and `first`: the folded cell
     less = [without_visit(one, i) for i in range(int(one.length[0]))]
     after = [float(model(w).log_probs[0, first].exp()) for w in less]
-table = pd.DataFrame(
+effect = pd.DataFrame(
     {
         "attention": before.pointer_attention[0].numpy(),
         "to the first guess": (one.location[0] == first).numpy(),
@@ -250,68 +312,15 @@ table = pd.DataFrame(
     },
     index=pd.RangeIndex(len(after), 0, -1, name="no."),  # as on the page
 )
-display(table.round(3))
-print(f"most attention: no. {table.attention.idxmax()}")
-print(f"most missed: no. {table.change.idxmin()}")
-elsewhere = table[~table["to the first guess"]].change < 0
+display(effect.round(3))
+print(f"most attention: no. {effect.attention.idxmax()}")
+print(f"most missed: no. {effect.change.idxmin()}")
+elsewhere = effect[~effect["to the first guess"]].change < 0
 print("visits to other places without which the first guess loses:")
 print(f"{elsewhere.sum()} of {len(elsewhere)}")
 # No: attention is not effect. A visit elsewhere leaves its weight to the
 # others when it goes, so the first guess should gain. Often it loses, because
 # the other visits are encoded anew without it.
-
-# %% [markdown]
-# And here is how we measured **the first four of the five things to try**, at the top of this chapter:
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show what we saw", "code_prompt_hide": "Hide what we saw"}
-# @title What we saw
-name_of = town.places.set_index("location_id").name
-
-
-def answer(batch, using=model):
-    """First guess, its probability, the gate, the favourite's."""
-    with torch.no_grad():
-        out = using(batch)
-    probability = out.log_probs[0].exp()
-    guess = int(probability.argmax())
-    return {
-        "first guess": name_of[vocabulary.decode(np.array([guess]))[0]],
-        "probability": float(probability[guess]),
-        "gate": float(out.gate[0]),
-        "favourite": float(probability[first]),
-    }
-
-
-away = one
-while bool((away.location == first).any()):
-    away = without_visit(away, int((away.location[0] == first).nonzero()[0]))
-late = one.time.clone()
-late[0, -1] = 96  # 23:53 is in the last quarter of an hour of the day
-parts = ("position_from_end", "sinusoid", "recency", "position_bias")
-blind = switch_off(model, parts)
-order = torch.arange(int(one.length[0]))
-# Two places change slots, no. 7 and 8 in the playground; times stay.
-order[3], order[4] = 4, 3
-swapped = replace(one, location=one.location[:, order])
-stranger = replace(one, user=torch.zeros_like(one.user))
-saw = {
-    "as it is": answer(one),
-    "favourite away": answer(away),
-    "last visit at 23:53": answer(replace(one, time=late)),
-    "somebody new": answer(stranger),
-    "7 and 8 swapped": answer(swapped),
-    "no order": answer(one, blind),
-    "no order, 7 and 8 swapped": answer(swapped, blind),
-}
-display(pd.DataFrame(saw).T.infer_objects().round(3))
-with torch.no_grad():
-    later = model(replace(one, time=late)).pointer_attention[0].numpy()
-gain = later[::-1] - table.attention[::-1]  # no. 1 first
-gains_most, most_gained = gain.idxmax(), gain.max()
-print(f"at 23:53 no. {gains_most} gains most attention: {most_gained:+.3f}")
-gate_before = saw["as it is"]["gate"]
-gate_after = saw["favourite away"]["gate"]
-# Not copied any more, what is left of the favourite is all generated.
 
 # %% [markdown]
 # **Exercise 2** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,
@@ -345,12 +354,12 @@ if RUN:
 
     from pgt.config import CITY
 
-    other = city.simulate("small", seed=11)
-    data = pgt.prepare(other.visits, protocol="exact")
+    small = city.simulate("small", seed=11)
+    data = pgt.prepare(small.visits, protocol="exact")
     sizes = data.vocabulary.n_locations, data.vocabulary.n_users
     mine = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*sizes))
     pgt.fit(mine, data.train, data.valid, CITY)
-    build(mine.eval(), data.test, places=other.places).save("town.html")
+    build(mine.eval(), data.test, places=small.places).save("town.html")
 print("then open town.html")
 
 # %% [markdown]
