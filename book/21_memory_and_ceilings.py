@@ -238,8 +238,8 @@ show(
     fig,
     alt="Forest plot of fourteen facts left out; the clock loses most, and "
     "most others lie within the band of the placebo.",
-    caption="GeoLife, exact. Lines: 95 %, each fact by itself. Grey: the "
-    "interval of the placebo, 'unknown'.",
+    caption="GeoLife, exact; 95 % intervals, each for one fact alone. Grey: "
+    "the interval of the placebo, 'unknown'.",
 )
 
 # %% [markdown]
