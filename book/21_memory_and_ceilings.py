@@ -120,8 +120,8 @@ show(
 # A model that learns makes no more of a long past: both are level after fifty visits. At every memory the pointer is ahead. (On
 # GeoLife the pointer is level after a hundred, see the [evidence](evidence_newcomers.ipynb).)
 #
-# **Change this.** Set the slider `memory` to 10 and run its cell and the next two again. Does a pointer that was trained with ten
-# visits know what to do with a hundred?
+# **Change this.** Set the slider `memory` to 10 and run its cell and the next two again. Does your pointer know what to do with a
+# hundred visits?
 #
 # <details class="solution"><summary>What we saw</summary>
 #
@@ -198,8 +198,8 @@ show(
 # much. **On GeoLife most of the lead is memory** (in the town, not quite half). And memory is no achievement of the network: there
 # it brings the rule about as much as the pointer.
 #
-# Is the rest more than luck? Averaged over windows, its interval is {{ least:.1f }} to {{ most:.1f }} points. Averaged person by
-# person, so that people with many windows do not dominate, nearly nothing is left ([Evidence](evidence_improvements.ipynb)).
+# Averaged over windows, the rest has an interval of {{ least:.1f }} to {{ most:.1f }} points. Averaged person by person, so that
+# people with many windows do not dominate, nearly nothing is left ([Evidence](evidence_improvements.ipynb)).
 #
 # **All of Part II around the pointer does not help on GeoLife**: the score is lower by {{ around:.1f }}.
 #
@@ -255,7 +255,7 @@ show(
 #
 # ## How much is left to win?
 #
-# Nobody knows the best possible score on real people. Two arguments help.
+# Nobody knows the best possible score on real people, but two arguments help.
 #
 # *New places.* Who only names places of the past misses all others
 # ([Cuttone et al., 2018](https://doi.org/10.1140/epjds/s13688-017-0129-1)).

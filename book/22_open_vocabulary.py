@@ -402,7 +402,7 @@ print(f"{new[~test.new].mean():.0%} before others")
 # {{ modest:.0f }} %, and was right in {{ right:.0f }} %. First visits, all misses, had hidden this.
 #
 # The gain is elsewhere: without *somewhere new* the truth had probability zero in {{ impossible:.0f }} % of the windows, and
-# now in none. *That* people explore can be said. *When* they do is still open.
+# now in none.
 #
 # ## What to remember
 #
@@ -473,8 +473,8 @@ pd.Series(sets).round(1).to_frame("sets")
 #
 # Count in the training visits how often each place is entered in each hour from each `kind` of place. Add a little to every
 # count, and divide by the sum of that hour and kind: a generator without a network. Let the gate be a curve over the number of
-# visits so far, with the knots of the feature *age*, and train it with equation (22.2). Judge it as in this chapter, on folds of
-# people. Look at the column `known` of `read_results("newcomers").rows` first: such a generator could reach no more.
+# visits so far, with the knots of the feature *age*, and train it with equation (22.2).
+# Look at the column `known` of `read_results("newcomers").rows` first: such a generator could reach no more.
 #
 # </details>
 #

@@ -33,7 +33,7 @@ from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.config import PRESETS, ModelConfig
 from pgt.contextual import HISTORY_FEATURES, present, relations
-from pgt.history import with_history
+from pgt.history import HistoryBatch, with_history
 from pgt.improvements import IMPROVEMENTS
 from pgt.look import look
 from pgt.metrics import ends, evaluate, gains, interval, resampled_means
@@ -655,6 +655,7 @@ def test_stays_as_long_as_the_present_one_were_more_often_here_in_21() -> None:
     windows = with_history(prepare(city.load().visits, protocol="exact"), memory=100).test
     from_here: list[np.ndarray] = [np.empty(0), np.empty(0)]  # after other stays, and such
     for batch in windows.batches(512):
+        assert isinstance(batch, HistoryBatch)
         facts = relations(batch, present(batch)["weekday"], then=False)
         for such in (0, 1):
             alike = (facts["stayed"] <= 1) == bool(such)
