@@ -163,8 +163,8 @@ show(axes[0].figure, alt=alt, caption=caption)
 # %% [markdown]
 # Watch the list while you change `gate_by_hand`. The numbers change, but the first place stays first until you set it
 # to 0. Then the list is the generator's, whose probability is spread thinly over {{ V:, }} ids. Why so
-# thinly? We shall see under [Who teaches the generator?](#who-teaches-the-generator) Below is the same on all of this person's
-# windows; tick *set it by hand* to turn the dial.
+# thinly? We shall see under *Who teaches the generator?* Below is the same for all windows of this person; tick *set it by
+# hand* to turn the dial.
 
 # %%
 from wherenext.live import playground
