@@ -4,12 +4,12 @@
 # PGT has a parent that wrote summaries. What did the child keep?
 #
 # *You will be able to* put two pointer-generators next to each other, part by part, and say of a reason for a design what
-# measurement could prove it wrong. *You need* [The whole model](09_model.ipynb), [the summarizer](16_summarizer.ipynb) and, for
-# the swapped parts, [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and about a minute to run, with or
+# measurement could prove it wrong. *You need* [The whole model](09_model.ipynb), [the summarizer](16_summarizer.ipynb) and
+# [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and about a minute to run, with or
 # without a GPU.
 #
 # > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it. Of the old parts, put
-# > back one by one, only the old encoder clearly matters: it makes PGT's first guess worse, in the simulated town.
+# > back one by one in the simulated town, encoder and decoder make its first guess worse; of attention and coverage no effect shows.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -58,9 +58,8 @@ config = ModelConfig(*sizes)  # PGT, with the package's default sizes
 #
 # ## Two data flows
 #
-# Time runs downwards. On the left two LSTMs read a text, and a third writes its summary. Each word that it writes goes back into
-# it (the bent arrow), and it looks at the text again. On the right all visits are read at once, the last one asks, and there is
-# one answer.
+# On the left two LSTMs read a text, and a third writes its summary. Each word that it writes goes back into it (the bent arrow),
+# and it looks at the text again. On the right all visits are read at once, the last one asks, and there is one answer.
 
 # %% tags=["hide-input"]
 # @title Figure 17.1: both data flows
@@ -87,8 +86,8 @@ FLOWS = {  # name: x, y, colour, and where its arrows lead
         "pointer": (-2.4, 3.3, COPIED, "mixture"),
         "generator": (2.0, 3.3, GENERATED, "mixture"),
         "gate": (0, 3.3, GATE, "mixture"),
-        "mixture": (0, 1.4, TRUTH, "a list of places"),
-        "a list of places": (0, 0.4, INK),
+        "mixture": (0, 1.4, TRUTH, "one list of places"),
+        "one list of places": (0, 0.4, INK),
     },
 }
 figure, panels = plt.subplots(1, 2, figsize=(7.4, 5.2))
@@ -101,7 +100,7 @@ show(
     "state, then LSTM cell, attention, vocabulary and gate, mixture, the "
     "next word, and back to the LSTM cell. Right, PGT: visits, projection, "
     "Transformer layers, the last visit, then pointer, generator and gate "
-    "side by side, mixture, a list of places; nothing goes back.",
+    "side by side, mixture, one list of places; nothing goes back.",
     caption="Both data flows. Olive: what asks; blue: copies; orange: "
     "generates; purple: weighs the two; green: the prediction.",
 )
@@ -116,12 +115,12 @@ show(
 # |---|---|---|
 # | reads | at most 400 words | a week's visits, and who made them |
 # | encoder | 1 layer of LSTMs, 256 numbers each way | 2 Transformer layers with 4 heads |
-# | decoder | an LSTM, 256 numbers | none |
-# | what asks | the decoder, 512 numbers, at each word | the last visit, 64 numbers, once |
+# | decoder | an LSTM, output and cell with 256 numbers each | none |
+# | what asks | output and cell, 512 numbers, at each word | the last visit, 64 numbers, once |
 # | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
 # | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
-# | unknown name | each text lends it a number | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
-# | answers | at most 100 words | 1 place |
+# | unknown name | lent by its text, in the extended vocabulary ([chapter 16](16_summarizer.ipynb)) | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
+# | answers | at most 100 words | 1 list of places |
 #
 # No row is the same on both sides. ([The evidence](evidence_relatives.ipynb) has five more.)
 #
@@ -132,7 +131,7 @@ show(
 
 # %%
 trained, _ = load_model(shipped("city"))  # the package's weights
-window = data.test.batch([story(data.test)])
+window = data.test.batch([story(data.test)])  # the one of Part II
 with torch.no_grad():
     out = trained(window)
 ours = out.log_probs.exp()  # what PGT predicts
@@ -149,12 +148,14 @@ print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 #
 # ## Are all places known?
 #
-# The parent needs its pointer for names that nobody knows. It is tempting to say that PGT does not, because its list of places
-# is fixed. Here are the targets of the test days. *Known* says whether training showed the place.
+# *Every place is known, so PGT needs no way to copy an unknown one.*
+#
+# The parent needs its pointer for names that nobody knows. Here are the targets of PGT's test days. *Known* says whether training
+# showed the place.
 
 # %%
 ranks = evaluate(trained, data.test)
-ranks["right"] = 100 * gains(ranks)["acc@1"]
+ranks["right"] = 100 * gains(ranks)["acc@1"]  # 100: right at once
 answer = {True: "yes", False: "no"}
 by = [ranks.known.map(answer), ranks.in_window.map(answer)]
 groups = ranks.groupby(by).right.agg(["size", "mean"])
@@ -166,19 +167,20 @@ groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
 # So {{ unknown:.0f }} % of the targets are unknown. If one is in the window, PGT is right in {{ copied:.0f }} % of the cases: it
-# copies a place that training never showed, just as its parent copies a name. *Sentence 1 of the bet is false.* (An unknown
-# place has an id here. How to name one that has none, see [chapter 22](22_open_vocabulary.ipynb).)
+# copies a place that training never showed, just as its parent copies a name. Sentence 1 is false. (Outside the window PGT is never
+# right: all its first guesses here are places of the window. How to name a place without an id, see
+# [chapter 22](22_open_vocabulary.ipynb).)
 #
 # ## Why a Transformer?
 #
-# The usual reasons are that it is *parallel*, sees *far*, and trains *faster*. We test one after the other.
-#
 # ### Parallel
 #
-# The claim is true of the **depth**, the number of steps that must wait for each other: an LSTM needs one for each visit, a
-# Transformer one for each layer. A graphics card, which multiplies many numbers at once, waits for the depth. One processor core has
-# to do all the **work**, that is all multiplications. The table divides PGT's encoder, two Transformer layers, by one layer of a
-# *BiLSTM*, an LSTM from each end: 2 means twice as much. Time is that of a training step with 16 windows, on one core.
+# *A Transformer works in parallel, so it has less to do.*
+#
+# The first half is true of the **depth**, the number of steps that must wait for each other: an LSTM needs one for each visit, a
+# Transformer one for each layer. A graphics card waits for the depth (not measured: that takes one). One processor core has to do
+# all the **work**, the multiplications in products of matrices. The table divides PGT's encoder, two Transformer layers, by one layer
+# of a *BiLSTM*, an LSTM from each end. Time is that of a training step of the encoder alone, with 16 windows.
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
@@ -198,13 +200,16 @@ cost["time"] = steps["transformer"] / steps["bilstm"]
 cost.rename_axis("visits").round(1)
 
 # %% [markdown]
-# *Sentence 2 is false.* The Transformer does more, even layer against layer (exercise 2), and takes longer on one core.
+# Sentence 2 is false: the Transformer does more, even layer against layer (exercise 2), and takes longer on one core. (Not
+# in the work: the fixed cost of each call, and masks and softmax for each pair of visits.)
 #
 # ### Far
 #
+# *An LSTM forgets old visits.*
+#
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. PyTorch starts it
 # near one half. The summarizer opens it further, by a bias of one before its sigmoid. How strongly, then, does the last
-# visit's encoding depend on each visit, before any training? We take the gradient.
+# visit's encoding depend on each visit? We take the gradient, before any training.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -223,11 +228,11 @@ def reach(encoder, n=18, windows=32):
     return (size / size[-1]).numpy()  # the last visit is 1
 
 
-opened = side_by_side.encoder_of("bilstm", config)
+opened = side_by_side.encoder_of("bilstm", config)  # untrained
 summarizer.one_bias(opened.lstm)  # all biases 0, that of the forget gate 1
 for name, numbers in opened.lstm.named_parameters():
-    if "bias_ih" in name:
-        numbers.data *= forget_bias  # that 1 becomes your number
+    if "bias_ih" in name:  # a gate has two biases; the 1 is in this one
+        numbers.data *= forget_bias  # the 1 becomes your number
 reaches = {
     "BiLSTM": reach(side_by_side.encoder_of("bilstm", config)),
     f"BiLSTM, forget bias {forget_bias:g}": reach(opened),
@@ -252,41 +257,46 @@ show(
 )
 
 # %% [markdown]
-# Measured against its own last visit, the oldest of 18 visits has {{ further:.0f }} times as much influence in the Transformer
-# as in the plain BiLSTM. For the last few visits it is the other way round. *Sentence 3 depends on the forget gate*, and so on how
-# the LSTM starts.
+# Measured against its own last visit, the oldest of 18 visits has, with this draw, {{ further:.0f }} times as much influence in the
+# Transformer as in the plain BiLSTM. For the last few visits it is the other way round: a Transformer's residual sum takes only the
+# last visit to its encoding directly, and attention has to bring the others. Sentence 3 depends on how the forget gate starts
+# (training may move it).
 #
 # > **Try it.** Raise the forget bias to 3 and watch the orange curve.
 #
 # ### Faster
 #
-# Here are whole trainings on our town, on one core, with the package's default sizes: PGT, and PGT with a BiLSTM in the encoder's
-# place.
+# *A Transformer trains faster than an LSTM.*
+#
+# Here are whole trainings on our town, on one core: PGT, and PGT with a BiLSTM in the encoder's place.
 
 # %% tags=["hide-input"]
-# @title Table: whole trainings, mean of three seeds
+# @title Table: whole trainings, with three seeds
 rows = measured.select(table="training")
+runs = rows.groupby(["model", "variant"])
 heads = {"epochs": "epochs", "cpu_seconds": "seconds"}
-means = rows.groupby(["model", "variant"])[["acc@1", *heads]].mean()
 MODELS = {"full": "PGT", "with BiLSTM": "PGT with a BiLSTM"}
-spent = means.loc["pgt"].loc[list(MODELS), list(heads)]
-spent["seconds an epoch"] = spent.cpu_seconds / spent.epochs
-spent = spent.rename(index=MODELS, columns=heads).round(1)
-spent.rename_axis("mean of three seeds")
+spent = runs[[*heads]].agg(lambda own: ", ".join(f"{n:.0f}" for n in own))
+pace = runs.cpu_seconds.sum() / runs.epochs.sum()
+spent["seconds an epoch"] = pace.round(1)
+spent = spent.loc["pgt"].loc[list(MODELS)]
+spent.rename(index=MODELS, columns=heads).rename_axis("three seeds")
 
 # %% [markdown]
-# *Sentence 4 holds here*, but not for the usual reason: an epoch of the Transformer takes longer, and it needs fewer of them. With
-# longer windows or on another machine the answer may be another.
+# Sentence 4 holds here with two of the three seeds, but not for the usual reason: an epoch of the Transformer takes longer, and it
+# needs fewer of them. (Longer windows or another machine may change this.)
 #
 # ## Why no decoder?
 #
-# Because there is one answer, so that nothing has to be remembered from word to word. To test this we give PGT a decoder: the
-# encoded last visit starts the summarizer's LSTM, which looks at all visits once more and makes the context. And the other way
-# round, we let the summarizer read windows, with places as its words and summaries of one word, and take its decoder away.
+# *PGT needs no decoder.*
+#
+# There is one answer, so nothing has to be remembered from word to word. As a test we give PGT a decoder: the encoded last visit
+# starts the summarizer's LSTM, which attends to all visits, and its result asks in the place of the last visit. We also let the
+# summarizer read windows, as texts with summaries of one word, and take its decoder away.
 
 # %% tags=["hide-input"]
-# @title Table: Acc@1 (%) with and without a decoder
-first = means["acc@1"]
+# @title Table: Acc@1 (%) in the town, with and without a decoder
+first = runs["acc@1"].mean()
 with_decoder = {
     "PGT": first["pgt", "with decoder"],
     "summarizer on windows": first["summarizer", "full"],
@@ -294,17 +304,16 @@ with_decoder = {
 without = first["pgt", "full"], first["summarizer", "no decoder"]
 decoders = pd.DataFrame({"with a decoder": with_decoder})
 decoders["without"] = without
-decoders.rename_axis("mean of three seeds").round(1)
+decoders.rename_axis("Acc@1 (%), town, mean of three seeds").round(1)
 
 # %% [markdown]
-# *Sentence 5 stands.* PGT with a decoder is worse with each of the three seeds, and the summarizer does as well without its own.
+# Sentence 5 stands: PGT with a decoder is worse with each of the three seeds, and the summarizer does as well without its own.
 #
 # ## The other parts, put back
 #
-# What changes when PGT gets one more part of the summarizer back: its encoder, its attention, or coverage? (With coverage earlier
-# visits ask too, and what they attended to is remembered.) The fourth row is a control: visits may not look at later ones, as when
-# a text is written. Shown is the change of Acc@1 in points, mean of five seeds. The 95 % intervals, over people and seeds, are
-# *simultaneous*: wider than usual, so that all four of a column are right together.
+# The table shows how Acc@1 changes, in points, when PGT gets one more part of the summarizer back: means of five seeds. The 95 %
+# intervals, over people and seeds, are *simultaneous*: wider than usual, so that all of a column are right together, with a fourth
+# in [the evidence](evidence_relatives.ipynb).
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -313,26 +322,28 @@ SWAPS = {
     "BiLSTM encoder": "bilstm",
     "additive attention": "additive",
     "coverage": "coverage",
-    "looks back only": "causal",
+    "looks back only": "causal",  # the fourth, not shown
 }
 with_part = {n: {"model": "improved", "variant": v} for n, v in SWAPS.items()}
 plain = {"model": "improved", "variant": "plain"}
-cells = {}
+cells, at_most = {}, 0.0  # how far coverage may matter, in points
 for name in ("city", "GeoLife"):
     where = {"data": name.lower(), "draws": 4000}
-    changes = compare(swapped, with_part, plain, **where)
+    changes = compare(swapped, with_part, plain, **where).table()
     cells[name] = [
         f"{row['mean']:+z.2f} [{row.low_all:+z.2f}, {row.high_all:+z.2f}]"
-        for _, row in changes.table().iterrows()
+        for _, row in changes.iterrows()
     ]
-pd.DataFrame(cells, SWAPS)
+    ends = changes.loc["coverage", ["low_all", "high_all"]]
+    at_most = max(at_most, ends.abs().max())
+table = pd.DataFrame(cells, SWAPS).drop("looks back only")
+table.rename(columns={"city": "town"})
 
 # %% [markdown]
-# The old encoder costs the first guess some accuracy, clearly in the town. That does not make it worse altogether:
-# [with ten guesses](evidence_relatives.ipynb) it is ahead on GeoLife. Where an interval contains zero, these data cannot say
-# whether the part matters.
+# The old encoder costs the first guess accuracy, clearly in the town. (With ten guesses it is ahead on GeoLife.) By its
+# intervals, coverage matters by at most {{ at_most:.1f }} points; for additive attention they are too wide to say.
 #
-# Your bet, then: sentences 1 and 2 are false, 3 depends on a bias, 4 on the machine and the length, and 5 stands.
+# Your bet, then: sentences 1 and 2 are false, 3 depends on a bias, 4 holds with two seeds of three, and 5 stands.
 #
 # ## What to remember
 #
@@ -360,8 +371,8 @@ check.exercise("17.1", [1 - 0.9, 0.9])
 
 # %% [markdown]
 # **Exercise 2** (medium). From which length on (it may be short) does a Transformer of *one* layer do more work than a
-# BiLSTM with $D/2$ units in each direction, if the feed-forward network is $2D$ wide? Work it out with pencil, then check
-# it with `side_by_side.work`.
+# BiLSTM with $D/2$ units in each direction, if the feed-forward network is $2D$ wide? Work it out, then check it
+# with `side_by_side.work`.
 
 # %% tags=["try"]
 from_visits = ...  # the smallest number at which it does more

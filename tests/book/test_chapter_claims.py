@@ -429,6 +429,8 @@ def test_claims_of_17() -> None:
              if not table.low_all[part] < 0 < table.high_all[part]}  # fmt: skip
     assert clear == {("city", "bilstm")} and changes["city"].high_all["bilstm"] < 0
     assert swapped_parts("geolife", "acc@10").low_all["bilstm"] > 0  # "ahead on GeoLife"
+    for table in changes.values():
+        assert table.high_all["additive"] - table.low_all["additive"] > 3  # "too wide to say"
     measured = read_results("side_by_side")
     rows = measured.select(table="training").groupby(["model", "variant"]).mean(numeric_only=True)
     alone, decoded = (rows.loc["pgt", v]["acc@1"] for v in ("full", "with decoder"))
@@ -437,6 +439,12 @@ def test_claims_of_17() -> None:
     assert (seeds["with decoder"] < seeds["full"]).all()  # "with each of the three seeds"
     parent, headless = (rows.loc["summarizer", v]["acc@1"] for v in ("full", "no decoder"))
     assert abs(parent - headless) < 1  # "does as well without its own"
+    for spent in ("epochs", "cpu_seconds"):
+        seeds = measured.select(table="training", model="pgt").pivot_table(spent, "seed", "variant")
+        assert (seeds["full"] < seeds["with BiLSTM"]).sum() == 2  # "two of the three seeds"
+    test = prepare(city.load().visits, protocol="exact").test
+    ranks = evaluate(load_model(shipped("city"))[0], test)
+    assert not gains(ranks)["acc@1"][~ranks.in_window].any()  # "Outside the window … never right"
 
 
 def test_erratum_23_reasons_that_the_measurements_do_not_confirm() -> None:
