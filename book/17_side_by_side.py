@@ -126,7 +126,7 @@ show(
 #
 # ## One mixture, two gates
 #
-# One thing does agree, the mixture of equations (8.4) and (16.7). Only its gate is turned round: the summarizer's is the weight of
+# One thing does agree, the mixture of equations (8.4) and (16.1). Only its gate is turned round: the summarizer's is the weight of
 # generating, PGT's that of copying, so $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
 
 # %%
