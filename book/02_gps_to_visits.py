@@ -57,8 +57,8 @@ places = "Places of a person who does not exist, as large as their visits."
 places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 
 # %% [markdown]
-# Nothing leaves the machine that runs this; in Colab that is a computer of Google's. Streets are off until you switch them
-# on at the top right. They come from a server of OpenStreetMap, which then learns what area you look at.
+# Nothing leaves the machine that runs this; in Colab that is a computer of Google's. Real streets, for a file of your own, are off until you switch
+# them on at the top right. They come from a server of OpenStreetMap, which then learns what area you look at.
 #
 # ## What a fix is
 #
@@ -389,7 +389,7 @@ show(
     "away; the mean of distinct positions lies between them. Right, a cloud "
     "around the place, and both means in it.",
     caption="Dots: positions, larger if repeated. Green plus: mean of all "
-    "fixes, with `eps` around it. Cross: mean of distinct positions.",
+    "fixes, with a circle of eps around it. Cross: mean of distinct ones.",
 )
 
 # %% [markdown]

@@ -362,8 +362,8 @@ show(
 # One is tempted to tell a story about each head: a bright column is a visit that many look at. Before that, ask what the
 # choosing is worth, on all windows. We operate on the trained model, and score it:
 #
-# - *No sinusoid*, or *no position from the end*: every visit gets the mean of rows 1 to 10 of that embedding, those that training
-#   saw most.
+# - *No sinusoid*: it becomes 0. *No position from the end*: every visit gets the same row there, the mean of the ten that training
+#   saw most, so that the size stays right and the order is gone.
 # - *Even attention* erases the queries. All scores are 0, and every head takes the plain mean over the window.
 # - *No attention*: what it adds becomes 0, and no visit hears of another.
 # - *No encoder*: what the feed-forward networks add becomes 0 as well. Only the sinusoids are left.
@@ -416,7 +416,7 @@ pd.DataFrame(rows).T
 # %% [markdown]
 # **Taking away the whole encoder costs nothing that we can measure** (last row). Of the first answers on test,
 # {{ moved["changed, %"] }} % change: {{ moved["better, %"] }} % become right, {{ moved["worse, %"] }} % are no longer right, and
-# the others go from one wrong place to another. A loss as large as their lower ends could hide in the intervals.
+# the others go from one wrong place to another. (The truth may still be a loss as large as the lower ends of the intervals.)
 #
 # The other rows? On validation the model was worse without the sinusoid, and on test better without attention; the other split
 # confirms neither. So we cannot show that the model needs one ruler while it has the other. A likely reason for all this is

@@ -269,8 +269,8 @@ print(f"{n_idle} numbers set to zero; log-probabilities move by {moved:.0e}")
 # %% [markdown]
 # **{{ n_idle }} numbers do nothing**: {{ d }} key biases in each layer of the encoder and in the pointer. (What moves is
 # rounding.) Their true gradient is zero, and what arrives is rounding, too. But AdamW, which makes the steps of training
-# ([chapter 10](10_training.ipynb)), divides each gradient by its typical size. So these numbers wander: the encoder's began
-# at zero and came as far as {{ drift:.4f }}. Another {{ still }} numbers, row 0 of each table and padding's position bias, begin at
+# ([chapter 10](10_training.ipynb)), divides each gradient by its typical size. So these numbers wander: in the
+# package the encoder's begin at zero, and they came as far as {{ drift:.4f }}. Another {{ still }} numbers, row 0 of each table and padding's position bias, begin at
 # zero and stay there: their gradient is exactly zero.
 #
 # ## Where do the parameters live?
@@ -364,8 +364,8 @@ show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
 # The middle is the constant of label smoothing. Most lie within a factor of ten of it. Some windows give all these places
-# more, others less: the windows' averages have a standard deviation of {{ of_windows:.2f }} on this axis, the places' only
-# {{ of_places:.2f }}.
+# more, others less. On average over the windows each place gets nearly the same: these averages have a standard deviation of
+# {{ of_places:.2f }} on this axis. None of it is knowledge.
 #
 # > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`, where a small constant keeps $\log 0$
 # > away. But above log-odds of about 17, float32 rounds the gate to 1. If the gate is mistaken there, $\log P$ stays at

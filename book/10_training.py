@@ -350,6 +350,7 @@ plt.figure(figsize=(7.2, 2.0))
 axes = sns.stripplot(pd.concat([town, mine]), x="acc@1", y="model",
                      hue="whose", palette=[COPIED, EXTRA])  # fmt: skip
 axes.set(xlabel="test Acc@1 (%)", ylabel="")
+axes.get_legend().remove()  # the rows say it
 show(
     axes.figure,
     alt="A row of dots a model: four rules, five runs of PGT, and yours.",

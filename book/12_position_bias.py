@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What the position bias learns
 #
-# Ten training runs can agree on a curve, and the curve can still say nothing true about people.
+# Ten training runs can agree on a curve in part, and it can still say nothing true about people.
 #
 # *You will be able to* read a learned curve without being fooled: ask what pulls at it, what else can say the same, and
 # whether other people would show it. *You need* [The pointer](07_pointer.ipynb) and
@@ -139,8 +139,8 @@ with torch.no_grad():
 
 
 # %% [markdown]
-# Then train only query and key, to restore the attention that the model had before. Which share of it is still at other
-# visits?
+# Then train only query and key, to restore the attention that the model had before. How much of the attention lies on other
+# visits than in the original model? (0 % is restored.)
 
 
 # %% tags=["hide-input"]
@@ -298,7 +298,8 @@ show(
     fig,
     alt="Two panels of fast biases. In one town the ten curves share some "
     "hills and troughs; in ten towns only the first two positions agree.",
-    caption="The fast bias: other seeds, other people. Diamonds: the truth.",
+    caption="The fast bias: other seeds, other people. Thin: one run; thick: "
+    "their mean. Diamonds: the truth.",
 )
 
 # %% [markdown]
@@ -328,8 +329,8 @@ pd.DataFrame(found, rows).rename_axis("positions").round(2)
 # %% [markdown]
 # From position 3 on, {{ seeds:.2f }} is a moderate agreement, {{ towns:.2f }} is none. The seeds agreed on what these
 # particular people happened to do; the towns share the newest two positions only. (We left these out *after* we had seen
-# them.) The slope of the towns may be zero; that of the diamonds, {{ true_tilt:.3f }}, is outside. Not even the fast bias
-# shows how people forget.
+# them.) The slope of the towns may be zero. That of the diamonds, {{ true_tilt:.3f }}, is outside, but a weaker one is
+# not, and fewer than half of the targets are returns. So not even ten towns show how people forget.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds says nothing about the next data set.
 #

@@ -7,8 +7,8 @@
 # which of its parts PGT kept, reversed or dropped. *You need* [The pointer](07_pointer.ipynb) and
 # [The generator and the gate](08_generator_and_gate.ipynb). *It takes* twenty minutes to read and about a minute to run.
 #
-# > **In one sentence.** A network that may copy gets {{ names_right:.0f }} % of the names that its vocabulary
-# > lacks; one that may not gets {{ without_pointer:.0f }} %, even if its vocabulary has every word of the training texts.
+# > **In one sentence.** A network that may copy gets {{ names_right:.0f }} % of the names that a small vocabulary
+# > lacks; one that may not gets {{ without_pointer:.0f }} %, even with every word of the training texts in its vocabulary.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -411,7 +411,8 @@ print(*again.words(words, yours.lent[0]))
 # summary that our vocabulary lacks, the share that was written. Then the four sentences of a summary, one by one, each right or
 # not. **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013), the usual score of summaries, counts the words that both
 # share. Beside the networks stands a *rule* that prints the first words of the diary, as many as a summary usually has, so it
-# gets the names that stand there. The network without a pointer knows *every* word of the training diaries.
+# gets the names that stand there. The network without a pointer knows *every* word of the training diaries; neither has
+# coverage.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -507,7 +508,7 @@ both.iloc[apart.argsort()[::-1][:5]].round(2)  # the five largest differences
 # %% [markdown]
 # **Exercise 3** (longer). (`model` is the package's: its `decoder.fuse` is our `writer.fuse`.) After the first word of a name
 # is copied, the decoder is fed `[UNK]`. How does it know to go on one word further? Equation (16.4) has a second input, the
-# previous context. Cut that wire in the trained model, and count the names right on the 120 test diaries.
+# previous context. Cut that wire in the trained model, and count the names right on the first 120 test diaries.
 
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}

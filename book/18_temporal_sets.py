@@ -342,7 +342,7 @@ board.set_axis(names).sort_values("rank")
 # its gate lets a place with a single visit go ahead. Where the gate is near zero, a seen place falls behind places never seen.
 #
 # A gate belongs to the place, not to the person, and starts at random between 0 and 1. Of all gates {{ idle:.0f }} % are never
-# trained, as no training history holds their place (Indigo Wine Cellar is one). The others stay near their start (correlation
+# trained, as no training history holds their place (Indigo Wine Cellar is one). Most others stay near their start (correlation
 # {{ alike:.2f }}).
 #
 # ## The whole network

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Ten improvements
 #
-# Here are ten changes that were proposed for this model. Most come from a paper, and all but one have a good argument. Which
-# three would you bet on?
+# Here are ten changes that the [design documents](documents.md) of this model propose. Most come from a paper, and all but one
+# sound good. Which three would you bet on?
 #
 # *You will be able to* build ten parts that people add to a Transformer, in about ten lines each; see before any training
 # what a part cannot do; and read two dozen comparisons at once without fooling yourself. *You need*
@@ -66,7 +66,7 @@ batch = data.test.batch(np.arange(64))
 # | `post_norm` | none: it should be *worse* than the pre-norm that the model has |
 # | `experts` | habit and exploration are different skills |
 # | `multi_scale_time` | 23:45 and 0:00 are neighbours |
-# | `adaptive_embeddings` | rare places need fewer numbers, so a paper (the proposal gives them more) |
+# | `adaptive_embeddings` | rare places need fewer numbers, says a paper (the proposal gives them more) |
 #
 # Write down three names. We settle the bet with five trainings of each.
 
@@ -92,7 +92,7 @@ print(f"the answers to two places differ by at most {apart:.0e}")
 
 # %% [markdown]
 # A softmax over one score is 1, whatever is asked. So every place gets the same answer about the person: a linear layer
-# with a long name. (The visits have several times, so that half does something.)
+# with a long name. (Half of the proposal does do something: visits have several times.)
 #
 # **GeGLU.** [Shazeer (2020)](https://arxiv.org/abs/2002.05202) multiplies two hidden layers; one of them is a gate:
 #

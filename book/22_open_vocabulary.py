@@ -330,7 +330,7 @@ show(
 )
 
 # %% [markdown]
-# With more visits all rise, the pointer and the kernel most. Over all visits, PGT does no better for newcomers than naming the
+# In the long run all rise, the pointer and the kernel most. Over all visits, PGT does no better for newcomers than naming the
 # most frequent place.
 #
 # What is it worth to have been in training? On the same test days, a pointer trained on these people's earlier days is ahead of
@@ -386,20 +386,19 @@ said = {
     "how often that place is right": says.argmax(1) == test.target,
 }
 said = pd.DataFrame(said)
-can = said[~test.new].mean()  # windows whose target can be copied
-modest = 100 * can["probability of the likeliest place"]
-right = 100 * can["how often that place is right"]
+kinds = {"all windows": said.mean(), "first visits": said[test.new].mean()}
+kinds["others"] = said[~test.new].mean()
 impossible = 100 * test.new.mean()  # targets of probability zero
 new = new_on["test"]
 print("The forecast of somewhere new, on average:", end=" ")
 print(f"{new[test.new].mean():.0%} before first visits", end=", ")
 print(f"{new[~test.new].mean():.0%} before others")
-(100 * said.mean()).round(1).to_frame("mean over the windows (%)")
+(100 * pd.DataFrame(kinds)).round(1).rename_axis("mean, %", axis=1)
 
 # %% [markdown]
-# The forecast says hardly more before first visits than before others. As it is, the model promises too much; with *somewhere
-# new* too little, by nearly as much. For where the pointer could be right it was too modest already: it promised
-# {{ modest:.0f }} %, and was right in {{ right:.0f }} %. First visits, all misses, had hidden this.
+# The forecast says only somewhat more before first visits than before others. As it is, the model promises too much over all
+# windows; with *somewhere new* too little, by nearly as much. The last column says why. Where it could be right, the pointer
+# promised too little already, and the first visits, all misses, had hidden it.
 #
 # The gain is elsewhere: without *somewhere new* the truth had probability zero in {{ impossible:.0f }} % of the windows, and
 # now in none.

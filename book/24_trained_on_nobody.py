@@ -247,7 +247,8 @@ scores.loc["kernel, 100 visits, fitted there", "past it sees"] = "100 visits"
 scores
 
 # %% [markdown]
-# Compare like with like. The kernel with a hundred visits had its five numbers chosen on these people. Against it the model
+# Compare like with nearly like. The kernel with a hundred visits had its five numbers chosen on these people, by us; the model
+# fits its eight weights to their past by itself. Against that kernel the model
 # has {{ rule["geolife"]:+.1f }} points on GeoLife and {{ rule["new york"]:+.1f }} in New York (before rounding); neither can be
 # told from zero. The contextual pointer, trained on these people, is ahead in both. **In these two cities one file replaces a
 # rule that was fitted there. It does not replace each person's own past**, which must be given. The two models that see a week
@@ -294,8 +295,8 @@ right.rename_axis(f"attacks that are right, % ({n_people} people)")
 # %% [markdown]
 # PGT betrays everybody: the rows for their places were trained in one half and not in the other. But a network without a
 # single name, trained on the same people, still betrays
-# **{{ betrayed["right", "people"]["contextual"]:.0f }} %** of them. From one visit the attack is little better than a coin toss,
-# but a person has many, and small advantages add up. (In [chapter 22](22_open_vocabulary.ipynb), where training hardly helped,
+# **{{ betrayed["right", "people"]["contextual"]:.0f }} %** of them. From one visit the attack on it is little better than a coin
+# toss, but a person has many, and small advantages add up. (In [chapter 22](22_open_vocabulary.ipynb), where training hardly helped,
 # the visits were later ones.) The control cannot be told from a coin toss.
 #
 # > **Pitfall.** "Trained on nobody" protects those whose visits would have been used for *training*. It does not protect the
@@ -331,7 +332,7 @@ by.rename(index=GROUPS, columns=CITY).round(1)
 #
 # - A network without names of places or people can be trained in one world and used in another, and the first need not exist.
 # - Only eight weights are fitted to a new table. On real people four fixed kernels do nearly all the work.
-# - The fair rival is a rule with the same past. In two cities the file is level with it, and behind a pointer trained there.
+# - The fair rival is a rule with nearly the same past. In two cities the file is level with it, and behind a pointer trained there.
 # - A network without names can still betray who was in training. One that was trained on nobody has nobody to betray.
 #
 # ## Exercises

@@ -213,7 +213,7 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# Every score is now computed twice. In the largest city the sums are faster all the same: to write and read many arrays of
+# Every score is now computed twice. The sums are faster all the same: to write and read many arrays of
 # $B \times V$ takes longer. Evaluation needs no such array either. To find the true place's rank, it is enough to *count* the
 # higher scores, again a stretch of places at a time (`pgt.large_vocabulary.rank`).
 #
@@ -376,7 +376,8 @@ print(f"{len(apart):,} windows: every answer as in memory")
 #
 # - The size of an array is a product. Several of ours were $B \times V$; the exact loss and the exact ranks need none.
 # - The weights of a location table and a generator grow with $V$. A pointer without them has as many at every $V$.
-# - Windows never cross from one person to another, so people can be dealt out to parts. They share only the vocabulary.
+# - Windows never cross from one person to another, so people can be dealt out to parts. Of a rule with
+#   fixed numbers they share only the vocabulary.
 #
 # ## Exercises
 #

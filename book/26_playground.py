@@ -9,8 +9,8 @@
 # [Ablations](14_ablations.ipynb) and [Trained on nobody](24_trained_on_nobody.ipynb). *It takes* as long as you like to play,
 # ten minutes to read and about twenty seconds to run.
 #
-# > **In one sentence.** To switch off the trained model's pointer costs {{ silenced:.0f }} of {{ right:.0f }} points, to train
-# > without a pointer {{ untrained:.0f }}: a switch shows what *this* model uses, not what a model of its kind can do without.
+# > **In one sentence.** Switching off the trained model's pointer costs {{ silenced:.0f }} of {{ right:.0f }} points; training
+# > without a pointer costs {{ untrained:.0f }}: a switch shows what *this* model uses, not what a model of its kind can do without.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -215,7 +215,7 @@ def anew(variant):
 # %% [markdown]
 # The rows have the playground's names. The first two columns are changes of Acc@1 in points, on all test windows: of the one
 # shipped model, and between means over five seeds. The others are shares of all first guesses: those that the switch
-# changes, and among them those that become right, or were right before.
+# changes, those that become right, and those that become wrong.
 
 # %%
 # The playground's words, where they are not the package's.
@@ -236,8 +236,8 @@ for variant, setting in ABLATIONS.items():
         "switched off": accuracy(silent) - accuracy(whole),
         "trained without": anew(variant) - anew("full"),
         "changed, %": 100 * np.mean(silent != whole),
-        "now right, %": 100 * np.mean(now & ~was),
-        "right before, %": 100 * np.mean(was & ~now),
+        "became right, %": 100 * np.mean(now & ~was),
+        "became wrong, %": 100 * np.mean(was & ~now),
     }
 table = pd.DataFrame(rows).T
 right = accuracy(whole)
