@@ -140,7 +140,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # Then train only query and key, to restore the attention that the model had before. How much of the attention lies on other
-# visits than in the original model? (0 % is restored.)
+# visits than in the original model? (If all is restored, none.)
 
 
 # %% tags=["hide-input"]
