@@ -77,8 +77,9 @@ def placeholders(script: str) -> list[tuple[str, str]]:
 def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any = None) -> str:
     """The notebook (JSON text) of a script, with its numbers by ``"name:format"`` and outputs."""
     notebook = cells(script)
-    if numbers:
-        notebook.metadata["numbers"] = dict(sorted(numbers.items()))
+    if numbers:  # a run may know more: those of an earlier text
+        asked = sorted(f"{name}:{spec}" for name, spec in placeholders(script))
+        notebook.metadata["numbers"] = {name: numbers[name] for name in asked}
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and numbers:
             cell.source = PLACEHOLDER.sub(
