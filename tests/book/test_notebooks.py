@@ -31,6 +31,13 @@ def test_a_map_that_is_drawn_again_is_stored_alike() -> None:
     assert kept[0] == kept[1]
 
 
+def test_a_notebook_keeps_only_the_numbers_that_its_text_asks_for() -> None:
+    script = "# %% [markdown]\n# One {{ a:.1f }}.\n"
+    kept = json.loads(notebooks.render(script, {"a:.1f": "2.0", "gone:": "3"}))
+    assert kept["metadata"]["numbers"] == {"a:.1f": "2.0"}
+    assert "".join(kept["cells"][0]["source"]) == "One 2.0."
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_every_exercise_has_a_folded_solution(script: Path) -> None:
     cells = json.loads(notebooks.render(script.read_text(encoding="utf-8")))["cells"]
