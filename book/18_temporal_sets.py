@@ -171,7 +171,7 @@ show(
     figure,
     alt="A grid of places: 1 between Sage & Jolly Instruments and 46 Alder "
     "Walk, a half from both to Winter Garden Centre and on the diagonal.",
-    caption="Edges of one set. Columns are the places in the same order.",
+    caption="Edges of day −2. Columns are the places in the same order.",
 )
 
 # %% [markdown]

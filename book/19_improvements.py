@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Ten improvements
 #
-# Here are ten changes that the [design documents](documents.md) of this model propose. Most come from a paper, and all but one
-# sound good. Which three would you bet on?
+# Here are ten changes that the
+# [design documents](https://where-next-book.github.io/where-next/book/documents.html) of this model propose. Most come from a
+# paper, and all but one sound good. Which three would you bet on?
 #
 # *You will be able to* build ten parts that people add to a Transformer, in about ten lines each; see before any training
 # what a part cannot do; and read two dozen comparisons at once without fooling yourself. *You need*

@@ -27,7 +27,8 @@ REPAIRS = (
     ),
     # A figure that has a number, in the title of its folded code, says it where it is seen.
     (
-        r"(?s)(# @title (Figure \d+\.\d+)\b(?:(?!# @title|<figcaption).)*<figcaption>)(?!<strong>)",
+        r"(?s)(# @title (Figure \d+\.\d+)\b(?:(?!# @title|<figcaption|map-caption).)*"
+        r"<(?:figcaption|p class=\"map-caption\")>)(?!<strong>)",
         r"\1<strong>\2.</strong> ",
     ),
     # A head without words heads nothing: it is an empty cell.
