@@ -344,9 +344,9 @@ pd.Series(moved, name="mean size of the change").round(3).to_frame()
 #
 # **Exercise 1** (medium). The kernel of [chapter 4](04_baselines.ipynb) uses a *cue*, a fact from which to guess: visits at
 # this hour of the day count more. Has the pointer found it? In test windows that hold the true place, multiply each visit's
-# attention by the number of visits $L$: 1 is an equal share. Do the same with its share of the answer. (Visits to the true
-# place share it evenly, not by attention as in [chapter 12](12_position_bias.ipynb).) Compare the means over earlier visits
-# that began within an hour of *now*, the time of day at which the last visit ended.
+# attention by the number of visits $L$: 1 is an equal share. Do the same with the answer: each of the $n$ visits to the true
+# place gets $1/n$, all others 0. (In [chapter 12](12_position_bias.ipynb) they shared it by attention.) Compare the two means
+# over earlier visits that began within an hour of *now*, the time of day at which the last visit ended.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1

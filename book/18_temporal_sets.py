@@ -115,7 +115,7 @@ trained = train("full")
 #
 # Places of one day say something about each other. So DNNTSP draws a **co-occurrence graph** for every set. Its elements are
 # joined, more strongly if they were together more often in the whole history. Every element of the history is also joined to
-# itself. For elements $\ell$ and $\ell'$ and set $i$,
+# itself, in every set. For elements $\ell$ and $\ell'$ and set $i$,
 #
 # $$
 # \mathcal{G}_{\ell\ell'}^{i} = \frac{1}{\text{largest}} \begin{cases}
@@ -245,7 +245,8 @@ print("change of each output:", moved.numpy().round(2))
 
 # %% [markdown]
 # The first five stay as they were. That holds for the attention alone: equation (18.1) counts later days, too. Here this leaks
-# nothing, as all seven days lie before the one to predict. A mask is needed where each set has to predict the next.
+# nothing, as all seven days lie before the one to predict. DNNTSP has its mask all the same; one needs it where each set has to
+# predict the next.
 #
 # > **Try it.** Set `ahead` to 1. The fifth output changes, and nothing warns.
 #

@@ -205,7 +205,7 @@ check.same(sums[0], scores.logsumexp(1), name="Lambda", atol=1e-4)
 check.same(sums[1], scores.sum(1), name="the plain sum", atol=0.1)
 
 # %% [markdown]
-# The package's `losses` puts the sums together by equation (25.2). It is the same loss:
+# With equation (25.2) for its last sum, equation (9.1) is the loss. The package's `losses` does that, and it is the same:
 
 # %%
 with torch.no_grad():
