@@ -244,6 +244,10 @@ scores = scores.rename(columns={"Larkmere": "Larkmere (home)"})
 scores.insert(0, "past it sees", "100 visits and summaries")
 scores.loc[list(FITTED), "past it sees"] = "a week"
 scores.loc["kernel, 100 visits, fitted there", "past it sees"] = "100 visits"
+fits = {"PGT": "all weights", "kernel": "5 numbers"}
+fits |= {"contextual": "all weights", "trained": "8 weights"}
+first = scores.index.str.extract(r"^(\w+)")[0]
+scores.insert(1, "fits there", first.map(fits).to_numpy())
 scores
 
 # %% [markdown]
