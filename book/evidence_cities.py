@@ -328,7 +328,7 @@ NAMES = {
     "predictor": "trained on nobody",
     "contextual": "contextual pointer",
 }
-named = board.rows[board.rows.seed.isna()].replace({"model": NAMES})
+named = rows.replace({"model": NAMES})
 named["told"] = named.told.map({True: "told the time", False: "not told"})
 named["by"] = np.where(named.questions == "published", "published", "ours")
 other = named.model == "GNPR-SID"  # it answers other questions

@@ -90,9 +90,9 @@ pd.DataFrame(rows, index=["log P", "gradient"]).T
 # ## The cliff
 #
 # Why is the mixture of [chapter 9](09_model.ipynb) written with `logsigmoid` and `logaddexp`? The short form is
-# `log(P + 1e-10)`, where a small constant keeps $\log 0$ away. It looks harmless. Take a place that only the generator knows, and let the gate's log-odds $z$
-# grow: the model becomes ever surer that it can copy, and it is wrong. The exact $\log P$ falls in a straight line,
-# $\log P \approx -z + \log P_\text{gen}$, whose slope tells the gate to back off.
+# `log(P + 1e-10)`, where a small constant keeps $\log 0$ away. It looks harmless. Take a place that only the generator knows,
+# and let the gate's log-odds $z$ grow: the model becomes ever surer that it can copy, and it is wrong. The exact $\log P$ falls
+# in a straight line, $\log P \approx -z + \log P_\text{gen}$, whose slope tells the gate to back off.
 
 # %% tags=["hide-input"]
 # @title Figure: the cliff
