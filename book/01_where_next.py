@@ -9,8 +9,8 @@
 # minute to run, with or without a GPU.
 #
 # > **In one sentence.** {{ known:.0f }} of a hundred visits go to a place that the person knows, so copying from the
-# > past takes a machine far; but only {{ ceiling:.0f }} of a hundred next places are in the last week, and whatever a
-# > model gets right beyond them, it must have from somewhere else.
+# > past takes a machine far. But only {{ ceiling:.0f }} of a hundred next places are in the last week; the others must come
+# > from somewhere else.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -54,8 +54,8 @@ from pgt.windows import prepare
 # Real movement data is private, and it does not give reasons. If a person shows up at a café,
 # no data set says whether that was a habit or a whim. So this book comes with a simulated town, Larkmere. Its
 # {{ n_people }} people have homes, jobs and habits, and made {{ n_visits:,.0f }} visits. Each visit records whether it
-# was an **exploration** (the person had never been there) and, as `p_explore`, how likely that was: the
-# simulator tosses a weighted coin. A model never sees either. We use them to check what it believes.
+# was an **exploration**: the person had never been there. The simulator tosses a weighted coin for it, and the visit records
+# the coin's weight, too, as `p_explore`. A model never sees either. We use them to check what it believes.
 
 # %%
 town = city.load()
@@ -173,12 +173,13 @@ show(
 )
 
 # %% [markdown]
-# In our town such a law, times the person's own curiosity, governs the *free* choices. Many visits, such as going to work,
-# are routine, so at first the green curve lies below the law. But from thirty known places to a hundred the law falls and
-# the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %. Who gets that far? Only {{ n_curious }} people,
-# the curious. When these knew thirty places, they explored in {{ curious_then:.0f}} % of their visits already; since then
-# their own curve has stayed level. Those who explore less never get this far. An average over people can climb though the
-# people in it do not. This is a form of *Simpson's paradox*.
+# It does not. In our town the law, times the person's own curiosity, governs the *free* choices only, and many visits, such as
+# going to work, are routine. So at first the curve of everybody lies below the law, as it should. But from thirty known places
+# to a hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
+#
+# Who gets that far? Only {{ n_curious }} people, the curious. When they knew thirty places, they were already exploring in
+# {{ curious_then:.0f}} % of their visits, and no more than that later. Those who explore less never get this far, so they drop
+# out of the average. An average over people can climb though the people in it do not. This is a form of *Simpson's paradox*.
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -208,17 +209,16 @@ scores["no rule that copies can do better"] = ceiling
 pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 
 # %% [markdown]
-# The last row is the **copy ceiling**: the true place is in the window no more often than that. Between the second row
-# and the last lie the windows that contain the right answer, but where the rule names another place.
+# The last row is the **copy ceiling**: the true place is in the window no more often than that. What the better rule lacks to
+# the ceiling are windows that contain the right answer, but where it names another place.
 #
 # ## A first look at the model
 #
-# Here is the model at work on the week drawn above. It has read the visits, and nothing else: no map, no names. (The
-# `vocabulary` is the list of places that it knows.) The blue circles are its **pointer attention**: how much it would like
+# Here is the model at work on the week drawn above. It has read the visits, and nothing else: no map, no names. The blue circles are its **pointer attention**: how much it would like
 # to copy each past place. The dashed rings are its final bets, and the green ring is where the person went.
 
 # %%
-model, vocabulary = load_model(shipped("city"))
+model, vocabulary = load_model(shipped("city"))  # the places it knows
 data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 seen = look(model, data.test, window)  # everything it computes for it
 attention_map(
@@ -244,17 +244,19 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so. (Another value of `window` will soon show it fail.) Each bar is a sum of two parts,
-# and one number, the **gate** $g$, mixes them:
+# The person went home, and the model said so. (Another value of `window` will soon show it fail.) Each bar is a sum of two
+# parts, though one of them is often too thin to see, and one number, the **gate** $g$, mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
 # $$
 #
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
-# $P_\text{gen}$ that of a **generator**, which can name any place that training has seen. It spreads its share over all of
-# them, so few orange bars are long. A gate near one copies, a gate near zero generates. You need not understand the boxes
-# of the whole network yet: the book builds each, and finds out whether it does what its name promises.
+# $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are small. A gate
+# near one copies, a gate near zero generates.
+#
+# Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what its
+# name promises.
 
 # %% tags=["hide-input"]
 # @title Figure 1.4: the whole network

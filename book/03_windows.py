@@ -102,8 +102,8 @@ show(
 # cut by time. The first 60 % of each person's days are **train**, the next 20 % **valid**, the rest **test**:
 # learn from the past, predict the future. The column `split` says which.
 #
-# Windows are built *inside* each split. So the first week of each split yields no targets; its visits only serve
-# as history.
+# Windows are built *inside* each split, as in the literature. So the first week of each split yields no targets; its visits
+# only serve as history.
 #
 # ## Slowly, then fast
 #
@@ -169,22 +169,22 @@ print(f"{len(test):,} visits -> {len(target):,} windows")
 # Equation (3.1) looks innocent. But it counts back from the *target's* day, and when the prediction is made, nobody
 # knows that day. Suppose that the person was last seen on Monday. If the window goes back to the Thursday of the
 # week before, the target is on Thursday; if it goes back to Saturday only, the target is on Saturday. The window
-# tells how long the pause until the target is. Does the pause give anything away? Group the test targets by it.
+# tells how many days later the target begins. Does that give anything away? Group the test targets by it.
 
 # %%
 on = test.day.to_numpy()
-pause = on[target] - on[target - 1]  # (W,) days from last visit to target
+wait = on[target] - on[target - 1]  # (W,) days from last start to target's
 at_home = 100 * (test.kind.to_numpy()[target] == "home")
 given = pd.DataFrame({"target is home, %": at_home})
 labels = ["same day", "next day", "later"]
-given["pause"] = pd.cut(pause, [-1, 0, 1, 1000], labels=labels)
-by_pause = given.groupby("pause", observed=True)
-by_pause.mean().round(1).assign(windows=by_pause.size())
+given["it begins"] = pd.cut(wait, [-1, 0, 1, 1000], labels=labels)
+by_day = given.groupby("it begins", observed=True)
+by_day.mean().round(1).assign(windows=by_day.size())
 
 # %% [markdown]
-# It does: after a longer pause the next visit is far more often at home. A model that reads the pause could score better,
-# and would lose that on the day it is used. The remedy is one rule for everything: **count from the last visit.** Its
-# day is known, and the window goes back seven days from it:
+# It does: on another day the next visit is far more often at home. A model that reads this could score better, and would lose it
+# on the day it is used. The remedy is one rule, for the window and for "days ago": **count from the last visit.** Its day is
+# known, and the window goes back seven days from it:
 #
 # $$
 # \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_{j-1} - 7 \,\}. \tag{3.2}
@@ -205,7 +205,7 @@ by_pause.mean().round(1).assign(windows=by_pause.size())
 #
 # Tensors want integers. **0** is padding: it fills the empty seats behind a window that is shorter than others.
 # **1** is "unknown". From **2** on come the locations that training has seen, in sorted order. Only training
-# counts: a vocabulary that includes the test places has already looked at the exam.
+# counts, since nothing may be learned about the places of the test.
 
 # %%
 known = sorted(visits.location_id[visits.split == "train"].unique())
@@ -266,8 +266,8 @@ table.add_suffix(", %").round(1)
 #
 # | feature | values | take care |
 # |---|---|---|
-# | location | 2 … , 1 unknown | only training decides what is known |
-# | person | 1 … , 0 not in training | a new person is not an error |
+# | location | 2 … , 1 unknown | exact: ids of unseen places follow |
+# | person | 1 … , 0 not in training | here 0 is not padding |
 # | time of day | 1 … 96, quarters of an hour | midnight must not be 0 |
 # | weekday | 1 = Monday … 7 | of the local clock |
 # | days ago | 0 = last visit's day … | counted from the last visit |
@@ -344,7 +344,7 @@ for name in fields:  # of the first window
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Why seven days? Build the exact windows with 1, 3, 7, 14 and 28 days of
+# **Exercise 1** (quick). Why seven days? Build the exact windows (`protocol="exact"`) with 1, 3, 7, 14 and 28 days of
 # history. How do the number of test windows, their length and the share of targets in the window change?
 
 # %% tags=["try"]

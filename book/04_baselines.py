@@ -57,8 +57,8 @@ data = prepare(town.visits, protocol="exact")
 # $$
 #
 # Here $[\,\cdot\,]$ is 1 if the condition in it holds and 0 if not. **Acc@k** is the accuracy at $k$. Acc@1 asks for the
-# very place; Acc@10 accepts a list of ten. The *mean reciprocal rank* (**MRR**) and the *normalised discounted cumulative
-# gain* (**NDCG**) grade the rank: second is better than fifth.
+# very place; Acc@10 accepts a list of ten. The *mean reciprocal rank* (**MRR**) grades the rank: first gives 1, second a half,
+# fifth a fifth. The *normalised discounted cumulative gain* (**NDCG**) falls more slowly: third still gives a half.
 #
 # ## Ties, or how to get 100 % for nothing
 #
@@ -76,7 +76,7 @@ data = prepare(town.visits, protocol="exact")
 # \min\!\Big(1, \max\!\Big(0, \frac{k - n_>}{n_=}\Big)\Big), \tag{4.2}
 # $$
 #
-# and MRR and NDCG average in the same way. Two tied for first are half a hit each. So `evaluate`, which ranks for us
+# Two tied for first are half a hit each. MRR and NDCG average over the orders, too (exercise 4). So `evaluate`, which ranks for us
 # from here on, keeps two numbers per window: `better` ($n_>$) and `tied` ($n_=$). If the target's own score is $-\infty$,
 # the rule has not named it: then `tied` is 0, and it earns nothing.
 #
@@ -96,7 +96,7 @@ means.rename("Acc@1, %").to_frame().T.round(1)
 # ## Groups, and the copy ceiling
 #
 # A single mean hides the interesting part. Split the windows in two ways. Is the target's place a
-# **known location**, one that training has shown? And is it **in the window**? `summarize` takes the means.
+# **known location**, one that training has shown, with whomever? And is it **in the window**? `summarize` takes the means.
 
 # %%
 groups = summarize(frequent).set_index("group")[["n", "acc@1", "acc@10"]]
@@ -147,12 +147,12 @@ show(
 
 # %% [markdown]
 # The honest interval is **{{ wider:.1f }} times as wide**. `pgt.metrics.interval` draws people. Given two predictors, it
-# returns the interval of their **paired difference** on the same windows. To compare two models, look at this interval,
-# never at whether their own two overlap: both models find the same people hard, and in the difference this cancels.
+# returns the interval of their **paired difference** on the same windows. Both models find the same people hard, and in the
+# difference this cancels. So to compare two models, look at the interval of the difference, not at whether their own two overlap.
 #
 # ## A kernel, term by term
 #
-# Copying rules have one form. Every visit $i$ of the window, to place $l_i$, has a vote $w_i$, and a place
+# Copying rules have one form. Every visit $i$ of the window votes for its place $l_i$ with a weight $w_i$. Each place
 # $\ell$ collects the votes of its visits:
 #
 # $$
@@ -177,9 +177,9 @@ show(
 # $$
 #
 # The base $\beta$ gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$
-# says how many minutes still count as "about this hour". The bracket has a weight, too, the fifth number. Of the three
-# weights only the ratios matter, so we fix this one to 1, and four numbers are left to choose. In the code $\alpha$,
-# $\beta$, this 1, $\zeta$ and $\theta$ are called `decay`, `base`, `same`, `clock` and `width`. The age of the last visit is 0.
+# says how many minutes still count as "about this hour". The bracket in the middle has a weight, too, the fifth number. Only
+# the ratios of the three weights matter, so we fix this one to 1. In the code $\alpha$, $\beta$, this 1, $\zeta$ and $\theta$
+# are called `decay`, `base`, `same`, `clock` and `width`. The age of the last visit is 0.
 
 
 # %%
@@ -202,8 +202,8 @@ def votes(batch, decay, base, same, clock, width):
 # ## Choose on validation, report on test
 #
 # The numbers are chosen by Acc@1 on the **validation** windows. The test windows are not touched. First choose by hand:
-# set the decay and the weight of the hour, and run the cell below them. They start where the machine will end: can you
-# find better ones?
+# set the decay and the weight of the hour, and run the cell below them. The two sliders start at good values. Can you find
+# better ones?
 
 # %%
 decay = 0.98  # @param {type:"slider", min:0.8, max:1, step:0.01}
@@ -225,13 +225,17 @@ assert torch.allclose(sum(votes(few, **mine)), hand.weights(few))
 print(f"{accuracy(hand, data.valid):.1f} % of the validation windows")
 
 # %% [markdown]
-# Now the machine chooses, from a grid of values. Then we take one term away at a time, and look at the test windows. Which term is
-# worth most? Bet before you look.
+# Now the machine chooses, from a grid of values.
 
 # %%
 kernel = baselines.ContextKernel().fit(data.train).choose(data.valid)
 chosen = {name: getattr(kernel, name) for name in kernel.GRID}
 print("chosen:", *(f"{name} {value:g}" for name, value in chosen.items()))
+
+# %% [markdown]
+# Take one term away at a time, and look at the test windows. Which term is worth most? Bet before you look.
+
+# %%
 off = {"nothing": {}, "recency": {"decay": 1.0}}
 off["what came after here"] = {"same": 0.0}
 off["the hour"] = {"clock": 0.0}
@@ -248,8 +252,8 @@ table.to_frame().round(1)
 
 # %% [markdown]
 # *What came after here* is the term that counts. The hour adds a little, recency nothing to speak of. Without all three
-# the rule is the most frequent place again. The whole gain is {{ gain:.1f }} points; its paired interval goes from
-# {{ least:.1f }} to {{ most:.1f }}.
+# the rule is the most frequent place again. The three are worth {{ gain:.1f }} points, before rounding; the paired interval goes
+# from {{ least:.1f }} to {{ most:.1f }}.
 #
 # ## One window, opened
 #
@@ -330,8 +334,8 @@ lead = duel.loc["GeoLife, exact", "kernel - PGT"]
 duel.T.rename_axis("Acc@1, %").round(1)
 
 # %% [markdown]
-# Counting one recent week beats a Markov chain fitted on months of older data. The last three rows are the difference,
-# taken before rounding, and its interval over people and seeds. Larkmere flatters the kernel: its simulator
+# Counting one recent week beats a Markov chain fitted on months of older data. The last three rows are the difference and its
+# interval; here each draw picks seeds as well as people. Larkmere flatters the kernel: its simulator
 # lets people return by a rule of much the same form. But nobody built the people of GeoLife, and there the kernel is
 # ahead by {{ lead:.1f }} points. ([The evidence](evidence_windows.ipynb) has other settings of PGT, and the protocol of
 # the literature.)
@@ -347,7 +351,7 @@ duel.T.rename_axis("Acc@1, %").round(1)
 # few thousand windows that comparing them is useful.
 #
 # So what is a network for? The kernel cannot name a place that the week does not contain; a network can *generate* one.
-# It gives probabilities, and it may find cues that we did not think of. But anyone who claims that a network has learned
+# And it may find cues that we did not think of. But anyone who claims that a network has learned
 # how people move should first show that it beats five numbers.
 #
 # ## What to remember

@@ -63,8 +63,8 @@ architecture("context", "pointer", "bias", "copies", caption=caption)
 #
 # The usual way to predict one of many things is to give each a score and take a softmax. Every place owns a row of
 # weights. Training pulls its score up when the place is the **target**, where the person goes next, and down a little
-# otherwise. A place that training never shows has a row, too, but nothing ever pulls its score up (but for a small trick,
-# [chapter 9](09_model.ipynb)). How often does that matter?
+# otherwise. A place that training never shows has a row, too, but no target ever pulls its score up. How often does that
+# matter?
 
 # %%
 known = vocabulary.is_known(test.targets)
@@ -84,7 +84,7 @@ in_sight = 100 * test.in_window[~known].mean()  # % of those
 #
 # The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
 # others. It stands for "here and now" and is called the **context** $c$. We take the story window that all chapters
-# share and seven others. Some are longer, so that there is padding to get wrong.
+# share and seven others. Some are longer, so the story window gets padding.
 
 # %%
 batch = test.batch([i, *range(7)])  # B = 8 windows, the story window first
@@ -95,7 +95,8 @@ with torch.no_grad():
 context = encoded[torch.arange(B), batch.length - 1]  # (B, D) last visit
 
 # %% [markdown]
-# The context asks a question, and each visit offers an answer. Let $x_i$ be the encoder's vector of visit $i$. Two
+# The context asks a question, and each visit offers an answer. Let $x_i$ be the encoder's vector of visit $i$, a row of
+# `encoded`. Two
 # linear maps make **query** and **keys**; the score of visit $i$ is their scaled dot product:
 #
 # $$
@@ -172,8 +173,8 @@ show(ax.figure, alt=alt, caption="The same scores under three biases.")
 
 # %% [markdown]
 # The first two bars of each visit differ by at most {{ shift:.3f }}. So the *trained* bias does next to nothing here:
-# what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. Move the slope
-# to the end of its slider and run the two cells again: the old visits fade.
+# what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. In a notebook, move the
+# slope to the end of its slider and run the two cells again: the old visits fade.
 #
 # ## From visits to places
 #
@@ -221,16 +222,15 @@ def point(model):
     return pd.concat(found).sort_index()
 
 
-pointed = point(model)
+pointed = point(model)  # location ids; shares between 0 and 1
 favourites = pointed[["largest sum", "largest weight"]]
 right = 100 * favourites.eq(test.targets, axis=0).mean()
 differ = 100 * (favourites.nunique(axis=1) > 1).mean()
 
 # %% [markdown]
 # In {{ differ:.0f }} % of the windows they differ. The largest sum is right in {{ right["largest sum"]:.1f }} % of all
-# windows, the largest weight in {{ right["largest weight"]:.1f }} %. (The whole model is no better. What its other half is
-# for, the next chapter shows.) Here is a window where they differ, of the person of the story window, some
-# visits earlier.
+# windows, the largest weight in {{ right["largest weight"]:.1f }} %. Here is a window where they differ, of the person of the
+# story window, some visits earlier.
 
 # %% tags=["hide-input"]
 # @title Figure 7.3: small weights add up
@@ -291,9 +291,10 @@ show(
 )
 
 # %% [markdown]
-# The correlation is {{ correlation:.2f }}. Of all test windows, the counting rule gets {{ counting:.1f }} % right, the
-# newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and the trained one
-# {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero.
+# The correlation is {{ correlation:.2f }}: roughly, it counts. Of all test windows, the counting rule gets {{ counting:.1f }} %
+# right, the newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and the trained one
+# {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero. Even so it does not reach
+# the context kernel of [chapter 4](04_baselines.ipynb).
 #
 # ## What it can and cannot do
 #

@@ -8,9 +8,8 @@
 # skill, and tell ignorance from hedging. *You need* [The generator and the gate](08_generator_and_gate.ipynb).
 # *It takes* a quarter of an hour to read and about twenty seconds to run.
 #
-# > **In one sentence.** As a forecast of returns the gate removes {{ skill_gate:.1f }} % of the squared error of always
-# > saying the average, where the town itself removes {{ skill_town:.1f }} %; exaggerating the gate gains nothing, so it hides
-# > nothing; and a regression on who, when and a few counts of the window removes {{ skill_rule:.1f }} %.
+# > **In one sentence.** The gate knows little about returns and hides nothing, since exaggerating it gains nothing; a
+# > regression on who, when and a few counts of the window knows nearly twice as much.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -96,26 +95,28 @@ show(
 
 # %% [markdown]
 # Nearly all gates lie well inside the scale, with a hill in its upper half, while the town's own probability is often
-# exactly 1 (routine visits, such as going to work, toss no coin). That *looks* cautious. There are two possible reasons.
+# exactly 1: routine visits, such as going to work, toss no coin. So the gate *looks* cautious. There are two possible reasons.
 # Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
 #
 # ## It knows people, rather than moments
 #
-# Sort the windows into groups: by person, by the kind of place, by weekday, by hour. How much of the gate's variance lies
-# between the groups? (The groupings overlap, so their shares do not add up.)
+# Sort the windows into groups: by person, by the kind of place, by weekday, by hour. How much of the variance lies between the
+# groups, for the gate and for the town's own probability? (The groupings overlap, so their shares do not add up.)
 
 # %%
+pair = ["gate", "p_return"]
 between = {}
 for key in ("user_id", "kind of place", "weekday", "hour"):
-    of_group = test.groupby(key).gate.transform("mean")
-    between[key] = 100 * of_group.var() / test.gate.var()
-who = between["user_id"]
-between = pd.Series(between).rename({"user_id": "person"}).round(0)
-between.to_frame("% of the variance")
+    of_group = test.groupby(key)[pair].transform("mean")
+    between[key] = 100 * of_group.var() / test[pair].var()
+who, truly = between["user_id"]
+between = pd.DataFrame(between).T.rename({"user_id": "person"})
+between.columns = ["gate", "the town's own probability"]
+between.rename_axis(columns="% of the variance").round(0)
 
 # %% [markdown]
-# **{{ who:.0f }} %** of what moves the gate is *who* the person is. Keep this in mind when somebody shows you a gate and says
-# "it noticed that this visit is special".
+# **{{ who:.0f }} %** of what moves the gate is *who* the person is; of the town's own probability it is {{ truly:.0f }} %. Keep
+# this in mind when somebody shows you a gate and says "it noticed that this visit is special".
 #
 # ## What it is trained to forecast
 #
@@ -150,7 +151,7 @@ for ax, (y, text) in zip(axes, outcomes.items(), strict=True):
     curves = {"gate": reliability(test.gate, test[y], test.user_id)}
     if y == "returned":  # the town tosses its coin with this probability
         own = reliability(test.p_return, test[y], test.user_id)
-        curves["the town's own"] = own
+        curves["the town's own probability"] = own
     plots.reliability(curves, colours=(GATE, TRUTH), axes=ax)
     ax.set(title=f"Forecast of: {text}", xlim=(0.2, 1.01), ylim=(0.2, 1.01))
 show(
@@ -163,7 +164,7 @@ show(
 )
 
 # %% [markdown]
-# The right panel checks the test itself. The simulator tossed its coin with the green probability, so green must lie on the
+# The right panel checks the test itself. Green is the probability with which the town decided, so it must lie on the
 # diagonal, and it does. The gate lies above it: returns happen more often than it says, because it forecasts something
 # rarer. On the left, against the outcome that it is trained for, it comes nearer, though its low values are too low.
 #
@@ -183,8 +184,8 @@ show(
 # $$
 #
 # One thing must not count as ignorance: that the gate's *level* is too low for returns. One number sets it right: it is
-# added to all log-odds, and chosen so that the loss on the validation windows is smallest. (`stretched` can do more, which
-# we need in a moment. For now take `by` as 1: then it only sets the level.)
+# added to all log-odds, and chosen so that the loss on the validation windows is smallest. That is what `stretched` does if
+# `by` is 1, as it is for now.
 
 
 # %%
@@ -219,7 +220,8 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # > number mends it.
 #
 # With its level right the gate has a skill of {{ skill_gate:.1f }} %, and the town's own probability {{ skill_town:.1f }} %.
-# The town's number is a ceiling that no model can reach: the town also knows *when* the next visit will be.
+# The town's number is a ceiling that no model can reach: the town also knows *when* the next visit will be, and its probability
+# depends on that.
 #
 # ## Does it hedge?
 #
@@ -227,7 +229,7 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # the test windows' log-odds away from a fixed middle (the mean of the validation windows), and score the result. The best
 # stretch is 1 if the gate says what it knows, above 1 if it hedges, below 1 if it boasts.
 #
-# **Change this.** Choose a stretch of your own, and find it on the curve.
+# **Change this.** Choose a stretch of your own, and find it on the curve for returns.
 
 # %%
 stretch = 1.5  # @param {type:"slider", min:0, max:2.25, step:0.25}
@@ -251,7 +253,8 @@ show(
     alt="Skill against the stretch for both outcomes: two curves that rise "
     "from zero, have their top a little below a stretch of one, and are "
     "below zero at a stretch of two.",
-    caption="Dotted: the gate as it is trained. Exaggerated, it loses skill.",
+    caption="Exaggerated, the gate loses skill. Dotted: not stretched. The "
+    "level is set on validation everywhere; at 0 nothing else is left.",
 )
 
 # %% [markdown]
@@ -261,7 +264,7 @@ show(
 # ## A few counts know more
 #
 # How little is little? Here is a rival without a network: a **logistic regression**. It has a weight for each person, hour
-# and weekday, all of which the Transformer is told, too, and one for each of seven counts of the window:
+# and weekday, all of which the Transformer is told, too, and one for each of seven simple facts about the window:
 
 # %%
 counts = features_of(data.test).drop(columns=["user_id", "hour", "weekday"])
@@ -304,11 +307,11 @@ pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 # %% [markdown]
 # Here is the surprise. The regression beats a Transformer that sees every visit: {{ skill_rule:.1f }} against
 # {{ skill_gate:.1f }} % for returns. Who the person is carries part of it. "The person's share", one number for each person
-# (how often *they* returned in the validation weeks), has {{ skill_habit:.1f }} %, about as much as the gate. Counts and clock
-# add the rest.
+# (how often *they* returned in the validation weeks), has {{ skill_habit:.1f }} %, about as much as the gate. The other facts add
+# the rest. ([Evidence: the gate](evidence_gate.ipynb) has intervals, five seeds and GeoLife.)
 #
-# Why does the gate not simply count? It is computed from the context, a vector that also has to ask the pointer's question.
-# Several of the counts can hardly be read off that vector ([Evidence: the gate](evidence_gate.ipynb)).
+# Why does the gate not simply count? It is computed from the context, a vector that also makes the pointer's query. A linear
+# regression from that vector recovers hardly anything of several of these facts.
 #
 # Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses nearly where
 # it was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.

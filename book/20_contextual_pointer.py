@@ -9,7 +9,7 @@
 # less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** Tell a pointer how each past visit relates to *now*, and {{ n_numbers }} numbers learn what each
-# > relation is worth. The rule of five numbers had to be told; the Transformer did not find out.
+# > relation is worth. A rule of five numbers is given the same relations; the Transformer did not find them.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -94,8 +94,9 @@ heads += ["numbers without any"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
-# The first row takes both times as they are: thousands of pairs, and many of them never occur. (PGT has no such table, but its
-# products have to say as much.) The others keep only how now and then relate, and every number has thousands of examples.
+# The first row takes both times as they are: thousands of pairs, and many of them never occur. PGT keeps no such table, but
+# its products must give each of these pairs a score. The other rows keep only how now and then relate. There each number has
+# thousands of examples, on average.
 #
 # ## One fact, one curve
 #
@@ -142,13 +143,18 @@ def curve(table, knots, fact):
 # and it is a sum of three products. So a visit has three ways to earn weight. Call each a **reason**:
 #
 # $$
-# w_i = \sum_{\text{reasons } r} \exp\Big( \sum_{\text{features}} \operatorname{curve}_r(\text{fact}_i) \Big),
+# w_i = \sum_{\text{reasons } r} \exp\Big( \sum_{\text{features } f} \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
 # \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
 # $$
 #
 # Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason has its own curve for every feature: 3 reasons and
-# 14 + 2 + 11 knots make 81 numbers. Read the formula as logic. *Within* a reason logarithms add up, so
-# the features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. The whole model:
+# 14 + 2 + 11 knots make 81 numbers.
+#
+# Say the curves of a visit add up to 0 for the first reason, to $-1$ for the second and to $-3$ for the third. Its weight is
+# $e^0 + e^{-1} + e^{-3} \approx 1 + 0.37 + 0.05 = 1.42$, and most of it comes from the first reason.
+#
+# Read the formula as logic. *Within* a reason logarithms add up, so the features multiply: all must agree. *Between* reasons
+# weights add up: one good reason is enough. The whole model:
 
 
 # %%
@@ -178,8 +184,8 @@ class ReasonPointer(nn.Module):
 
 
 # %% [markdown]
-# Can it be the kernel? The kernel's fading is a power and its clock an exponential, so their logarithms are straight lines.
-# We write them into the tables, a column for each reason.
+# Can it be the kernel? The kernel's fading is a power, $\alpha^{\text{age}}$, and its clock an exponential,
+# $e^{-\delta/\theta}$. So their logarithms are straight lines. We write them into the tables, a column for each reason.
 
 # %%
 NEVER = -30.0  # in place of log 0 = -inf, whose gradient is not a number
@@ -262,9 +268,11 @@ table = {"numbers": sizes, "Acc@1, %": [accuracy(m) for m in models.values()]}
 pd.DataFrame(table, index=list(models)).round(1)
 
 # %% [markdown]
-# {{ n_numbers }} numbers that know nothing of our kernel do as well as it does in this town, and better than this PGT with
-# its {{ sizes[0]:,}}. (One seed; on real people, below, there are five.) What did they learn? Change one fact, hold the
-# others, and look at the weight of a visit.
+# {{ n_numbers }} numbers that began at random do as well as the kernel in this town, and better than this PGT with its
+# {{ sizes[0]:,}}. Without the clock, in the last row, there is a little less to be had. (One seed each; on real people, below,
+# there are five.)
+#
+# What did the tables learn? Change one fact, hold the others, and look at the weight of a visit.
 
 # %% tags=["hide-input"]
 # @title Figure 20.1: what the tables learned
@@ -289,8 +297,8 @@ show(
     fig,
     alt="Weight over time of day apart and over age, kernel and learned. "
     "Learned, it is low for the last visit and high for the one before.",
-    caption="1 is the weight of a visit 3 visits back and 3 hours apart; "
-    "nobody came from here.",
+    caption="The weight of a visit, if one fact changes. 1: a visit 3 visits "
+    "back, 3 hours apart, that did not come from here.",
 )
 
 # %% [markdown]
@@ -322,20 +330,22 @@ maps.attention_map(
 
 # %% [markdown]
 # Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much. Why?
-# Each weight can be split by reason. The diamonds are PGT's probabilities; PGT is surer here, {{ surer:.2f}} against
-# {{ first:.2f}}.
+# Look up its facts, and split each weight by reason.
+
+# %%
+place = town.places.set_index("location_id").name
+where = seen.visits.location_id.map(place).to_list()
+visit = where.index("The Red Grill")
+{name: value[0, visit].item() for name, value in facts(one).items()}
 
 # %% tags=["hide-input"]
 # @title Figure 20.3: places by reason
-place = town.places.set_index("location_id").name
-where = seen.visits.location_id.map(place).to_list()
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
 by = by.loc[by.sum(axis=1).sort_values().index]
 look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
 ax = by.plot.barh(stacked=True, figsize=(7.2, 2.6), **look_of)
 of_pgt = seen.candidates.set_index("location_id").probability
 of_pgt = of_pgt.rename(index=place)[by.index]
-surer, first = of_pgt.max(), by.sum(axis=1).max()
 ax.plot(of_pgt, range(len(by)), "D", color=INK, label="PGT")
 ax.legend()
 ax.set(xlabel="probability of the place", ylabel="")
@@ -348,9 +358,9 @@ show(
 )
 
 # %% [markdown]
-# The Red Grill, then: the person went there from where they are now, *and* at about this hour. The colours are no explanation
-# added afterwards. They *are* the terms of the sum that was computed. No gate and no attention head of Part III can say that of
-# itself.
+# The Red Grill, then: the person went there from where they are now, *and* at about this hour. The facts say it, and the colours
+# say how much each counts. They are no explanation added afterwards: they *are* the terms of the sum that was computed. No gate
+# and no attention head of Part III can say that of itself.
 #
 # ## On real people
 #
@@ -367,7 +377,7 @@ steps = {
     "pointer: visits back": ("contextual", "count_only"),
     "+ came from here": ("contextual", "and_before"),
     "+ the clock": ("contextual", "and_clock"),
-    "+ eleven facts, scales, summaries": ("contextual", "full"),
+    "+ eleven facts: the whole pointer": ("contextual", "full"),
 }
 results = read_results("beyond")
 asked = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
@@ -382,17 +392,17 @@ show(
     alt="Bars of Acc@1 on GeoLife: PGT lowest but for a pointer that only "
     "counts; the pointer rises with each fact and ends above all.",
     caption="Blue: the contextual pointer, as facts come in. Means over five "
-    "seeds, exact protocol.",
+    "seeds (chapter 4 has ten of PGT), exact protocol.",
 )
 
 # %% [markdown]
 # *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
-# pointer is at the kernel's level. The last bar has eleven more facts: *when* (such as the weekday), *how long* (such as
-# the stay), and *how often*. A small network looks at now and **scales** each curve, since the clock may say much in the
-# morning and little at night. And each place that is only found further back than a hundred visits has a *summary*: the
-# latest visit there, and how many it stands for. All this together adds less than a point. [Chapter
-# 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck. (PGT has {{ pgt_7:.1f }} % here and more in
-# [chapter 4](04_baselines.ipynb): these are five of its ten seeds.)
+# pointer is at the kernel's level.
+#
+# The last bar is the package's whole pointer. It has eleven more facts, such as the weekday and the length of the stay, and a
+# small network that **scales** the curves by what is known of now: the clock may say much in the morning and little at night.
+# It also keeps *summaries* of what is older than a hundred visits, which the next chapter explains. All this together adds less
+# than a point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
 #
 # ## What to remember
 #

@@ -26,7 +26,18 @@ except ImportError:  # on Colab
 # %% [markdown]
 # Below is the whole model of this book, trained on the simulated town. It runs in this page, and nothing that you do leaves
 # your machine. Choose a person and a moment. Delete a visit (✕), or change its day, hour, duration and order (✎). Click a
-# place on the map to make it the latest visit, or the arrow before a guess to go there.
+# place on the map to make it the latest visit, or the arrow before a guess to go there. A thin line on the bars keeps what the
+# model said before your changes.
+#
+# What you see, and where the book builds it:
+#
+# | you see | it is | built in |
+# |---|---|---|
+# | blue discs and bars | pointer attention, on the map added up per place | [chapter 7](07_pointer.ipynb) |
+# | dots and sticks | what a visit's attention adds up: content and position bias | [chapter 12](12_position_bias.ipynb) |
+# | the gate's bar | the share of all probability that is copied | [chapter 8](08_generator_and_gate.ipynb) |
+# | rings and the ten likeliest | the mixture: solid is copied, dashed or striped generated | [chapter 8](08_generator_and_gate.ipynb) |
+# | switches | the parts that the ablations take out, and the position bias | [chapter 14](14_ablations.ipynb) |
 
 # %%
 from wherenext.live import playground
@@ -41,13 +52,13 @@ playground()
 # 2. **Another hour.** Let the last visit begin just before midnight, at 23:53. Which visits gain attention?
 # 3. **Another person.** Switch off "who it is", or choose "somebody new". Does the first guess change?
 # 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias". Then swap two visits:
-#    their places change seats, hours and durations stay. Does it matter less than before?
+#    their places change seats, hours and durations stay. Does the swap change the guesses less than with the parts on?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
 #    model go on: click the arrow before its first guess again and again.
 #
-# A thin line on the bars keeps what the model said before your changes. And the favourite? In the moment with which the page
-# opens, {{ guess }} falls from {{ p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly
-# generated. {{ other }} takes the lead with {{ p_other:.2f}}.
+# The first has an answer in the open. In the moment with which the page opens, the favourite, {{ guess }}, falls from
+# {{ p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly generated. {{ other }} takes the lead
+# with {{ p_other:.2f}}.
 #
 # <details class="solution"><summary>What else we saw</summary>
 #
@@ -141,23 +152,13 @@ most_gained = float(gain.max())
 print(f"at 23:53 {gains_most} gains most attention: {most_gained:+.3f}")
 
 # %% [markdown]
-# What you see, and where the book builds it:
-#
-# | you see | it is | built in |
-# |---|---|---|
-# | blue discs and bars | pointer attention, on the map added up per place | [chapter 7](07_pointer.ipynb) |
-# | dots and sticks | what a visit's attention adds up: content and position bias | [chapter 12](12_position_bias.ipynb) |
-# | the gate's bar | the share of all probability that is copied | [chapter 8](08_generator_and_gate.ipynb) |
-# | rings and the ten likeliest | the mixture: solid is copied, dashed or striped generated | [chapter 8](08_generator_and_gate.ipynb) |
-# | switches | the parts that the ablations take out | [chapter 14](14_ablations.ipynb) |
-#
 # ## The same with your own visits
 #
 # The model above knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb) knows
 # no place by name, and can read anybody's visits. The page below begins with a simulated person. Drop a file of your own on it,
 # and it starts with you. The file does not leave your machine: the page sends nothing, and forgets the file when you close it.
 #
-# **Change this.** Or write the name of a file beside this notebook here, and the page comes with those visits in it.
+# **Change this.** In a notebook you can also write the name of a file here, and the page comes with those visits in it.
 
 # %%
 file = ""  # @param {type:"string"}
@@ -196,7 +197,8 @@ from pgt.config import ABLATIONS
 @torch.no_grad()
 def guesses(some_model):
     """(W,) the first guess for every test window."""
-    found = torch.zeros(len(test), dtype=torch.long)  # `test`: see above
+    # `test` and `model`: from the folded cell below the five things
+    found = torch.zeros(len(test), dtype=torch.long)
     for batch in test.batches(512):
         found[batch.index] = some_model(batch).log_probs.argmax(1)
     return found.numpy()
@@ -215,7 +217,7 @@ def anew(variant):
 # %% [markdown]
 # The rows have the playground's names. The first two columns are changes of Acc@1 in points, on all test windows: of the one
 # shipped model, and between means over five seeds. The others are shares of all first guesses: those that the switch
-# changes, those that become right, and those that become wrong.
+# changes, those that become right, and those that become wrong. (The rest of the changed go from one wrong place to another.)
 
 # %%
 # The playground's words, where they are not the package's.
@@ -259,8 +261,8 @@ table.round(1) + 0.0  # no minus zeros
 # ## A page without a server
 #
 # The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel as
-# text: `pack` turns each into a whole number of 24 bits, times a unit that its tensor shares, and base64 writes that number as
-# four letters. Is this still the same model?
+# text: `pack` rounds each to a whole number of steps, whose size its tensor shares, and writes that number as four letters. Is
+# this still the same model?
 
 # %%
 packed = pack(model)
@@ -364,6 +366,6 @@ print("then open town.html")
 
 # %% [markdown]
 # **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that copies
-# and generates, trained it, put its attention on maps, and taken it apart. A rule of five numbers held its own against it, and a
-# pointer of a few facts overtook both. All of them fail where somebody goes somewhere new. If you find out how a model can
+# and generates, trained it, put its attention on maps, and taken it apart. On real people a rule of five numbers beat it, and a
+# pointer of a few facts does at least as well as that rule. All of them fail where somebody goes somewhere new. If you find out how a model can
 # foresee that, on people whom it has never met, you will have written the next chapter.

@@ -135,9 +135,12 @@ def test_claims_of_05() -> None:
     )  # "no more often than by chance"
     lost = {row[0]: row[1] for row in printed("05_embeddings", "Acc@1 lost")}
     busy = number(lost["shuffled among places with 20 visits or more"])
-    one_kind = number(lost["only between places of one kind"])
+    one_kind = number(lost["the same, only between places of one kind"])
     rest = number(lost["shuffled among the others"])
     assert busy > 3 * rest and one_kind > busy / 2  # "most of the loss", "which home"
+    (cosine,), (scores,) = printed("05_embeddings", "smallest cosine")
+    again, before = map(float, re.findall(r"[\d.]+(?= %)", scores))
+    assert number(cosine.split()[-1]) > 0.99 and abs(again - before) < 0.5  # "It has not moved them"
 
 
 @pytest.mark.built
