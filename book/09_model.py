@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The whole model
 #
-# Some of this model's numbers are trained in every step and do nothing at all. We build the model, and find them.
+# Some of this model's numbers are trained in every step and do nothing at all. Which ones? We build the model, and find them.
 #
 # *You will be able to* read and write every line of the Pointer-Generator Transformer, check that your model is the
 # package's, say where its parameters live, and take its loss apart. *You need* PyTorch's basics and
@@ -53,8 +53,7 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # ## One prediction, from end to end
 #
-# First follow one window through the trained model, step by step, with its own numbers. A box of the network leads to its
-# step.
+# First follow one window through the trained model, step by step, with its own numbers.
 
 # %%
 from wherenext.walkthrough import walkthrough
@@ -74,8 +73,6 @@ walkthrough(package, test, i, names)
 
 # %%
 class Visits(nn.Module):
-    """Seven facts about each visit, made one vector."""
-
     def __init__(self, config):
         super().__init__()
         d, narrow = config.d_model, config.d_model // 4
@@ -151,8 +148,6 @@ class Layer(nn.Module):
 
 # %%
 class Pointer(nn.Module):
-    """Weigh the visits, and add up per place."""
-
     def __init__(self, config):
         super().__init__()
         d, self.n_places = config.d_model, config.n_locations
@@ -219,8 +214,8 @@ out = MyPGT(size).eval()(batch)
 pd.Series({name: tuple(x.shape) for name, x in out.items()}, name="shape")
 
 # %% [markdown]
-# The context drops all visits but the last. So whatever the generator and the gate know about the other visits,
-# self-attention must have carried into that one vector. The pointer alone sees every visit again.
+# The context is the last visit's vector alone. What the generator and the gate know of the other visits, self-attention must
+# have carried into it. The pointer sees every visit again.
 #
 # ## Is it the same model?
 #
@@ -249,34 +244,45 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 #
 # ## Numbers that do nothing
 #
-# After a step of training, some numbers of our model and the package's differed, though their predictions did not. They were
-# *biases of keys*. A key's bias adds the same number, its product with the query, to all scores of that query; and a softmax
-# does not see a number that is added to all. So set them to zero in the trained model:
+# Queries, keys and values each have a bias, a vector that is added to all of them. Which of these biases matter? An
+# experiment: take the trained model, set all biases of one kind to zero, and see how far the log-probabilities move.
+
 
 # %%
-d = size.d_model
-hushed, keys = load(MyPGT(size), package), slice(d, 2 * d)
+def biases(model):
+    q, k, v = zip(*(x.qkv.bias.chunk(3) for x in model.layers), strict=True)
+    queries, keys = model.pointer.query.bias, model.pointer.key.bias
+    return {"queries": [*q, queries], "keys": [*k, keys], "values": [*v]}
+
+
+moved = {}
 with torch.no_grad():
-    for layer in hushed.layers:
-        layer.qkv.bias[keys] = 0  # queries, keys and values: d numbers each
-    hushed.pointer.key.bias[:] = 0
-    moved = (hushed(big)["log_probs"] - ours["log_probs"]).abs().max()
-n_idle = d * (size.n_layers + 1)
-drift = max(layer.qkv.bias[keys].abs().max().item() for layer in mine.layers)
-still = 1 + sum(table.embedding_dim for table in mine.visits.tables.values())
-print(f"{n_idle} numbers set to zero; log-probabilities move by {moved:.0e}")
+    for kind in ("queries", "keys", "values"):
+        changed = load(MyPGT(size), package)
+        for bias in biases(changed)[kind]:
+            bias.zero_()
+        away = changed(big)["log_probs"] - ours["log_probs"]
+        moved[kind] = f"{away.abs().max():.6f}"
+    idle = torch.cat(biases(mine)["keys"][:-1])  # of the encoder
+n_idle, drift = len(idle) + size.d_model, idle.abs().max().item()
+pd.Series(moved, name="largest move").rename_axis("biases of").to_frame()
 
 # %% [markdown]
-# **{{ n_idle }} numbers do nothing**: {{ d }} key biases in each layer of the encoder and in the pointer. (What moves is
-# rounding.) Their true gradient is zero, and what arrives is rounding, too. But AdamW, which makes the steps of training
-# ([chapter 10](10_training.ipynb)), divides each gradient by its typical size. So these numbers wander: in the
-# package the encoder's begin at zero, and they came as far as {{ drift:.4f }}. Another {{ still }} numbers, row 0 of each table and padding's position bias, begin at
-# zero and stay there: their gradient is exactly zero.
+# Compare the rows *queries* and *keys*. Without the biases of the keys nothing moves but rounding. **These {{ n_idle }} numbers
+# do nothing.**
+#
+# Why? A key's bias adds the same number to all scores of a query: the product of the two. And a softmax does not see a
+# number that is added to all its scores: $(1, 0, 2)$ and $(6, 5, 7)$ give the same weights. A query's bias is multiplied by
+# each key, so it adds a different number to each score.
+#
+# Training moves them all the same. Their true gradient is zero, and what arrives is rounding. But AdamW, which makes the steps
+# ([chapter 10](10_training.ipynb)), divides each gradient by its typical size, so even rounding becomes steps. In the
+# package's encoder these numbers began at zero, and came as far as {{ drift:.4f }}.
 #
 # ## Where do the parameters live?
 #
 # The model was designed for two data sets: GeoLife, which is public, and DIY, which is private. Of DIY we know only the
-# model's settings; its counts of places and people are assumptions of ours. Choose the number of places:
+# model's settings; its counts of places and people are assumptions of ours. **Change this:** the number of places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -307,22 +313,25 @@ table["everything else"] = 100 - table.sum(axis=1)
 table.round(1).rename_axis("% of the parameters")
 
 # %% [markdown]
-# **With many places, nearly all parameters are lists**, one row a place or a person. The pointer, after which the model is
-# named, has less than one per cent of DIY's parameters. It points at *visits*, so a village and a metropolis give it the same
-# number of parameters. Move the slider, run the next cell again, and watch the first row.
+# **With many places, nearly all parameters are lists**, one row a place or a person (first row).
+#
+# The pointer, after which the model is named, has less than one per cent of DIY's parameters. It points at *visits*, so a
+# village and a metropolis give it the same number of them.
 #
 # ## The loss
 #
-# The answer is a distribution $P$ over $V$ places. The loss is $-\log P(\ell^*)$ for the true place $\ell^*$. **Label
-# smoothing** takes away a share $\varepsilon$ of the answer and deals it out evenly over the $V$ places,
-# $y_\ell = (1-\varepsilon)\,[\,\ell = \ell^*\,] + \varepsilon / V$ (the bracket is 1 at the true place and 0 elsewhere). Then
-# the loss $-\sum_\ell y_\ell \log P(\ell)$ is
+# The answer is a distribution $P$ over $V$ places. The loss is $-\log P(\ell^*)$ for the true place $\ell^*$.
+#
+# The model is trained with **label smoothing**, which asks for a little less than certainty. It takes away a share
+# $\varepsilon$ of the answer and deals it out evenly over all places. Of four places, with $\varepsilon = 0.2$, the answer
+# $(1, 0, 0, 0)$ becomes $y = (0.85, 0.05, 0.05, 0.05)$. Then the loss, $-\sum_\ell y_\ell \log P(\ell)$, is
 #
 # $$
 # \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}
 # $$
 #
-# PyTorch's `CrossEntropyLoss` computes the same: the log-softmax in it subtracts $\log \sum_\ell P(\ell) = 0$.
+# PyTorch's `CrossEntropyLoss` can smooth, too. It expects scores, and begins with a log-softmax. Our model returns
+# log-probabilities. These go through a log-softmax unchanged, since the probabilities already sum to one. So both losses agree:
 
 
 # %%
@@ -336,10 +345,11 @@ ours_loss = loss(ours["log_probs"], big.target, 0.03)
 assert torch.isclose(ours_loss, builtin(ours["log_probs"], big.target))
 
 # %% [markdown]
-# The second term has a consequence. A place that training never shows is a wrong answer in every step, and every step
-# pushes its score down. What stops the fall is $\varepsilon$. The loss is smallest where $P = y$, and there such a
-# place has the probability $\varepsilon / V$. What did our model, trained with $\varepsilon = 0.03$, give to places that
-# neither training nor the window shows?
+# What becomes of a place that training never shows? It is a wrong answer in every step, and every step pushes its score down.
+# What stops the fall is $\varepsilon$. The loss is smallest where $P = y$, and there such a place has the probability
+# $\varepsilon / V$.
+#
+# Our model was trained with $\varepsilon = 0.03$. What did it give to places that neither training nor the window shows?
 
 # %% tags=["hide-input"]
 # @title Figure 9.1: places never seen
@@ -347,9 +357,6 @@ never = torch.from_numpy(~vocabulary.is_known(np.arange(size.n_locations)))
 never[:2] = False  # padding, unknown
 nowhere = torch.isinf(ours["log_pointer"]) & never  # (B, V)
 floor = ours["log_probs"][nowhere] / math.log(10)
-by = torch.where(nowhere, ours["log_probs"], torch.nan)[:, never]
-by = by / math.log(10)  # (B, places never seen)
-of_places = by.nanmean(0).std().item()
 ax = plt.figure(figsize=(7.2, 2.6)).gca()
 sns.histplot(floor, bins=60, color=GENERATED, stat="density", ax=ax)
 guessing = -math.log10(size.n_locations)
@@ -363,9 +370,8 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The middle is the constant of label smoothing. Most lie within a factor of ten of it. Some windows give all these places
-# more, others less. On average over the windows each place gets nearly the same: these averages have a standard deviation of
-# {{ of_places:.2f }} on this axis. None of it is knowledge.
+# The middle of the histogram is $\varepsilon / V$, and most probabilities lie within a factor of ten of it. So what these places
+# get is not knowledge, but about what label smoothing asks for.
 #
 # > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`, where a small constant keeps $\log 0$
 # > away. But above log-odds of about 17, float32 rounds the gate to 1. If the gate is mistaken there, $\log P$ stays at
@@ -376,7 +382,7 @@ show(ax.figure, alt=alt, caption=caption)
 # - The model is seven tables, an encoder, a pointer, a generator and a gate that mixes the two.
 # - With many places nearly all parameters are lists of places. The pointer has few, and no more in a larger city.
 # - Biases of keys do nothing: a softmax does not see what is added to all scores.
-# - Label smoothing gives every place never seen about $\varepsilon / V$. Stay in logarithms, and no constant is needed.
+# - Label smoothing gives a place never seen about $\varepsilon / V$.
 #
 # ## Exercises
 #
