@@ -59,9 +59,9 @@ architecture("gate", "generator", "mixture", caption=caption)
 # %% [markdown]
 # ## A score for every place
 #
-# The pointer cannot name a place outside the window. The **generator** can. It predicts in the usual way. Each place
-# $\ell$ owns a row $G_\ell$ of $D$ numbers and one bias $b_\ell$. With the context $c$, the vector of the last visit,
-# they make a score, and a softmax makes probabilities:
+# The pointer cannot name a place outside the window. The **generator** can. Each place $\ell$ owns a row $G_\ell$ of $D$
+# numbers and one bias $b_\ell$. With the context $c$, the vector of the last visit, they make a score, and a softmax makes
+# probabilities:
 #
 # $$
 # s_\ell = G_\ell \cdot c + b_\ell, \tag{8.1}
@@ -103,9 +103,9 @@ log_gen = scores.log_softmax(1)
 # \end{aligned} \tag{8.3}
 # $$
 #
-# A linear layer $W_g$ takes the context to $D/2$ numbers; GELU damps the negative ones; $w_z$ adds them
-# up to one number $z$. The sigmoid makes it a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. Read
-# backwards, $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
+# A linear layer $W_g$ takes the context to $D/2$ numbers. GELU damps the negative ones, and $w_z$ adds them up to one number
+# $z$. The sigmoid makes it a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. Read backwards,
+# $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
 
 
 # %%
@@ -130,8 +130,8 @@ z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 
 # %% [markdown]
-# (The paper that brought the pointer-generator, [See et al. (2017)](https://arxiv.org/abs/1704.04368), names the weight of
-# *generating* instead: its $p_\text{gen}$ is $1 - g$.)
+# ([See et al. (2017)](https://arxiv.org/abs/1704.04368), who brought the pointer-generator, name the weight of *generating*:
+# their $p_\text{gen}$ is $1 - g$.)
 #
 # ## The mixture
 #
@@ -161,10 +161,11 @@ caption = "The story window. Above: the model's gate. Below: yours."
 show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# Watch the list while you change `gate_by_hand`. The numbers change, but the first place stays first until you set it
-# to 0. Then the list is the generator's, whose probability is spread thinly over {{ V:, }} ids. Why so
-# thinly? We shall see under *Who teaches the generator?* Below is the same for all windows of this person; tick *set it by
-# hand* to turn the dial.
+# Change `gate_by_hand`. The numbers change, but the first place stays first until you set it to 0. Then the list is the
+# generator's, whose probability is spread thinly over {{ V:, }} ids. Why so thinly? We shall see under *Who teaches the
+# generator?*
+#
+# Below is the same for all windows of this person. Tick *set it by hand* to turn the dial.
 
 # %%
 from wherenext.live import playground
@@ -190,7 +191,7 @@ playground(small="gate", window=i)
 # $$
 #
 # Now replace the gate by others, for all test windows. A *constant* gate is the mean of the training gates. An *oracle*
-# knows whether the target is in the window: 1 if so, else 0.
+# knows whether the target is in the window, and is 1 if so, else 0.
 
 
 # %%
@@ -229,18 +230,22 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 
 # %% [markdown]
 # We expected the first column to show what a gate is good for. It does not. The generator's probability is spread so
-# thinly that the first guess is the pointer's *for nearly any gate*. Even an oracle gains next to nothing: where it turns
-# the pointer off, the place that the generator names first is nearly always wrong, too.
+# thinly that the first guess is the pointer's *for nearly any gate*. Even an oracle gains next to nothing, because where it
+# turns the pointer off, the generator's first guess is nearly always wrong, too.
 #
 # What a gate can win is in the loss: it sets how much probability is left for places outside the window. The oracle wins
-# {{ gain["oracle"]:.2f }} nats over the constant. The trained gate wins {{ gain["the model's gate"]:.2f }}: it gets
-# little out of the context. [Chapter 11](11_gate.ipynb) looks closer.
+# {{ gain["oracle"]:.2f }} nats over the constant, the trained gate only {{ gain["the model's gate"]:.2f }}.
+# [Chapter 11](11_gate.ipynb) looks closer.
 #
 # ## What does a gate learn?
 #
 # "The gate says whether the person returns or explores." That is the usual description. But nobody ever shows the gate
-# a label "return". It sees one thing: the slope of the loss. Write $P$, $P_\text{ptr}$ and $P_\text{gen}$ for the
-# probabilities of the *target*. Then $P = g P_\text{ptr} + (1 - g) P_\text{gen}$, and $\partial g / \partial z = g (1 - g)$, so
+# a label "return". It sees one thing: the slope of the loss. From here on $P$, $P_\text{ptr}$ and $P_\text{gen}$ are the
+# probabilities of the *target*.
+#
+# Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied, a share of $0.75$.
+# This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓. The
+# slope of the loss is $g - r$: since $P = g P_\text{ptr} + (1 - g) P_\text{gen}$ and $\partial g / \partial z = g (1 - g)$,
 #
 # $$
 # \begin{aligned}
@@ -250,12 +255,10 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # \end{aligned} \tag{8.7}
 # $$
 #
-# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. The number $r$ is the **responsibility** of the
-# pointer: of the probability that the true place got, the share that was *copied*. In figure 8.2 it is the blue share
-# of the bar with the ✓ (above, nearly all of it). So the gate is pulled towards $r$, like a yes-or-no classifier whose label
-# is $r$.
+# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate from $0.5$ up towards
+# $0.75$, like a yes-or-no classifier whose label is $r$.
 #
-# It is trained to answer: *which expert explains the target better?* The question is not: *is it a return?* Where do the two
+# It is trained to answer *which expert explains the target better?* and not *is it a return?* Where do the two questions
 # differ? Sort the test windows by what happened:
 
 # %%
@@ -270,17 +273,19 @@ gates = by_kind["mean gate g"]
 by_kind.round(3)
 
 # %% [markdown]
-# In practice the question is nearly: *is the target in the window?* The gate does not reach $r$, because it sees only the
+# In practice the question is nearly *is the target in the window?* The gate does not reach $r$, because it sees only the
 # context and not the target. The best it can do is the mean of $r$ over windows that look alike.
 #
 # **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. Only the
 # generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an exploration. Nothing in the
-# loss tells the two apart. The trained gate does, a little ({{ gates["return, not in the window"]:.3f }} against
-# {{ gates["exploration"]:.3f }}), but only because they happen in different contexts.
+# loss tells the two apart.
+#
+# The trained gate does, a little ({{ gates["return, not in the window"]:.3f }} against {{ gates["exploration"]:.3f }}), but
+# only because they happen in different contexts.
 #
 # ## Who teaches the generator?
 #
-# The same algebra shows what the generator learns. Only the second part of $P$ depends on its scores $s_\ell$, equation (8.1):
+# The same algebra shows what the generator learns. Only the second part of $P$ depends on its scores $s_\ell$:
 #
 # $$
 # \begin{aligned}
@@ -291,9 +296,10 @@ by_kind.round(3)
 # $$
 #
 # since $(1 - g) P_\text{gen}(\ell^*) / P$ is $1 - r$; the bracket is 1 at the target and 0 elsewhere. This is the ordinary
-# softmax slope, *times* $1 - r$. Where the pointer explains the target, the generator's lesson is cancelled. How large is $r$
-# before the very first step, when attention is nearly even, so that the pointer counts visits, and the generator guesses among
-# thousands?
+# softmax slope, *times* $1 - r$. Where the pointer explains the target, the generator's lesson is cancelled.
+#
+# How large is $r$ before the very first step? Attention is nearly even, so the pointer counts visits, and the generator
+# guesses among thousands.
 
 # %%
 torch.manual_seed(0)
@@ -309,8 +315,10 @@ print(f"mean r before training: {newborn_r:.3f}")
 # %% [markdown]
 # It is nearly one, for targets in the window. So the generator is taught almost only about targets
 # outside it. This predicts something surprising: the generator should be *poor at the easiest targets*, such as people's
-# homes. Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
-# and once *in the mixture*, with the trained pointer and gate beside it, for six epochs each.
+# homes.
+#
+# Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
+# and once *in the mixture*, with the trained pointer and gate beside it.
 
 
 # %% tags=["hide-input"]
@@ -344,8 +352,8 @@ def teach(lessons, in_mixture, epochs=6):
 
 # %% [markdown]
 # They are examined on test windows whose target training knows: on the *easy* ones, with the target in the window, and on
-# *the others*. *Nats* is $\log V$, the loss of guessing, minus the loss there, so more is better. *The model's* is the generator
-# that was trained with the model, and the pointer sits the same exam.
+# *the others*. How many nats are they better than guessing, which costs $\log V$? *The model's* is the generator
+# that was trained with the model.
 
 # %% tags=["hide-input"]
 # @title Table: taught twice, and examined
@@ -356,31 +364,31 @@ exams = {"easy": inside & known, "the others": ~inside & known}
 taught = {"the model's": model.generator}
 taught["alone"] = teach(lessons, in_mixture=False)
 taught["in the mixture"] = teach(lessons, in_mixture=True)
-copying = run(test, np.ones(len(test)))  # the pointer alone
 table = {}
 for exam, rows in exams.items():
-    copied = copying[rows]
-    marks = {"pointer": [copied.ptr.mean() + math.log(V), copied.hit.mean()]}
     for how, layer in taught.items():
+        row = table.setdefault(f"generator, {how}", {})
         log_p = layer(context[rows]).log_softmax(1).detach()
-        own = log_p.gather(1, truth[rows][:, None]).mean()
-        right = (log_p.argmax(1) == truth[rows]).double().mean()
-        marks[f"generator, {how}"] = [float(own) + math.log(V), float(right)]
-    table[exam, "nats"] = {n: one for n, (one, _) in marks.items()}
-    table[exam, "Acc@1, %"] = {n: 100 * one for n, (_, one) in marks.items()}
-pd.DataFrame(table).round(2)
+        own = log_p.gather(1, truth[rows][:, None]).mean().item()
+        right = (log_p.argmax(1) == truth[rows]).double().mean().item()
+        row[f"{exam}: nats better"] = own + math.log(V)
+        row[f"{exam}: Acc@1, %"] = 100 * right
+pd.DataFrame(table).T.round(2)
 
 # %% [markdown]
-# Alone, the layer learns the usual places. In the mixture it learns little about them, because the pointer already knows.
-# That is why its bars in figure 8.2 were so thin. (The model's own generator learned even less. It was trained together with
-# everything else, so compare the two roughly.) Mixtures of experts are like that: the expert that is a little better early
-# gets most of the gradient. And on the others, where the pointer can do nothing, no generator is much better than guessing. So do
-# not judge the generator of such a model by its own accuracy.
+# Compare *alone* and *in the mixture* on the easy targets. Alone, the layer learns the usual places. In the mixture it learns
+# little about them, because the pointer already knows. That is why its bars in figure 8.2 were so thin.
+#
+# The model's own generator learned even less. It was trained together with everything else, so compare the two only roughly.
+#
+# Mixtures of experts are like that: the expert that is a little better early gets most of the gradient. So do not judge the
+# generator of such a model by its own accuracy. On the others, where the pointer can do nothing, no generator is much
+# better than guessing.
 #
 # ## The whole part, and the package's
 #
-# Here are generator, gate and mixture in one module. With the trained weights it must give the package's answers; if it
-# does not, the cell stops with an error.
+# Here are generator, gate and mixture in one module. With the trained weights it must give the package's answers, or the cell
+# stops with an error.
 
 
 # %%
