@@ -4,14 +4,13 @@
 # No telephone measures visits. Somebody computes them from positions, with thresholds. What do these keep, and what do they
 # throw away?
 #
-# *You will be able to* turn raw position fixes into visits, say what each of the steps keeps and what it
-# throws away, measure that where the truth is known, and put your own life on a map. *You need* pandas, NumPy and
-# [chapter 1](01_where_next.ipynb). *It takes* twenty minutes to read and about a minute to run,
-# with or without a GPU.
+# *You will be able to* turn raw position fixes into visits, measure what each of the steps throws away, and put your own life
+# on a map. *You need* pandas, NumPy and [chapter 1](01_where_next.ipynb). *It takes* twenty minutes to read and about a minute
+# to run, with or without a GPU.
 #
 # > **In one sentence.** Visits are computed in three steps (stays, places, visits), and the second one deletes what was seen
-# > once: of the visits to a place where somebody came only once, {{ once["staypoints, %"]:.0f }} % are found as a stay, and
-# > {{ once["visits, %"]:.0f }} % are left in the end.
+# > once: of the visits to a place where somebody came only once, {{ once["found as staypoints, %"]:.0f }} % are found as a
+# > stay, and {{ once["left as visits, %"]:.0f }} % are left in the end.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -43,7 +42,7 @@ from pgt import gps, read_visits
 from pgt.maps import places_map
 
 # %% [markdown]
-# We compute the visits ourselves, and then do what no real data allows: compare with the truth.
+# We compute visits ourselves, and then do what no real data allows: compare with the truth.
 #
 # ## Your own life, from your phone to a map in three lines
 #
@@ -57,13 +56,13 @@ places = "Places of a person who does not exist, as large as their visits."
 places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 
 # %% [markdown]
-# Nothing leaves the machine that runs this; in Colab that is a computer of Google's. Real streets, for a file of your own, are off until you switch
-# them on at the top right. They come from a server of OpenStreetMap, which then learns what area you look at.
+# Nothing leaves the machine that runs this; in Colab that is a computer of Google's. Real streets, for a file of your own, are
+# off until you switch them on. They come from a server of OpenStreetMap, which then learns what area you look at.
 #
 # ## What a fix is
 #
-# What did the telephone compute these visits from? From **position fixes**. A fix says who, when, and where; it names no
-# place. We take eight people of Larkmere and switch on a receiver for four weeks.
+# The telephone computed these visits from **position fixes**. A fix says who, when, and where; it names no place. We take
+# eight people of Larkmere and switch on a receiver for four weeks.
 
 # %%
 town = city.load()
@@ -85,8 +84,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 # %% [markdown]
 # Times are in UTC. The receiver has four faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
 # still about eight metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and
-# then the recorder is *off*. *Indoors* it hears nothing for most of the stay. (The town's own record has gaps, too. Where it has
-# no visit for more than two hours, we make no fixes.)
+# then the recorder is *off*. *Indoors* it hears nothing for most of the stay. And where the town's own record has a gap of more
+# than two hours, we make no fixes.
 #
 # ## Staypoints: the sliding rule
 #
@@ -128,9 +127,10 @@ def haversine(lon1, lat1, lon2, lat2):
 # $$
 #
 # Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. The arrow makes $j$ the next
-# anchor. (After a day without a fix, the open stretch is dropped.) **Change this:** the two thresholds, or `eps`, the size of a
-# location, and run all that follows; which visits are lost? The values are those of
-# [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315).
+# anchor.
+#
+# **Change this:** the two thresholds, or `eps`, the size of a location, and run all that follows; which visits are lost? The
+# values are those of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315).
 
 # %%
 metres = 200  # @param {type:"slider", min:25, max:800, step:25}
@@ -141,8 +141,7 @@ eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 # %%
 def find_stays(fixes, metres, minutes, silence_hours=24):
     """Rows: first fix, one past the last, fix whose time is the end."""
-    at = fixes.tracked_at.astype("int64").to_numpy()  # (F,) microseconds
-    at = at / 1e6  # seconds
+    at = fixes.tracked_at.astype("int64").to_numpy() / 1e6  # (F,) seconds
     lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()  # (F,)
     stays, anchor = [], 0
     for i in range(1, len(at)):
@@ -182,9 +181,7 @@ def make_staypoints(fixes):
 staypoints = make_staypoints(fixes)
 
 # %% [markdown]
-# How does the rule see one day of one person? For every fix, draw its distance from its anchor. On a slow trip the line
-# runs up towards the threshold and falls back to zero: each fall is a new anchor. On a fast one every fix is its own
-# anchor, and the line lies at zero. In a stay it is nearly level, anywhere below the threshold.
+# How does the rule see one day of one person? For every fix, draw its distance from its anchor.
 
 # %% tags=["hide-input"]
 # @title Figure 2.1: the sliding rule at work
@@ -193,7 +190,6 @@ midnight = pd.Timestamp(day, tz=town.timezone)
 
 
 def hours(times):
-    """Hours since midnight."""
     return (times - midnight).dt.total_seconds() / 3600
 
 
@@ -229,20 +225,29 @@ show(
 )
 
 # %% [markdown]
-# The anchor of a stay is set on the way there. So the line of a stay usually lies above zero, and a staypoint begins a little
-# too early. And it ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the
-# last shade runs on long after its visit. One staypoint in ten ends more than {{ late:.0f }} hours after the true visit
-# (computed below). So a very long duration may be a silence.
+# In a stay the line is nearly level. It usually lies above zero, because the anchor was set on the way there; so a staypoint
+# begins a little too early. On trips the line falls to zero at each new anchor.
+#
+# A staypoint ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the last
+# shade runs on long after its visit. One staypoint in ten ends more than {{ late:.0f }} hours after the true visit (computed
+# below). So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
 # Two evenings at home give two staypoints a few metres apart. When are two staypoints the same **location**?
-# The published answer is DBSCAN ([Ester et al., 1996](https://dl.acm.org/doi/10.5555/3001460.3001507)) with
-# two numbers. Two staypoints are *neighbours* if they are at most `eps` metres apart. A staypoint with at
-# least `min_samples` = 2 neighbours, itself included, founds a location, and neighbours share their
-# location, and so do their neighbours. A staypoint with no neighbour but itself is called noise: it belongs to no location at all.
+# The published answer is DBSCAN ([Ester et al., 1996](https://dl.acm.org/doi/10.5555/3001460.3001507)). It hops from each
+# staypoint to all that are at most `eps` metres away, and on from these. What it reaches is one location. With `eps` = 20 m
+# and staypoints at 0, 15, 30 and 80 metres of a street:
 #
-# All people's staypoints go in together, since two people may visit the same place. scikit-learn has DBSCAN; on a sphere it wants radians, and the *latitude first*.
+# ```text
+# 0 ── 15 ── 30                       80
+# one location            noise: no location
+# ```
+#
+# A location needs `min_samples` = 2 staypoints. One that has no other near it is called *noise*, and belongs to no location.
+#
+# All people's staypoints go in together, since two people may visit the same place. scikit-learn has DBSCAN. On a sphere it
+# wants radians, and the *latitude first*.
 
 
 # %%
@@ -258,8 +263,8 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location. Each of the others is a **visit**. If a person's next staypoint is at the same location and
-# begins within a minute, the two are one visit.
+# The last step drops the staypoints without a location. Each of the others is a **visit**. If a person's next staypoint is at
+# the same location and begins within a minute, the two are one visit.
 
 
 # %%
@@ -306,8 +311,8 @@ print("Equal." if same else "Not equal.")
 # ## What no real data allows: the truth
 #
 # When is a found visit a true one? `match` pairs the two if they are the same person's, lie within 200 m, and the found
-# one covers at least half of the true one's time. Each visit is used once. *Recall* is the share of true visits that
-# are paired. How many of the true visits have a staypoint, and how many are left as visits in the end?
+# one covers at least half of the true one's time. Each visit is used once. How many of the true visits are found as
+# staypoints, and how many are left as visits in the end?
 
 
 # %% tags=["hide-input"]
@@ -315,27 +320,28 @@ print("Equal." if same else "Not equal.")
 pairs = match(stays, truth)
 late = pairs.end_error.quantile(0.9) / 60  # hours
 print(f"One staypoint in ten ends more than {late:.1f} hours too late.")
-kept = pd.DataFrame({"staypoints, %": pairs.found.notna()})
-kept["visits, %"] = match(found, truth).found.notna()
+kept = pd.DataFrame({"found as staypoints, %": pairs.found.notna()})
+kept["left as visits, %"] = match(found, truth).found.notna()
 at_place = truth.groupby(["user_id", "location_id"]).location_id
 ONCE = "the person's only visit there"
 only = at_place.transform("size") == 1
-kept["true visits that are"] = np.where(only, ONCE, "all others")
-grouped = kept.groupby("true visits that are")
+kept["true visit"] = np.where(only, ONCE, "any other")
+grouped = kept.groupby("true visit")
 table = (100 * grouped.mean()).round(1)
 once = table.loc[ONCE]
 table.assign(number=grouped.size())
 
 # %% [markdown]
-# The first step keeps most visits. **The clustering then deletes what was seen once.** A location needs two staypoints. So a visit
-# to a place where a person came once in these weeks remains only if another staypoint is near, such as another person's.
-# In real data such staypoints look like noise. When a benchmark says that people return, remember that only places seen twice
-# were counted.
+# Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
+# deletes what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near, such
+# as another person's.
+#
+# When a benchmark says that people return, remember that only places seen twice were counted.
 #
 # ## A receiver that is too good
 #
-# Which receiver gives the best visits? Turn the drifting error from nothing to bad (so far it was 5 m), and leave the other
-# faults as they are. Bet first.
+# Which receiver gives the best visits? Turn the drifting error alone from nothing to bad (so far it was 5 m). *Recall* is the
+# share of true visits that are paired. Bet first.
 
 # %%
 rows = {}
@@ -394,9 +400,10 @@ show(
 
 # %% [markdown]
 # A perfect receiver in a chair repeats one position, which counts once. On the way, each fix is a position of its own, and
-# counts as much as the whole stay. So the mean lies out on the way, elsewhere each time, more than `eps` from the last.
-# DBSCAN finds no neighbour, and the stay is dropped. A little noise makes every fix in the chair a position of its own. Much
-# noise spreads the means again.
+# counts as much as the whole stay. So the mean lies out on the way, elsewhere each time. DBSCAN finds no neighbour, and the stay
+# is dropped.
+#
+# A little noise makes every fix in the chair a position of its own. Much noise spreads the means again.
 #
 # > **Pitfall.** A telephone that repeats its last position to save power is such a perfect receiver. If your data repeats
 # > positions, average all of them. Exercise 2 does it.
@@ -404,14 +411,13 @@ show(
 # ## Two pitfalls that nobody notices
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
-# latitude). There is no error and no warning. But the cosine now multiplies the wrong difference. For short distances,
-# equation (2.1) swapped says $R^2 (\Delta\lambda^2 + \cos^2\!\lambda\, \Delta\varphi^2) < \text{eps}^2$. On the ground a radian of
-# longitude is $R \cos\varphi$ metres, so that is an ellipse: it reaches $\text{eps} \cdot \cos\varphi$ metres east-west, and $\text{eps} / |\cos\lambda|$ north-south. In Beijing,
-# {{ eps }} metres become {{ wide:.0f }} and {{ high:.0f }}.
+# latitude). There is no error and no warning. But equation (2.1) shortens the east-west difference by the cosine of the
+# latitude, as the sphere does. Swapped, it shortens the north-south one, by the cosine of the longitude. So `eps` reaches
+# $\text{eps} \cdot \cos\varphi$ metres east-west and $\text{eps} / |\cos\lambda|$ north-south. In Beijing, {{ eps }} metres
+# become {{ wide:.0f }} and {{ high:.0f }}.
 #
 # **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
-# begins at midnight in Greenwich, in the middle of somebody's afternoon. Of the visits found here, {{ other:.0f }} % then
-# begin on the wrong date.
+# begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
 
 # %% tags=["hide-input"]
 # @title The two pitfalls in numbers
@@ -423,9 +429,8 @@ other = 100 * (utc.dt.day != local.dt.day).mean()
 print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
 
 # %% [markdown]
-# `pgt.gps.visits` therefore takes a `timezone`, or finds it from the coordinates.
-# The published GeoLife pipeline makes both mistakes, and its results look fine.
-# [The evidence page](evidence_windows.ipynb) counts what they change there.
+# `pgt.gps.visits` therefore takes a `timezone`, or finds it from the coordinates. The published GeoLife pipeline makes both
+# mistakes, and its results look fine. [The evidence page](evidence_windows.ipynb) counts what they change there.
 #
 # ## What to remember
 #
@@ -437,8 +442,8 @@ print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). At a latitude of $\varphi$ = 60° and a longitude of $\lambda$ = 25°, roughly in Helsinki, how long
-# are the half axes of `eps` = 20 m with swapped coordinates, in metres, east-west and north-south?
+# **Exercise 1** (quick). At a latitude of $\varphi$ = 60° and a longitude of $\lambda$ = 25°, roughly in Helsinki, how far
+# does `eps` = 20 m reach with swapped coordinates, in metres, east-west and north-south?
 
 # %% tags=["try"]
 east_west, north_south = ..., ...
