@@ -22,37 +22,34 @@ except ImportError:  # on Colab
     )
 
 # %%
+from collections import Counter
 from dataclasses import replace
 
-import pandas as pd
 import torch
 from matplotlib import pyplot as plt
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from wherenext import city
-from wherenext.figures import COPIED, GENERATED, show
+from wherenext.figures import COPIED, GENERATED, INK, flowchart, show
 from wherenext.results import read_results
-from wherenext.summaries import unknown_right, write_diaries, written
+from wherenext.summaries import write_diaries
 
-from pgt import plots, summarizer
+from pgt import colours, plots, summarizer
 from pgt.summarizer import SMALL, beam_search, text_batch
 
 torch.set_num_threads(1)
 
 # %% [markdown]
 # The pointer-generator was not made for places. [See et al. (2017)](https://arxiv.org/abs/1704.04368) made it to summarize
-# news. The trouble with news is names. A network that chooses from a fixed list of words can only write "somebody scored".
-# A network that can only copy cannot write "won" where the report says "beat". Theirs does both. At every word one number
-# decides between the two: the probability of generating, which is one minus our gate.
+# news, and the trouble with news is names. A network that chooses from a fixed list of words can only write "somebody scored".
+# A network that can only copy cannot write "won" where the report says "beat". Theirs does both.
 #
-# In this chapter we build the original, whole. It has three LSTMs. (An *LSTM* reads a text word by word, and at each word
-# updates two vectors: its *output*, which it shows, and its *cell*, its memory.) We cannot ship its news. But we have a town,
-# and people with days to write about.
+# How can a network write a name that it has never met? We build the original, whole. Its news we cannot ship, but we have a
+# town, and people with days to write about.
 #
 # ## Trip diaries
 #
-# Here is a stretch of days of one person, written by a rule: every stay with its time, place, purpose and length. Below it
-# is its summary.
+# Here are the stays of one person in a few days, written by a rule, and below them their summary.
 
 # %%
 diaries = write_diaries(city.load())
@@ -61,20 +58,20 @@ print(*story.source)
 print("->", *story.summary)
 
 # %% [markdown]
-# With at most two places away from home the days are called *quiet*, with three *lively*, with more *busy*. A new place
-# makes them days of *discovery*, otherwise of *routine*. "Mostly" is where the longest single stay away from home was (of
-# equals, the first). Errands are stays to shop, to settle something or for a check-up. Training has never met the people of
-# the test diaries. And no diary contains the word "errand"; only summaries do. So
-# neither copying nor generating is enough.
+# With two places away from home the days are *quiet*, with three *lively*, with more *busy*. A new place makes them days of
+# *discovery*, otherwise of *routine*. "Mostly" is where the longest stay away from home was. Errands are stays to shop, to
+# settle something or for a check-up.
+#
+# A summary needs names, more than a short vocabulary holds. It also needs the word "errand", which no diary has. So neither
+# generating nor copying is enough.
 #
 # ## Words that nobody knows
 #
-# A vocabulary has an end. Ours takes the words, of diaries and of summaries, that the most *people* use. So it holds what
-# everybody writes (hours, weekdays, "errands", also the Spoon of many restaurants) and leaves out what few people write, above
-# all the names of their places. To the network's embeddings all unknown words are the same word, `[UNK]`. How can one answer
-# with a word that has no number? By lending it one. Each text gives its own unknown words the numbers after the end of the
-# vocabulary. This is an **extended vocabulary**; [chapter 22](22_open_vocabulary.ipynb) does the same for places. The
-# numbers mean something for this text only.
+# Our vocabulary takes the words that the most *people* use. It leaves out what few people write, above all the names of their
+# places. To the network's embeddings all these unknown words are one word, `[UNK]`.
+#
+# How can one answer with a word that has no number? By lending it one. Each text gives its own unknown words the numbers after
+# the end of the vocabulary, for this text only. This is an **extended vocabulary**.
 
 # %%
 words = diaries.words(SMALL.n_words)
@@ -88,17 +85,19 @@ print(f"unknown: {unknown:.0f} % of the words in the test summaries")
 # %% [markdown]
 # ## One word, from two sources
 #
-# Before the network, its last step, which you know. The network gives each word of the vocabulary a probability
-# $P_\text{gen}$, each word $i$ of the text an attention $a_i^t$ at step $t$, and says with $p_\text{gen}$ how much to trust the
-# vocabulary. With the gate $g = 1 - p_\text{gen}$, and words in place of locations, it is equation (8.4):
+# We begin with the last step, because you know it. At step $t$ the network gives each word $i$ of the text an attention
+# $a_i^t$, and each word of the vocabulary a probability $P_\text{gen}$. The weight of the vocabulary is $p_\text{gen}$, one
+# minus our gate. With words in place of locations, this is equation (8.4):
 #
 # $$
 # P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.1}
 # $$
 #
 # $l_i$ is the word at place $i$ of the text, and $\ell$ runs over the extended vocabulary: $V$ words and $O$ lent ones. A lent
-# word has $P_\text{gen}(\ell) = 0$, so it can only be copied. In a batch, `source` is the text with `[UNK]` for every unknown
-# word, `extended` has their lent numbers, and `n_lent` is $O$.
+# word has $P_\text{gen}(\ell) = 0$, so it can only be copied.
+#
+# In code `a` is the attention, and `said` is $P_\text{gen}$: what the vocabulary alone would say. In a batch, `source` is the
+# text with `[UNK]` for every unknown word, `extended` has their lent numbers, and `n_lent` is $O$.
 
 
 # %%
@@ -122,38 +121,64 @@ said = torch.full((1, len(words)), 0.3 / (len(words) - 1))
 the = words.encode_summary(["the"], [])[0]
 said[0, the] = 0.7
 p = mix(torch.tensor([[0.2]]), a, said, single)[0]
-winter = len(words) + lent.index("Winter")
+winter = len(words) + lent.index("Winter")  # its lent number
 print(f"Winter {p[winter]:.2f}, the {p[the]:.2f}")
 
 # %% [markdown]
-# "Winter" is $0.8 \cdot 0.9 = 0.72$, all of it copied. "The" is $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$, from both sources. The
-# rest of the chapter makes these three: attention, $P_\text{gen}$ and $p_\text{gen}$.
+# "Winter" is $0.8 \cdot 0.9 = 0.72$, all of it copied. "The" is $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$, from both sources.
 #
 # ## Reading
 #
-# Every word becomes a vector of width $D$, its row of the embedding table $E$. Then two LSTMs read the text, one from each
-# end. Put their two outputs at word $i$ side by side:
+# Where do attention, $P_\text{gen}$ and $p_\text{gen}$ come from? From three LSTMs. An *LSTM* goes through words one by one.
+# At each it updates two vectors: its *output*, which it shows, and its *cell*, its memory. This is how one word is written:
+
+# %% tags=["hide-input"]
+# @title Figure 16.1: how one word is written
+LOOK, SAY = "attention $a_i^t$, context $c_t$", "vocabulary $P_{gen}$"
+STEP = {  # name: x, y, colour, and where its arrows lead
+    "words of the text": (-2.6, 4, INK, "two readers: $h_i$"),
+    "two readers: $h_i$": (-2.6, 3, INK, LOOK),
+    "last word": (0.4, 4, INK, "writer: $d_t$"),
+    "last context $c_{t-1}$": (2.7, 4, INK, "writer: $d_t$"),
+    "writer: $d_t$": (1.4, 3, colours.EXTRA, LOOK, SAY, "$p_{gen}$"),
+    LOOK: (-2.6, 1.7, COPIED, "mixture", "$p_{gen}$", SAY),
+    "$p_{gen}$": (0, 0.9, colours.GATE, "mixture"),
+    SAY: (2.6, 0.9, GENERATED, "mixture"),
+    "mixture": (0, -0.1, colours.TRUTH, "next word"),
+    "next word": (0, -0.9, INK),
+}
+figure, axes = plt.subplots(figsize=(6.6, 3.3))
+flowchart(axes, STEP)
+show(
+    figure,
+    alt="Boxes and arrows. Readers and writer lead to attention and context; "
+    "writer and context to vocabulary and p_gen; attention, vocabulary and "
+    "p_gen to the mixture, which gives the next word.",
+    caption="One step of writing. The readers work once for a text; all the "
+    "rest is done again for every word.",
+)
+
+# %% [markdown]
+# Follow the arrows. Two LSTMs read the text once, one from each end. Their two outputs at word $i$, side by side, are $h_i$,
+# which so knows the words before and after. The third LSTM, the writer, gets the last word and what was looked at last, and
+# updates its state $d_t$. From $h_i$ and $d_t$ comes the attention, and with it the **context** $c_t$: what is looked at now.
+# State and context give $P_\text{gen}$ and $p_\text{gen}$.
 #
-# $$
-# h_i = \big[\, h_i^{\rightarrow} \,;\, h_i^{\leftarrow} \,\big]. \tag{16.2}
-# $$
-#
-# So $h_i$ knows the words before and after word $i$. A third LSTM will write. Its first output and its first cell are made from
-# the readers' last ones, each by a linear layer and a ReLU.
+# The readers first. From their last outputs and cells the writer's first ones are made, each by a linear layer and a ReLU.
 
 
 # %%
 class Reader(nn.Module):
     """A bidirectional LSTM, and the state that the writer starts from."""
 
-    def __init__(self, D, H):
+    def __init__(self, D, H):  # widths of a word and of an LSTM
         super().__init__()
         self.lstm = nn.LSTM(D, H, batch_first=True, bidirectional=True)
         self.first_output = nn.Linear(2 * H, H)
         self.first_cell = nn.Linear(2 * H, H)
 
     def forward(self, x, length):
-        """(B, L, D) -> (B, L, 2H) states h; first output and cell (B, H)."""
+        """(B, L, D) -> (B, L, 2H) all h_i; first output and cell (B, H)."""
         packed = pack_padded_sequence(  # so that padding is not read
             x, length, batch_first=True, enforce_sorted=False
         )
@@ -165,31 +190,24 @@ class Reader(nn.Module):
         return states, output.relu(), cell.relu()
 
 
-torch.manual_seed(0)
-D, H = SMALL.embedding, SMALL.hidden  # widths of a word and of an LSTM
-embed = nn.Embedding(len(words), D)
-states, *_ = Reader(D, H)(embed(single.source), single.length)
-print(f"{states.shape[1]} words, {states.shape[2]} numbers for each")
 
 # %% [markdown]
 # ## Looking back
 #
-# At every word that it writes, the network looks at the whole text. PGT compares by a product of query and key. The original
-# has an older way, the **additive attention** of [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473): add a vector of
-# what is looked for to a vector of what is there, and let a small network say how well they fit. The score of word $i$ at
-# step $t$, the attention and the context are
+# At every word the writer looks at the whole text. Its state $d_t$ asks: its cell and its output $o_t$ at step $t$, side by
+# side. PGT would multiply query and key. The original has **additive attention**
+# ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)): add what asks and what is there, and let a small network say how
+# well they fit.
 #
 # $$
 # \begin{aligned}
 # s_i^t &= v_\text{score}^\top \tanh\big( W_h h_i + W_d d_t + w_C C_i^t + b_h \big), \\
 # a_i^t &= \frac{e^{s_i^t}}{\sum_j e^{s_j^t}} , \\
 # c_t &= \sum_i a_i^t h_i .
-# \end{aligned} \tag{16.3}
+# \end{aligned} \tag{16.2}
 # $$
 #
-# Here $d_t = [\, \text{cell} \,;\, o_t \,]$ is the cell and the output $o_t$ of the writing LSTM at step $t$, and all weights
-# are learned. Forget the *coverage* $C_i^t$ for a while; it is zero until the section after the next. The context $c_t$ is
-# what was seen.
+# These are the score of word $i$, its attention, and the context. Take the *coverage* $C_i^t$ as zero for now.
 
 
 # %%
@@ -214,31 +232,27 @@ class AdditiveAttention(nn.Module):
 # %% [markdown]
 # ## Writing
 #
-# Now one step of the decoder. The previous word, a row of $E$, and the previous *context* are fused into one input, and the
-# LSTM takes its step:
+# The writer's input $x_t$ is fused from the previous word, a row of the embedding table $E$, and the previous context. Then
+# the LSTM takes its step:
 #
 # $$
 # \begin{aligned}
 # x_t &= W_x \,[\, E_{\ell_{t-1},:} \,;\, c_{t-1} \,] + b_x , \\
 # d_t &= \text{LSTM}(x_t, d_{t-1}).
+# \end{aligned} \tag{16.3}
+# $$
+#
+# This is called **input fusion**. A lent word comes in as `[UNK]`; the context tells which one it was. The new state attends,
+# by equation (16.2), and then follows what the mixture needs:
+#
+# $$
+# \begin{aligned}
+# P_\text{gen} &= \operatorname{softmax}\big( W_2 \,( W_1 [\, o_t \,;\, c_t \,] + b_1 ) + b_2 \big), \\
+# p_\text{gen} &= \sigma\big( w_g^\top [\, c_t \,;\, d_t \,;\, x_t \,] + b_g \big).
 # \end{aligned} \tag{16.4}
 # $$
 #
-# This is called **input fusion**. A lent word comes in as `[UNK]`, like any other unknown word; the context tells which one it
-# was.
-#
-# The new state attends, by equation (16.3). Then its output $o_t$ and the context (but not the cell) go into two layers without
-# a nonlinearity between them, then a softmax over the vocabulary:
-#
-# $$
-# P_\text{gen} = \operatorname{softmax}\big( W_2 \,( W_1 [\, o_t \,;\, c_t \,] + b_1 ) + b_2 \big). \tag{16.5}
-# $$
-#
-# One number says whether to speak from the vocabulary or from the text. It sees context, cell, output and input:
-#
-# $$
-# p_\text{gen} = \sigma\big( w_g^\top [\, c_t \,;\, d_t \,;\, x_t \,] + b_g \big). \tag{16.6}
-# $$
+# The vocabulary sees output and context; $p_\text{gen}$ sees the cell and the input, too.
 
 
 # %%
@@ -267,24 +281,17 @@ class Writer(nn.Module):
 # %% [markdown]
 # ## Not twice
 #
-# Networks that write tend to repeat themselves. (Ours will not: its summaries are short.) The cure of the paper is
-# **coverage**: remember how much attention each word of the source has had so far,
+# Networks that write tend to repeat themselves. The cure is **coverage** $C_i^t$: how much attention word $i$ of the text has
+# had in all steps before. It is shown to the attention, equation (16.2), and looking at a word again is fined. With $\ell^*$
+# for the true word, the loss of a step is
 #
 # $$
-# C_i^t = \sum_{t' < t} a_i^{t'} , \tag{16.7}
+# \mathcal{L}_t = - \log P(\ell^*) + \sum_i \min\big( a_i^t , C_i^t \big) ,
+# \qquad C_i^t = \sum_{t' < t} a_i^{t'} . \tag{16.5}
 # $$
 #
-# show it to the attention, as in equation (16.3), and add a fine for the overlap to the loss. With $\ell^*$ for the true
-# word, the loss of a step is
-#
-# $$
-# \mathcal{L}_t = - \log P(\ell^*) + \sum_i \min\big( a_i^t , C_i^t \big) . \tag{16.8}
-# $$
-#
-# The fine is at most 1, and small if the network looks somewhere new. In training the decoder is given the true previous
-# word, whatever it would have written itself: **teacher forcing**. A batch has these words as `given`, the words to write as
-# `target` (in the extended vocabulary), and `taught`, which is 1 up to the stop and then 0. Here is the whole network, with its
-# loss:
+# In training the writer is given the true previous word, whatever it would have written itself: **teacher forcing**. A batch
+# has these words as `given`, the words to write as `target`, and `taught`, which is 1 up to the stop and then 0.
 
 
 # %%
@@ -295,7 +302,7 @@ class MySummarizer(nn.Module):
         self.reader, self.writer = Reader(D, H), Writer(V, D, H)
 
     def forward(self, batch):
-        """Mean over texts of the mean over their words, equation (16.8)."""
+        """Mean over texts of the mean over their words, equation (16.5)."""
         x = self.embedding(batch.source)  # (B, L, D)
         states, o, cell = self.reader(x, batch.length)
         covered = torch.zeros(batch.source.shape)  # (B, L)
@@ -313,15 +320,14 @@ class MySummarizer(nn.Module):
 
 
 # %% [markdown]
-# In [the package](https://where-next-book.github.io/where-next/book/api.html) it is `PointerGenerator` in `pgt.summarizer`.
-# With the same untrained weights, both have the same loss, so
-# from here on the package's, which can also write, stands for ours:
+# With the same weights, [the package's](https://where-next-book.github.io/where-next/book/api.html) `PointerGenerator` has the
+# same loss. It can also write, so from here on it stands for ours.
 
 # %% tags=["hide-input"]
 # @title Check: the loss of our network, and of the package's
 torch.manual_seed(0)
 theirs = summarizer.PointerGenerator(replace(SMALL, coverage=True))
-ours = MySummarizer(len(words), D, H)
+ours = MySummarizer(len(words), SMALL.embedding, SMALL.hidden)
 weights = theirs.state_dict().values()
 ours.load_state_dict(dict(zip(ours.state_dict(), weights, strict=True)))
 batch = text_batch([d.pair for d in [story, *diaries.test[:7]]], words)
@@ -331,12 +337,10 @@ torch.testing.assert_close(loss, package)  # raises an error if they differ
 print(f"ours {loss:.6f}, the package's {package:.6f}")
 
 # %% [markdown]
-# ## Training
+# ## A summary, word by word
 #
-# We train the small preset, which has the same parts with fewer numbers, by a loop like that of
-# [chapter 10](10_training.ipynb). As in
-# the paper, gradients are clipped, and coverage is switched on only for the last
-# {{ training.coverage_steps }} of {{ training.steps }} steps.
+# We train the small preset, by a loop like that of [chapter 10](10_training.ipynb). As in the paper, coverage is switched on
+# only for the last {{ training.coverage_steps }} of {{ training.steps }} steps.
 
 # %%
 config = replace(SMALL, coverage=True)
@@ -347,8 +351,6 @@ first, late = steps.words[:10].mean(), steps.words[-10:].mean()
 print(f"{len(pairs)} diaries; loss a word: from {first:.1f} to {late:.1f}")
 
 # %% [markdown]
-# ## A summary, word by word
-#
 # Now without a teacher. The simplest way to write is **greedy**: take the most probable word, feed it back, go on until the
 # stop. (A **beam** keeps several drafts. Ours keeps one, so it is greedy.)
 
@@ -359,7 +361,7 @@ print("true:   ", *story.summary)
 print("written:", *text)
 
 # %% tags=["hide-input"]
-# @title Figure 16.1: where each word of the summary comes from
+# @title Figure 16.2: where each word of the summary comes from
 attention = torch.stack(draft.attention)[: len(text)].numpy()  # (T, L)
 figure, axes = plt.subplots(figsize=(7.4, 4.4))
 seen = attention.max(0) > 0.1  # leave out words that nothing looks at
@@ -382,17 +384,11 @@ show(
 )
 
 # %% [markdown]
-# Blue words were rather copied ($p_\text{gen}$ below one half), orange words rather generated. The short diagonals are the
-# pointer at work: the words of a name are copied one after the other. Words that the network could have generated are blue,
-# too, such as "at". No label ever said which is which. (Attention must sum to one in every row. In a dark row it is spread
-# over words that the figure leaves out.)
+# The short diagonals are the pointer at work: the words of a name are copied one after the other. No label ever said which to
+# copy. Now compare the two printed lines: is it a name or a count that is wrong? (On another machine the network makes other
+# mistakes.)
 #
-# Compare the two printed lines. The names are spelled right. If the lines differ, look whether it is a name or a count.
-# (Another machine rounds otherwise, and its network makes other mistakes.)
-#
-# ## A name of your own
-#
-# Let us rename the place where this person ate, in the diary only. Any word will do.
+# Rename the place where this person ate, in the diary only. **Change this** to any word.
 
 # %%
 my_place = "Zanzibar"  # @param {type:"string"}
@@ -402,17 +398,15 @@ yours = text_batch([(renamed, [])], words)
 print(*again.words(words, yours.lent[0]))
 
 # %% [markdown]
-# Change the name: the rest of the summary stays, because all unknown words have one embedding. Then try `busy`, which the
-# vocabulary has and which has an embedding of its own. Now other words may change, too.
+# The rest of the summary stays as it was, because all unknown words have one embedding.
 #
 # ## What the pointer is worth
 #
-# To compare, networks were trained with three seeds and scored on all test diaries. *Names*: of the words of the true
-# summary that our vocabulary lacks, the share that was written. Then the four sentences of a summary, one by one, each right or
-# not. **ROUGE**-1 of [Lin (2004)](https://aclanthology.org/W04-1013), the usual score of summaries, counts the words that both
-# share. Beside the networks stands a *rule* that prints the first words of the diary, as many as a summary usually has, so it
-# gets the names that stand there. The network without a pointer knows *every* word of the training diaries; neither has
-# coverage.
+# Networks with and without a pointer were trained with three seeds, without coverage, and scored on all test diaries. The one
+# without a pointer knows *every* word of the training diaries.
+#
+# *Names*: of the words of the true summary that the small vocabulary lacks, the share that was written. Then the four
+# sentences, each right or not. **ROUGE**-1 ([Lin, 2004](https://aclanthology.org/W04-1013)) counts the words that both share.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -434,47 +428,43 @@ rows = read_results("summarizer").rows
 means = rows[rows.search != "beam"].groupby("what").mean(numeric_only=True)
 means = means.rename(MODELS).loc[[*MODELS.values()], [*measures]]
 names_right, without_pointer = means.unknown_right[["pointer", "no pointer"]]
-no_errand = [d.summary[-3] == "no" for d in diaries.test]
-always = 100 * sum(no_errand) / len(no_errand)
+usual = Counter(d.summary[:5] for d in diaries.train).most_common(1)[0][0]
+same = sum(d.summary[:5] == usual for d in diaries.test)  # 1st sentence
+always = 100 * same / len(diaries.test)
 train = {word for d in diaries.train for word in [*d.source, *d.summary]}
-there = [word in train for word in asked if word not in words]
-there = 100 * sum(there) / len(there)
-table = means.rename(columns=measures).T
-table = table.rename_axis("right, %, mean of three seeds", axis=1)
+lacked = [word for word in asked if word not in words]
+there = 100 * sum(word in train for word in lacked) / len(lacked)
+by_rule = means.unknown_right["the rule"]
+table = means.drop("the rule").rename(columns=measures).T
+table = table.rename_axis("right, %", axis=1)
 table.round(0).astype(int)
 
 # %% [markdown]
-# The names are the pointer's work. The other network knows {{ there:.0f }} % of these words, and hardly ever writes the right one.
-# To know a word is not to know that it is wanted here.
+# The names are the pointer's work. (A rule that prints the beginning of the diary gets {{ by_rule:.0f }} %.) The other network
+# knows {{ there:.0f }} % of these words, and hardly ever writes the right one. To know a word is not to know that it is
+# wanted here.
 #
-# But a pointer moves information, and does not work anything out. It does not help to count errands (always writing "no
-# errands" is right in {{ always:.0f }} %), and it is poor at the first sentence, for which places must be counted and
-# compared. And ROUGE flatters: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the
-# summaries are entirely right.
+# But a pointer moves information; it does not work anything out. For the first sentence places must be counted, and only
+# {{ means.days["pointer"]:.0f }} % are right. (Always writing the most frequent one gets {{ always:.0f }} %.) At counting
+# errands it is no better than the network without a pointer.
 #
-# Coverage and beam search add nothing to such short summaries ([Evidence: the relatives](evidence_relatives.ipynb)).
-#
-# ## What became of it in PGT
-#
-# PGT *kept* the mixture of equation (16.1), with places for words. It *reversed* the gate: $g = 1 - p_\text{gen}$. It
-# *replaced* the bidirectional LSTM by a Transformer and the additive attention by a product. And it *dropped* the decoder,
-# since it answers only once: the last visit asks. Without a second step nothing can be said twice, so coverage went too. [The
-# next chapter](17_side_by_side.ipynb) puts the two side by side.
+# ROUGE hardly notices: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the summaries are
+# entirely right. Coverage and beam search add nothing to such short ones
+# ([Evidence: the relatives](evidence_relatives.ipynb)).
 #
 # ## What to remember
 #
-# - A pointer-generator writes with a mixture of its vocabulary and its source. It can copy words that nobody has seen before,
-#   since the text lends them a number.
-# - $p_\text{gen} = 1 - g$. The equation is the same as in PGT. But PGT asks once, from the last visit; the summarizer asks at
-#   every word.
-# - Coverage is a memory of one's own attention, and a fine for looking twice.
-# - Copying names is easy to learn. Counting is not, and ROUGE hardly notices: the count is one word of some thirty.
+# - A pointer-generator writes from its vocabulary and its source. It can copy a word that it has never met, since the text
+#   lends it a number.
+# - PGT *kept* the mixture, *reversed* the gate ($g = 1 - p_\text{gen}$), and *replaced* the LSTMs by a Transformer and the
+#   additive attention by a product.
+# - It *dropped* the writer: PGT asks once, from the last visit. So nothing can be said twice, and coverage went, too.
+# - Copying names is easy to learn. Counting is not, and ROUGE hardly notices.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). "The" is in the vocabulary, with $P_\text{gen} = 0.1$, and three times in the text, with attention
-# 0.2, 0.1 and 0.05. The network has $p_\text{gen} = 0.6$. What does equation (16.1) give? Work it out, then check it with
-# `mix`.
+# **Exercise 1** (quick). "The" has $P_\text{gen} = 0.1$ and is three times in the text, with attention 0.2, 0.1 and 0.05.
+# The network has $p_\text{gen} = 0.6$. What does equation (16.1) give? Work it out, then check it with `mix`.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -486,46 +476,13 @@ print(f"{by_hand:.2f} by hand, {by_code:.2f} by code")
 # Four shares add up, so p_gen alone does not say whether a word was copied.
 
 # %% [markdown]
-# **Exercise 2** (medium). Write `responsibility`, the share of each written word's probability that came from copying
-# ([chapter 8](08_generator_and_gate.ipynb)), for the draft of the story. Does $1 - p_\text{gen}$ tell the same story?
+# **Exercise 2** (medium). After the first word of a name is copied, the writer is fed `[UNK]`. How does it know to go on one
+# word further? Equation (16.3) has a second input, the previous context. Cut that wire in the trained model, and let it write
+# our story again. (In the package's `model`, our `writer.fuse` is `decoder.fuse`.)
+
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-with torch.no_grad():
-    taught = text_batch([(story.source, text)], words)
-    output = model(taught)
-    probability = model.of_target(output, taught)[0]  # (T,)
-hit = taught.extended[:, None] == taught.target[..., None]  # (1, T, L)
-both = pd.DataFrame({"weight of copying": 1 - output.p_gen[0]})
-both["copied"] = (output.attention * hit).sum(-1)[0] / probability
-both["copied"] *= both["weight of copying"]
-both = both[: len(text)].set_axis(text)
-apart = both.diff(axis=1).abs()["copied"]
-both.iloc[apart.argsort()[::-1][:5]].round(2)  # the five largest differences
-# Nearly. They differ where one side gives the word hardly any probability:
-# then the other has written it, even if p_gen is not quite 0 or 1.
-
-# %% [markdown]
-# **Exercise 3** (longer). (`model` is the package's: its `decoder.fuse` is our `writer.fuse`.) After the first word of a name
-# is copied, the decoder is fed `[UNK]`. How does it know to go on one word further? Equation (16.4) has a second input, the
-# previous context. Cut that wire in the trained model, and count the names right on the first 120 test diaries.
-
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
-sample = diaries.test[:120]
-texts, _ = written(model, words, sample, beam=1)
-
-
-def names(texts):
-    found = [
-        unknown_right(text, d.summary, words, d.source)
-        for text, d in zip(texts, sample, strict=True)
-    ]
-    right, asked, _ = map(sum, zip(*found, strict=True))
-    return f"{100 * right / asked:.0f} %"
-
-
 def no_context(layer, inputs):
     """What the fusing layer gets instead: the word, and zeros."""
     word, context = inputs[0].split([SMALL.embedding, 2 * SMALL.hidden], -1)
@@ -533,12 +490,11 @@ def no_context(layer, inputs):
 
 
 wire = model.decoder.fuse.register_forward_pre_hook(no_context)
-cut, _ = written(model, words, sample, beam=1)
+(cut,) = beam_search(model, single, beam=1)
 wire.remove()
-print("cut:", *cut[0])
-print("names right:", names(texts), "with the wire,", names(cut), "without")
-# The context is where it looked. A network that is trained without the wire
-# finds another way, and a worse one.
+print(*cut.words(words, single.lent[0]))
+# The context is what it looked at last. Without it the writer loses its way
+# before it has come to a name.
 
 # %% [markdown]
 # **Next:** [Side by side](17_side_by_side.ipynb), where parent and child stand in one table.
