@@ -359,7 +359,7 @@ def test_claims_of_16() -> None:
     right = whole.unknown_right
     assert right[[plain, every]].max() < 5 and right[[pointer, covered]].min() > 80
     assert 45 < right["first words"] < 60  # the rule's beginning of the diary
-    assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15  # "ROUGE flatters"
+    assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15  # "ROUGE hardly notices"
     assert whole.errands[pointer] < whole.errands[every] + 1  # "does not help to count errands"
     assert whole.rouge2[covered] < whole.rouge2[pointer]  # "Coverage adds nothing here"
     beam = results.mean("rouge1", what=pointer, search="beam")
