@@ -4,7 +4,7 @@
 # Measurements behind [Memory and ceilings](21_memory_and_ceilings.ipynb), [Open vocabulary](22_open_vocabulary.ipynb) and
 # [Trained on nobody](24_trained_on_nobody.ipynb): how long a memory should be on GeoLife; what it is worth to have been in
 # training; probabilities, and sets that are to hold the answer; whom the predictor serves, what its made-up worlds must have,
-# and what real visits add.
+# what real visits add, and whom training betrays.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -390,6 +390,35 @@ show(
 # %% [markdown]
 # With a hundred windows the made-up worlds are a head start for one network, but the pool as it is shipped (dotted) is better
 # still. With a thousand the head start is worth nothing any more, and with three thousand either way beats the pool.
+#
+# ## Whom does training betray?
+#
+# The attack of [chapter 24](24_trained_on_nobody.ipynb), on three splits of GeoLife's people into halves, twins together. *All
+# visits* adds up the training visits of a person, *one visit* takes a single one with its past. Intervals are over people and
+# splits. The control is two trainings of the predictor's first network, which have seen no real person.
+
+# %% tags=["hide-input"]
+# @title Table: how often the attack is right
+membership = read_results("membership")
+print(membership.header["command"])
+attacks = membership.rows
+WHO = {"pgt": "PGT, which knows names"}
+WHO["contextual"] = "contextual pointer without names"
+WHO["nobody"] = "the same, trained on nobody"
+of = {"people": "all visits", "windows": "one visit"}
+attacks = attacks.assign(
+    text=[
+        f"{right:.0f} [{low:.0f}, {high:.0f}]"
+        for right, low, high in attacks[["right", "low", "high"]].to_numpy()
+    ]
+)
+attacks = attacks.pivot(index="model", columns="group", values="text")
+attacks = attacks.loc[list(WHO), list(of)].rename(index=WHO, columns=of)
+attacks.rename_axis(index="right, % [95 %]", columns=None)
+
+# %% [markdown]
+# Being in training hardly changes how well the pointer foretells *later* visits of the same person (see above). The attack asks
+# about the training visits themselves, and adds up the small advantage of each.
 #
 # ## Worlds with dense days
 #
