@@ -1,16 +1,15 @@
 # %% [markdown]
 # # Memory and ceilings
 #
-# The contextual pointer is ahead. What is its lead made of, and how much is left to win?
+# On GeoLife the best model of this book, the contextual pointer, is right with its first guess half of the time. Would it help to
+# remember more of the past? Would it help to be a better model? Or is the other half nobody's to foretell?
 #
-# *You will be able to* compare models that remember equally much; put a placebo into a table of ablations; and say how good a
-# prediction can be at best. *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and
-# [Ablations](14_ablations.ipynb). *It takes* fifteen minutes to read and less than a minute to run; a GPU makes no
-# difference.
+# *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is.
+# *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twelve minutes to
+# read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** On GeoLife most of the pointer's lead over the rule is memory, for a rule with the same hundred visits
-# > comes within {{ fair:.1f }} points; all of Part II around the pointer does not help; and what is missed may be in large part
-# > new places and chance.
+# > **In one sentence.** A memory of a hundred visits helps the first guess, a longer one does not; on GeoLife a rule with such
+# > a memory comes within {{ fair:.1f }} points of the pointer; and most of what is missed there may be new places and chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -29,13 +28,11 @@ import pandas as pd
 import seaborn as sns
 import torch
 from wherenext import city, pointer_variants
-from wherenext.comparison import compare
 from wherenext.exercises import check
-from wherenext.figures import COPIED, EXTRA, GENERATED, INK, MUTED, show
+from wherenext.figures import COPIED, EXTRA, INK, show
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
-from pgt.contextual import HISTORY_FEATURES
 from pgt.history import with_history
 from pgt.metrics import evaluate, gains
 from pgt.train import fit
@@ -51,11 +48,11 @@ def accuracy(model, windows):
 
 
 # %% [markdown]
-# ## The memory
+# ## A longer memory
 #
 # PGT sees seven days. A model can also be given the last visits of a person, however long ago they were: its **memory**.
-# Begin with the rule of [chapter 4](04_baselines.ipynb), and let it remember more and more. The **reach** of a memory is the
-# share of targets that are in it; nobody who copies can be right more often.
+# Begin with the rule of [chapter 4](04_baselines.ipynb), the context kernel, in our town, and let it remember more and more. The
+# **reach** of a memory is the share of targets that are in it. Nobody who copies can be right more often.
 
 # %%
 # The rule's five numbers, as a run of book/results has chosen them on
@@ -113,12 +110,12 @@ show(
     "pointer: both curves rise steeply to fifty visits and are level after; "
     "the pointer's is higher everywhere.",
     caption="The town's test windows. Your pointer has one seed and no "
-    "summaries; figure 21.2 has means of five seeds.",
+    "summaries; the table below has means of five seeds.",
 )
 
 # %% [markdown]
-# A model that learns makes no more of a long past: both are level after fifty visits. At every memory the pointer is ahead. (On
-# GeoLife the pointer is level after a hundred, see the [evidence](evidence_newcomers.ipynb).)
+# It does not: both are level after fifty visits. On GeoLife the pointer is level after a hundred, though its list of ten still
+# gains ([Evidence](evidence_newcomers.ipynb)). For the first guess a longer memory is not what is missing.
 #
 # **Change this.** Set the slider `memory` to 10 and run its cell and the next two again. Does your pointer know what to do with a
 # hundred visits?
@@ -129,140 +126,85 @@ show(
 #
 # </details>
 #
-# The reach of a longer past need not be lost. From here on a contextual pointer with a hundred visits also keeps **summaries**:
-# for each place that is only found further back one line, with the latest visit there and how many visits it stands for. Of *gym,
-# gym, home, work, home, work* a memory of two keeps the last two, and one line for the gym: its second visit, which stands for two.
+# The reach of a longer past need not be lost. From here on the pointer keeps, beside a hundred visits, **summaries**: for each place
+# that is only found further back one line, with the latest visit there and how many visits it stands for. Of *gym, gym, home, work,
+# home, work* a memory of two keeps the last two, and one line for the gym: its second visit, which stands for two.
 #
-# ## The fair comparison
+# ## A better model
 #
-# So compare models that remember nearly as much. *PGT around the pointer* is the network of Part II with the contextual pointer in
-# the place of its own (not measured in the town).
+# The pointer is ahead in figure 21.1. By how much, on real people? Compare models that remember equally much.
+# *PGT around the pointer* is the network of Part II with the contextual pointer in the place of its own.
 
 # %% tags=["hide-input"]
-# @title Figure 21.2: everybody against the contextual pointer
+# @title Table: memory and accuracy, means of five seeds
 MODELS = {
     "PGT, seven days": ("pgt", "full"),
     "kernel, seven days": ("kernel", "full"),
     "kernel, hundred visits": ("kernel_memory", "memory_100"),
     "pointer, seven days": ("contextual", "window"),
-    "PGT around the pointer, hundred + summaries": ("contextual", "around"),
     "pointer, hundred + summaries": ("contextual", "full"),
+    "PGT around the pointer, hundred + summaries": ("contextual", "around"),
 }
-*_, AROUND, OURS = MODELS
-FULL = {"model": "contextual", "variant": "full"}
-UNTIMED = {"target_time": "unknown"}  # nobody tells when the next visit is
-EXACT = UNTIMED | {"protocol": "exact"}
-SETS = {"GeoLife": EXACT | {"data": "geolife"}}
-SETS["the town"] = EXACT | {"data": "city"}
-which = {n: dict(zip(FULL, two, strict=True)) for n, two in MODELS.items()}
-geolife, scores, changes = SETS["GeoLife"], {}, {}
-for title, where in SETS.items():
-    levels = results.select(**where).groupby([*FULL])["acc@1"].mean()
-    there = {n: levels[two] for n, two in MODELS.items() if two in levels}
-    scores[title] = pd.Series(there)
-    rivals = {n: which[n] for n in there if which[n] != FULL}
-    changes[title] = compare(results, rivals, FULL, **where).table()
-exact = -changes["GeoLife"]
-lead, around = exact["mean"]["kernel, seven days"], exact["mean"][AROUND]
-fair, most, least = exact.loc["kernel, hundred visits"][:3]
-shorter = results.mean(model="contextual", variant="memory_100", **geolife)
-older = scores["GeoLife"][OURS] - shorter
+OURS, AROUND = list(MODELS)[-2:]
+EXACT = {"target_time": "unknown", "protocol": "exact"}
+GEOLIFE = EXACT | {"data": "geolife"}
+SETS = {"the town": EXACT | {"data": "city"}, "GeoLife": GEOLIFE}
+levels = {
+    title: results.select(**where).groupby(["model", "variant"])["acc@1"]
+    for title, where in SETS.items()
+}
+scores = pd.DataFrame({t: rows.mean() for t, rows in levels.items()})
+scores = scores.reindex(list(MODELS.values()))
+scores.index = pd.Index(MODELS, name="Acc@1, %")
 
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.2), sharex=True, sharey=True)
-at = dict(zip(MODELS, range(len(MODELS)), strict=True))
-for ax, (title, table) in zip(panels, changes.items(), strict=True):
-    ax.axvline(0, color=INK, lw=1)
-    rows = table.index.map(at)
-    ax.hlines(rows, table.low, table.high, color=EXTRA, lw=2)
-    ax.plot(table["mean"], rows, "o", color=EXTRA)
-    ax.plot(0, at[OURS], "o", color=INK)
-    for name, score in scores[title].items():
-        ax.text(1, at[name], f"{score:.1f} %", fontsize=8, va="center")
-    ax.set_title(title, fontsize=10)
-panels[0].set_yticks(list(at.values()), list(at), fontsize=8)
-panels[0].set(xlim=(-17, 4.5), ylim=(len(at) - 0.5, -0.5))
-fig.supxlabel("Acc@1 against the contextual pointer (points)", fontsize=10)
-show(
-    fig,
-    alt="Differences of five models from the contextual pointer on GeoLife "
-    "and of four in the town, all below zero; on GeoLife the closest is the "
-    "pointer with PGT around it, then the kernel with a hundred visits.",
-    caption="Exact protocol: mean over five seeds and 95 % interval over "
-    "people and seeds; right of the line, Acc@1. PGT has the settings of its "
-    "design, not those that chapter 19 found by a search.",
-)
+
+def behind(label):
+    """Points behind the pointer on GeoLife, and the 95 % interval."""
+    pair = [MODELS[label], MODELS[OURS]]
+    pair = [{"model": model, "variant": variant} for model, variant in pair]
+    mean, low, high = results.difference(*(GEOLIFE | one for one in pair))
+    return -mean, -high, -low
+
+
+lead, *_ = behind("kernel, seven days")
+fair, least, most = behind("kernel, hundred visits")
+around, *_ = behind(AROUND)
+shown = scores.round(1).astype(object)
+shown.where(scores.notna(), "not measured")
 
 # %% [markdown]
-# On GeoLife the pointer leads the rule by {{ lead:.1f }} points. But the rule saw seven days. Give it the same hundred
-# visits, and {{ fair:.1f }} are left, {{ older:.1f }} of which may come from the summaries: without them the pointer loses as
-# much. **On GeoLife most of the lead is memory** (in the town, not quite half). And memory is no achievement of the network: there
-# it brings the rule about as much as the pointer.
+# Look at GeoLife. The pointer with summaries leads the kernel with seven days by {{ lead:.1f }} points. But give the kernel a
+# hundred visits, too, and it is only {{ fair:.1f }} points behind (95 % interval {{ least:.1f }} to {{ most:.1f }}).
+# **Most of the lead is memory**, and memory is no achievement of the network. (In the town it is not quite half of the lead.)
 #
-# Averaged over windows, the rest has an interval of {{ least:.1f }} to {{ most:.1f }} points. Averaged person by person, so that
-# people with many windows do not dominate, nearly nothing is left ([Evidence](evidence_improvements.ipynb)).
+# These are averages over windows. If every person counts equally instead, nearly nothing is left
+# ([Evidence](evidence_improvements.ipynb)).
 #
-# **All of Part II around the pointer does not help on GeoLife**: the score is lower by {{ around:.1f }}.
+# Nor is the rest the work of one fact. Leave out any of the pointer's fourteen, and less than a point is lost
+# ([Evidence](evidence_newcomers.ipynb)).
+#
+# **All of Part II around the pointer does not help on GeoLife**: with it the score is lower by {{ around:.1f }} points.
 #
 # > **Pitfall.** This does not say "Transformers do not work". *These* windows, of a few dozen people, may not hold what one could
 # > learn beyond the comparisons.
 #
-# ## One of its facts?
+# ## How good can a guess be?
 #
-# Is the lead one fact's work? Leave out each of the fourteen facts in turn and train anew, with five seeds. One of them,
-# `unknown`, asks whether a place is the symbol for unknown places, and by the exact protocol no place is. So it is a
-# **placebo**: leaving it out changes nothing but the random first weights, and its row shows chance. Our rule: a fact whose mean
-# lies within the placebo's interval cannot be told from luck.
+# Somebody leaves the office on a Friday at six. Suppose the chances are 0.6 for home, 0.3 for the gym and 0.1 for the market. The best
+# guess is home, and it is right six times in ten.
+#
+# On real people nobody knows the chances. But we can count: take two such Fridays. How often do they **agree**, that is, lead
+# to the same place?
 
 # %%
-# FULL, geolife (which rows of the results): from the folded cell above.
-PLACEBO = "unknown"
-every = results.select(model="contextual", **geolife).variant.unique()
-# no_scale is no fact: it leaves out a part of the network.
-features = [v[3:] for v in every if v.startswith("no_") and v != "no_scale"]
-without = {n: FULL | {"variant": f"no_{n}"} for n in features}
-found = compare(results, without, FULL, **geolife).table()
-found = found.sort_values("mean")
-
-# %% tags=["hide-input"]
-# @title Figure 21.3: fourteen facts, one of them a placebo
-asks = [f"{name}: {HISTORY_FEATURES[name].about}" for name in found.index]
-fig, ax = plt.subplots(figsize=(7.4, 3.9))
-sns.pointplot(x=found["mean"], y=found.index, linestyle="none", ax=ax)
-ax.hlines(found.index, found.low, found.high, color=COPIED)
-ax.axvline(0, color=MUTED, lw=1)
-ax.set_yticks(range(len(asks)), asks, fontsize=8)
-ax.set_xticks([-1.5, -1, -0.5, 0])
-ax.axvspan(*found.loc[PLACEBO, ["low", "high"]], color=MUTED, alpha=0.2)
-ax.set(xlabel="change of Acc@1 without the fact (points)", ylabel="")
-show(
-    fig,
-    alt="Forest plot of fourteen facts left out; the clock loses most, and "
-    "most others lie within the band of the placebo.",
-    caption="GeoLife, exact; 95 % intervals, each for one fact alone. Grey: "
-    "the interval of the placebo, 'unknown'.",
-)
+chances = torch.tensor([0.6, 0.3, 0.1])  # home, gym, market
+agree = (chances**2).sum()  # both home, or both gym, or both market
+friday = {"two agree": agree, "best guess is right": chances.max()}
+friday["square root of agreement"] = agree.sqrt()
+pd.Series(friday).astype(float).round(2).to_frame("how often")
 
 # %% [markdown]
-# All rows are negative, even the placebo's: they are differences to the same five runs of the whole model, and a little luck
-# of these moves them all ([chapter 14](14_ablations.ipynb)). By our rule only the clock stands out, and barely: in
-# intervals that hold together ([chapter 19](19_improvements.ipynb)) even the clock's contains zero. Without the placebo we might have believed in `age` and `count`, too: their
-# intervals end below zero.
-#
-# Even the clock costs less than a point, and *came from here* (`before`) nothing that one could see. Yet both brought several
-# points in [chapter 20](20_contextual_pointer.ipynb), when the facts came in one after the other: others can take over. `stayed`,
-# for instance, asks whether the stay before a visit was as long as the present one. A stay of eight hours is often one at work,
-# so this fact, too, finds visits that came from here (in the town we counted it).
-#
-# ## How much is left to win?
-#
-# Nobody knows the best possible score on real people, but two arguments help.
-#
-# *New places.* Who only names places of the past misses all others
-# ([Cuttone et al., 2018](https://doi.org/10.1140/epjds/s13688-017-0129-1)).
-#
-# *Agreement.* On two past Fridays somebody left the office at six, once for home and once for the gym: the two do not agree. Take
-# many such pairs, of the same person, place, hour and kind of day. If the next place has the distribution $P$, two agree with
-# probability $\sum_\ell P(\ell)^2$. That can be counted without knowing $P$, and it limits the best guess on both sides
+# The best guess lies between the other two numbers. This is so for any chances $P$ of the places $\ell$
 # ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
 #
 # $$
@@ -270,87 +212,90 @@ show(
 # $$
 #
 # Left: $\sum P \cdot P$ is an average of the probabilities $P$, and no average exceeds the largest. Right: the sum under the root
-# contains the square of the largest. The equation is for one situation; the bars below are averages over windows. Those of
-# agreement are estimates: situations that look alike are not quite alike, which lowers them.
+# contains the square of the largest.
 #
-# In the town, but not on GeoLife, there is a third way: ask the simulator. The last bar begins with the score of somebody who knows
-# all habits that it gave to people. It ends with that of somebody who also knows when the next visit begins.
+# So count pairs of past visits that are alike: the same person, the same place, about the same hour, the same kind of day. How
+# often they agree puts the best possible guess between two ends.
+#
+# ## Does it work? The town knows
+#
+# Visits that look alike are not quite alike, so the count may err. In the town we can check it: there the simulator drew every next
+# place, and its chances are known.
 
 # %% tags=["hide-input"]
-# @title Figure 21.4: ceilings, and where the models are
-limits = read_results("predictability").rows
-limits = limits[limits.protocol == "exact"]
+# @title Figure 21.2: how good a guess can be, and where the pointer is
+limits = read_results("predictability").rows.query("protocol == 'exact'")
+limits = limits.set_index(["data", "table", "group"])[["value", "bound"]]
+spans, new = {}, {}
+for source, title in (("city", "the town"), ("geolife", "GeoLife")):
+    new[title] = limits.value[source, "novelty", "whole past"]
+    spans[title] = {
+        "agreement": tuple(limits.loc[source, "agreement", "finest"]),
+        "been there before": (100 - new[title],) * 2,
+    }
+truth = [
+    limits.value["city", "truth", f"time {k}"] for k in ("unknown", "known")
+]
+spans["the town"] = {"the true chances": tuple(truth), **spans["the town"]}
+ours = {title: scores[title][OURS] for title in spans}
+room = spans["GeoLife"]["agreement"][1] - ours["GeoLife"]
+low, high = spans["the town"]["agreement"]
+left_over = truth[0] - ours["the town"]
 
-
-def limit(source, table, group, column="value"):
-    rows = limits[(limits.data == source) & (limits.table == table)]
-    return float(rows[rows.group == group][column].iloc[0])
-
-
-fences = {}
-for source, title in (("geolife", "GeoLife"), ("city", "the town")):
-    past = 100 - limit(source, "novelty", "whole past")
-    low, high = (
-        limit(source, "agreement", "finest", c) for c in ("value", "bound")
-    )
-    fences[title] = {"been there before": (past, past)}
-    fences[title]["agreement"] = (low, high)
-truth = [limit("city", "truth", f"time {k}") for k in ("unknown", "known")]
-fences["the town"]["the town's own chances"] = tuple(truth)
-left_over = truth[0] - scores["the town"][OURS]
-new = limit("geolife", "novelty", "whole past")
-old = 100 - scores["GeoLife"][OURS] - new  # missed, but been there before
-room = fences["GeoLife"]["agreement"][1] - scores["GeoLife"][OURS]
-
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.7), sharey=True)
-lines = {"PGT, seven days": (GENERATED, "--")}
-lines["kernel, hundred visits"] = (COPIED, "-")
-lines[OURS] = (EXTRA, "-")
-for ax, (title, rows) in zip(panels, fences.items(), strict=True):
-    for at, (low, high) in enumerate(rows.values()):
-        ax.plot([low, high], [at, at], color=INK, lw=5, marker="|", ms=12)
-        text = f"{low:.0f}" + (f" to {high:.0f}" if high > low else "")
-        ax.annotate(text, (high, at - 0.2), fontsize=8)
-    for name, (colour, style) in lines.items():
-        ax.axvline(scores[title][name], color=colour, ls=style, label=name)
+fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.5), sharey=True)
+lines = list(spans["the town"])
+for ax, (title, rows) in zip(panels, spans.items(), strict=True):
+    for name, (left, right) in rows.items():
+        at = lines.index(name)
+        ax.plot([left, right], [at] * 2, color=INK, lw=5, marker="|", ms=12)
+        text = f"{left:.0f}" + (f" to {right:.0f}" if right > left else "")
+        ax.annotate(text, (right + 1, at - 0.2), fontsize=8)
+    ax.axvline(ours[title], color=EXTRA)
+    ax.text(ours[title] + 1, 2.45, "pointer", color=EXTRA, fontsize=8)
     ax.set(xlabel="Acc@1 (%)", xlim=(24, 90))
     ax.set_title(title, fontsize=10)
-panels[1].set_yticks(range(len(rows)), list(rows))
-panels[1].set_ylim(len(rows) - 0.5, -0.6)
-handles = panels[0].get_legend_handles_labels()
-fig.legend(*handles, loc="outside upper center", ncols=3, fontsize=8)
+panels[0].set_yticks(range(len(lines)), lines)
+panels[0].set_ylim(len(lines) - 0.4, -0.6)
 show(
     fig,
-    alt="Limits on the best possible accuracy beside three models, for "
-    "GeoLife and the town. In the town the pointer is close to the lower "
-    "end of the town's own chances.",
-    caption="First row: the most that copying can reach. Second: the best "
-    "possible guess is between the ends, if situations that look alike are "
-    "alike. Coloured lines: models.",
+    alt="Limits on the best possible accuracy and the pointer, for the town "
+    "and GeoLife. In the town the true chances are at the upper end of "
+    "agreement, and the pointer is little below.",
+    caption="True chances: a guess that knows all habits, without and with "
+    "the time of the next visit. Agreement: the ends of equation (21.1). "
+    "Been there before: the most that copying can reach.",
 )
 
 # %% [markdown]
-# In the town the pointer is {{ left_over:.1f }} points below the left end of the last bar: little is left to win.
+# In the town agreement puts the best guess between {{ low:.0f }} and {{ high:.0f }} %. Somebody who knows every habit of these people,
+# but not when the next visit begins, would be right in {{ truth[0]:.0f }} %. So **the truth lies at the upper end**. This end is an
+# estimate and no strict limit: visits that only look alike agree too seldom.
 #
-# On GeoLife the pointer misses half of the targets. {{ new:.0f }} points of these are places where the person has never been. No
-# pointer can name them. PGT's generator is there for that, but it hardly helps ([Evidence](evidence_improvements.ipynb)).
+# The pointer is {{ left_over:.1f }} points below this truth. In the town little is left to win.
 #
-# The other {{ old:.0f }} points are at places where the person has been. Agreement leaves hope for up to {{ room:.0f }} points.
-# **The rest would be chance**, if situations that look alike were alike.
+# ## And on GeoLife?
+#
+# There the pointer misses half of the targets.
+#
+# Of a hundred targets, {{ new["GeoLife"]:.0f }} are places where the person has never been. No pointer can name these, and PGT's
+# generator, which could, hardly helps ([Evidence](evidence_improvements.ipynb)).
+#
+# About three in ten are missed although the person has been there. If GeoLife is like the town, the best guess is near the
+# upper end of agreement, {{ room:.0f }} points above the pointer. **The rest of the misses would be chance.**
 #
 # ## What to remember
 #
-# - Compare models that remember equally much. On GeoLife a rule with the same hundred visits comes close.
-# - An ablation table needs a placebo. And where two parts do the same work, leaving out one shows little.
-# - On GeoLife, with its few dozen people, all of Part II around the pointer does not help.
-# - In the town, where the truth is known, little is left to win. On GeoLife a fifth of the targets are new to the person, and most
-#   other misses may be chance.
+# - Reach is not accuracy: beyond a hundred visits a longer memory does not help the first guess.
+# - Compare models that remember equally much. On GeoLife a rule with the same hundred visits comes close, and all of Part II around
+#   the pointer does not help.
+# - How often like visits agree says, roughly, how good the best guess is. In the town the truth is at the upper end.
+# - In the town little is left to win. On GeoLife a fifth of the targets are new to the person, and most other misses may be chance.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). On Saturdays somebody goes home half of the time, to the market three times in ten, and otherwise to
 # the park. How often do two Saturdays agree? How often is the best guess right, and between which ends does equation
-# (21.1) put it? Give all four as numbers between 0 and 1.
+# (21.1) put it? Give all four, between 0 and 1.
 
 # %% tags=["try"]
 agree, best, lower, upper = ..., ..., ..., ...
@@ -399,15 +344,16 @@ for name, n in {"with summaries": 100, "everything": 10**6}.items():
 # The same reach with a third of the rows, and their number has a bound.
 
 # %% [markdown]
-# **Exercise 3** (project). Add a placebo to the pointer of [chapter 20](20_contextual_pointer.ipynb): a fact that is drawn at random
-# for each visit. Train with it and without it, five seeds each. How large is a change by chance there?
+# **Exercise 3** (project). A **placebo** is a fact that cannot matter, such as a number that is drawn at random for each visit. Add
+# one to the pointer of [chapter 20](20_contextual_pointer.ipynb), and train with it and without it, five seeds each. How large is a
+# change by chance?
 #
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
 # Give `KNOTS` an entry with the knots 0 and 1, and `facts` a tensor `torch.rand(batch.location.shape)`. Train
-# `ReasonPointer` with the four facts and with three, with the same seeds, and take the differences of Acc@1. Their spread is what
-# you may call luck; a real fact has to do better.
+# `ReasonPointer` with the four facts and with three, with the same seeds, and take the differences of Acc@1. Their spread is
+# luck; a real fact has to do better.
 #
 # </details>
 #
