@@ -53,14 +53,14 @@ person = visits.user_id.iloc[0] if file else 5
 mine = visits[visits.user_id == person]
 
 # %% [markdown]
-# The model needs two lines: `pretrained` opens a small file of the package, and `predict` takes any table of visits. The
-# others count the person's visits to the places that it names.
+# The model needs two lines: `pretrained` opens a small file of the package, and `predict` takes any table of visits.
 
 # %%
 model = pgt.NextLocation.pretrained()
 guesses = model.predict(visits, top=3)
 
 one = guesses[guesses.user_id == person].set_index("rank")
+# How often has the person been at these places?
 been = {"visits so far": mine, "of the last 20": mine.tail(20)}
 for column, some in been.items():
     counts = some.location_id.value_counts()
@@ -122,7 +122,8 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # draws its habits around those of Larkmere: how curious people are, how much the clock matters, how long a habit lasts. And each
 # is *recorded* in its own way: as a diary, as a diary with holes, or as check-ins, which have no end.
 #
-# [Evidence](evidence_newcomers.ipynb) shows what such worlds must have: above all a clock, and new places.
+# What must such worlds have? Above all a clock, and new places. [Evidence](evidence_newcomers.ipynb) shows that, and whom the
+# model serves worst.
 #
 # ## Eight weights
 #
@@ -131,8 +132,8 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 #
 # | Opinion | What it goes by |
 # |---|---|
-# | network 1 | fourteen facts about each past visit; learned from all worlds |
-# | network 2 | the same; learned from diaries alone, which say how long a visit lasted |
+# | network 1 | fourteen facts about each past visit; it saw all worlds |
+# | network 2 | the same; it saw diaries only, which say how long a visit lasted |
 # | kernel 1 | *came from here*, in a long memory |
 # | kernel 2 | the clock first, then *came from here* |
 # | kernel 3 | *came from here* first, then the clock |
@@ -179,8 +180,8 @@ said.set_axis(["one", "two", "pool"]).round(2)
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in two cities
-# In the file "predictor" is this model, "zero-shot" its scores, with five
-# trainings of the networks; "minus" has what it is ahead of others.
+# "zero-shot": this model, five trainings of its networks; "minus": what it
+# is ahead of others.
 nobody = read_results("nobody").rows
 mean = nobody[nobody.seed.isna() & (nobody.group == "all")]  # over seeds
 mean = mean.set_index(["table", "model", "data"])["acc@1"].sort_index()
@@ -227,7 +228,6 @@ scores
 #
 # Where does it fail? In both cities about a third of the windows lead to a place that the last seven days do not show. There the
 # first guess is right in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York.
-# ([Evidence](evidence_newcomers.ipynb) shows which people it serves worst.)
 #
 # > **Note.** No real visit trained the networks, but some choices looked at real people. The kernels were chosen on made-up worlds
 # > and on validation windows of real cities, these two among them. Of two families of worlds we kept the one that scored
@@ -253,10 +253,10 @@ right = attacks.set_index("model").right.loc[list(WHO)].rename(WHO)
 right.round(0).astype(int).to_frame("right, % of people")
 
 # %% [markdown]
-# PGT betrays everybody: the rows for their places were trained in one half and not in the other.
+# PGT betrays everybody: the rows for their places were trained in one half only.
 #
-# But a network without a single name still betrays **{{ right.iloc[1]:.0f }} %**. From one visit the attack hardly beats a coin
-# toss, but a person has many, and small advantages add up.
+# But a network without a single name still betrays **{{ right.iloc[1]:.0f }} %**. One visit says little; a person has many, and
+# small advantages add up.
 #
 # The networks of the last row have seen nobody. On {{ n_people }} people their number cannot be told from a coin toss
 # ([intervals](evidence_newcomers.ipynb)).
@@ -266,7 +266,7 @@ right.round(0).astype(int).to_frame("right, % of people")
 #
 # ## What to remember
 #
-# - A network without names can be trained in one world and used in another, and the first need not exist.
+# - A network without names can learn in one world and be used in another, and the first need not exist.
 # - Only eight weights are fitted to a new table. On real people fixed kernels and facts do nearly all the work.
 # - In two cities it is level with a rule that was fitted there, and behind a pointer that was trained there.
 # - A network without names can still betray who was in training. One that was trained on nobody has nobody to betray.
