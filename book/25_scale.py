@@ -1,22 +1,22 @@
 # %% [markdown]
 # # Scale
 #
-# A city grows from 2,500 places to 160,000, and nobody visits the new ones. A model of it needs more weights. Must a step of
-# training also keep more between its forward and its backward pass?
+# A city grows: it gets more places, and more people. What grows with it in the memory of your machine, and what can be done a
+# piece at a time?
 #
-# *You will be able to* measure what grows in a step of training, compute the exact loss without an array of windows by
-# places, and deal a table of visits out to parts with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
+# *You will be able to* measure what a step of training keeps in memory, compute the exact loss a stretch of places at a time,
+# and deal out a table of visits by person with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
 # [Training](10_training.ipynb) and [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to
-# run; the first section uses a GPU if there is one.
+# run; the first half uses a GPU if there is one.
 #
-# > **In one sentence.** At {{ places:,}} places a loss written as usual keeps {{ more:.0f }} times as much between the passes,
-# > and one written with sums no more than before; the weights, their gradients and AdamW's averages grow in either case.
+# > **In one sentence.** With {{ places:,}} places instead of 2,500, a loss written as usual keeps {{ more:.0f }} times as
+# > much in memory, and one that adds up a stretch of places at a time keeps no more than before; a table of visits can be
+# > taken in pieces, too, by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
 try:
     import dask  # noqa: F401
-    import distributed  # noqa: F401
     import duckdb
 
     import pgt  # noqa: F401
@@ -29,15 +29,15 @@ except ImportError:  # on Colab
 
 # %%
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib import pyplot as plt
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, GENERATED, show
+from wherenext.figures import COPIED, GENERATED, MUTED, show
 
 from pgt import large_vocabulary
 from pgt import visits as tables
@@ -58,13 +58,13 @@ words = data.vocabulary
 print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 
 # %% [markdown]
-# In a larger city the windows stay as they are: people visit a few dozen places each, wherever they live.
+# ## More places: what grows?
 #
-# ## What does a large city cost?
+# We give the model a larger vocabulary than the town's. Nobody visits the new places, so the windows stay as they are. Only
+# the location table, the generator and the loss meet more places.
 #
-# We give the model a larger vocabulary than the town's. Its encoder and its pointer do the same work as before. Only the
-# location table, the generator and the loss meet more places, and the loss can be computed in two ways. The first writes
-# down a log-probability for every place and every window. The second needs only sums over the places.
+# The loss can be written in two ways. The first makes a log-probability for every place and every window. The second needs
+# only sums over the places; the next section shows how.
 
 
 # %%
@@ -78,28 +78,23 @@ def only_sums(model, batch):
 
 
 # %% [markdown]
-# We measure the time of a step, and what it keeps between the two passes: a *hook* of PyTorch's sees every tensor that is
-# saved for the gradient. The weights are not among them. They have a column of their own, with their gradients and AdamW's
-# two averages.
+# Between its forward and its backward pass, a step keeps what the gradient will need. A *hook* of PyTorch's shows every tensor
+# that is kept. The weights are not among them: they have a column of their own, with their gradients and AdamW's two averages.
 
 # %% tags=["hide-input"]
-# @title `cost(model, batch, way)` of a step in ms and MB; `some(windows)`
-def cost(model, batch, way):
-    """Milliseconds of a step; megabytes kept for its gradient."""
-    weights, kept = {p.data_ptr() for p in model.parameters()}, {}
+# @title `kept(model, batch, way)`: megabytes; `some(windows)`: a batch
+def kept(model, batch, way):
+    """Megabytes that a step keeps for its gradient."""
+    weights, found = {p.data_ptr() for p in model.parameters()}, {}
 
     def keep(x):
         if x.data_ptr() not in weights:
-            kept[x.data_ptr()] = x.untyped_storage().nbytes()
+            found[x.data_ptr()] = x.untyped_storage().nbytes()
         return x
 
-    began = time.perf_counter()
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
-        loss = way(model, batch).mean()
-    loss.backward()
-    loss.item()  # waits until a GPU has finished
-    model.zero_grad(set_to_none=True)
-    return 1000 * (time.perf_counter() - began), sum(kept.values()) / 1e6
+        way(model, batch)
+    return sum(found.values()) / 1e6
 
 
 def some(windows, n=64):
@@ -114,59 +109,62 @@ def some(windows, n=64):
 # %%
 places = 160_000  # @param {type:"integer"}
 
-# `some` and `cost` are in the folded cell above.
-batch, costs = some(data.train), {}
+# `some` and `kept` are in the folded cell above.
+batch, memory = some(data.train), {}
 for n in (2_500, 20_000, places):
     model = PointerGeneratorTransformer(ModelConfig(n, words.n_users))
     model = model.to(device)
-    costs[f"{n:,}"] = {}
-    for name, way in (("every place", every_place), ("sums", only_sums)):
-        tries = [cost(model, batch, way) for _ in range(3)]
-        best = np.min(tries, axis=0)
-        costs[f"{n:,}"] |= {f"{name}, ms": best[0], f"{name}, MB": best[1]}
-    numbers = 4 * model.n_parameters()  # gradient and averages, too
-    costs[f"{n:,}"]["weights, gradients, AdamW (MB)"] = 4 * numbers / 1e6
-costs = pd.DataFrame(costs).T.rename_axis("places")
-memory = costs["every place, MB"]
-more = memory.iloc[-1] / memory.iloc[0]
-one_array = 4 * len(batch) * places / 1e6  # (B, V), four bytes a number
-arrays = (memory - costs["sums, MB"]).iloc[-1] / one_array
-costs.round(0).astype(int)
-
-# %% tags=["hide-input"]
-# @title Figure 25.1: memory by the number of places
-lines = costs.filter(like=", MB").set_axis([2_500, 20_000, places])
-lines.columns = ["every place", "sums"]
-axes = lines.plot(style=["o-", "s--"], color=[GENERATED, COPIED])
-axes.figure.set_size_inches(7, 2.4)
-axes.set(xlabel="places", ylabel="kept for the gradient (MB)", ylim=(0, None))
-axes.xaxis.set_major_formatter("{x:,.0f}")
-show(
-    axes.figure,
-    alt="What a step keeps, against the number of places: one line rises, "
-    "the other is level.",
-    caption="What a step keeps between its passes, by the way of the loss.",
-)
+    ways = [kept(model, batch, way) for way in (every_place, only_sums)]
+    one = 4 * model.n_parameters() / 1e6  # four bytes a number
+    memory[f"{n:,}"] = [*ways, 4 * one]  # gradient, two averages, too
+heads = ["kept: every place", "kept: only sums", "weights and AdamW"]
+memory = pd.DataFrame(memory, heads).T.rename_axis("places; MB")
+usual = memory["kept: every place"]
+more = usual.iloc[-1] / usual.iloc[0]
+one_array = 4 * len(batch) * places / 1e6  # B x V, four bytes a number
+arrays = (usual - memory["kept: only sums"]).iloc[-1] / one_array
+memory.round(0).astype(int)
 
 # %% [markdown]
-# Written as usual, the loss keeps {{ more:.0f }} times as much. The windows are the same at every size, and yet this way pays
-# for each new place once per window: the log-softmax, the pointer's probabilities (nearly all zero), the mixture and more
-# are arrays of $B \times V$. In the last row such an array has {{ one_array:.0f }} MB, and the two ways differ by
-# {{ arrays:.0f }} of them. With sums no more is kept than before, and the time grows less. The last column is the same for
-# both.
+# Compare the ends of the first column. The windows are the same, and yet the loss keeps {{ more:.0f }} times as much. It pays
+# for a new place once per window: the log-softmax, the pointer's probabilities, the mixture and more are arrays of
+# $B \times V$, windows by places. In the last row one such array has {{ one_array:.0f }} MB, and the two ways differ by
+# {{ arrays:.0f }} of them.
+#
+# With sums, no more is kept than before.
 #
 # ## Why are sums enough?
 #
-# Let $s_\ell$ be the generator's scores and $\Lambda = \log\sum_\ell e^{s_\ell}$. For places outside the window nothing is
-# copied, so
+# Take a city of four places. The window holds only home, the gate $g$ is one half, and the generator's scores are 2 for home,
+# 1 for the office, 0 for gym and bar. (Logarithms are to the base 2 here, so that the numbers are round.)
+
+# %%
+g, score = 0.5, np.array([2.0, 1, 0, 0])
+pointer = np.array([1.0, 0, 0, 0])  # copies home alone
+total = np.log2((2**score).sum())  # log2(4 + 2 + 1 + 1) = 3
+never = np.log2(1 - g) + score - total
+true = np.log2(g * pointer + (1 - g) * 2 ** (score - total))
+rows = {"score": score, "log P, if never copied": never, "log P": true}
+four = pd.DataFrame(rows, ["home", "office", "gym", "bar"]).T
+four.assign(sum=four.sum(axis=1)).round(1)
+
+# %% [markdown]
+# Compare the last two rows: they differ at home alone, the one place in the window. So the last sum is the sum above it, put
+# right at home.
+#
+# And the sum above it can be had without its row. Each of the row's numbers is $-1 + \text{score} - 3$, where $-1$ is the
+# logarithm of $1 - g$ and $3$ is `total`. Four of them make $4 \cdot (-1 - 3)$ plus the sum of the scores: $-13$.
+#
+# Now in symbols. Let $s_\ell$ be the score of a place, and $\Lambda = \log\sum_\ell e^{s_\ell}$ (`total` in the example).
+# Outside the window nothing is copied, so
 #
 # $$
 # \log P(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
 # $$
 #
 # For the few places $\mathcal{W}$ in the window, $\log P(\ell)$ comes from the mixture, equation (8.4). Label smoothing deals
-# out a share of the answer (0.03 in the code) evenly over all places, and so wants the sum of all $\log P(\ell)$, see
-# equation (9.1). The first line below treats all places as never copied. The second puts in the right value for the few:
+# out a share of the answer evenly over all places, so the loss, equation (9.1), needs the sum of all $\log P(\ell)$. The first
+# line treats every place as never copied; the second puts the few right:
 #
 # $$
 # \begin{aligned}
@@ -176,7 +174,31 @@ show(
 # $$
 #
 # Two sums go over all places: the one in $\Lambda$, and the plain one, $\sum_\ell s_\ell$. Both can be made a stretch of
-# places at a time. `checkpoint` keeps nothing of a stretch, and computes it again when the gradient asks for it:
+# places at a time.
+
+# %% tags=["hide-input"]
+# @title Figure 25.1: a stretch at a time
+figure, axes = plt.subplots(figsize=(7, 1.5))
+width = [3, 1, 4, 0.3, 0.3]
+left = [0, 3, 4, 8.6, 9]
+fill = ["none", GENERATED, "none", COPIED, COPIED]
+axes.bar(left, 1, width, align="edge", color=fill, edgecolor=MUTED)
+axes.text(1.5, 0.45, "thrown away", ha="center")
+axes.text(6, 0.45, "not made yet", ha="center")
+axes.text(4, 1.1, "scores: B windows by V places", ha="center")
+axes.text(8.95, 1.1, "two sums", ha="center")
+axes.set(ylim=(-0.05, 1.3))
+axes.axis("off")
+show(
+    figure,
+    alt="A wide rectangle of scores, of which one stretch is filled; "
+    "beside it two narrow columns for the sums.",
+    caption="Orange: the only scores in memory. Blue: what stays of all.",
+)
+
+# %% [markdown]
+# Of each stretch only two numbers a window stay. `checkpoint` keeps nothing of a stretch, and computes it again when the
+# gradient asks for it:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -205,7 +227,7 @@ check.same(sums[0], scores.logsumexp(1), name="Lambda", atol=1e-4)
 check.same(sums[1], scores.sum(1), name="the plain sum", atol=0.1)
 
 # %% [markdown]
-# With equation (25.2) for its last sum, equation (9.1) is the loss. The package's `losses` does that, and it is the same:
+# The package's `losses` puts such sums into equation (25.2). Is it the same loss?
 
 # %%
 with torch.no_grad():
@@ -213,39 +235,37 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# Every score is now computed twice. The sums are faster all the same: to write and read many arrays of
-# $B \times V$ takes longer. Evaluation needs no such array either. To find the true place's rank, it is enough to *count* the
-# higher scores, again a stretch of places at a time (`pgt.large_vocabulary.rank`).
+# The price is arithmetic: every score is computed twice.
 #
 # ## A model that never counts the places
 #
-# The generator must still look at all its rows. What if there is no generator, and no location table? The
-# [contextual pointer](20_contextual_pointer.ipynb) only copies from a person's past. Does it notice how many places there are?
-
+# One column of the table still grows, that of the weights: each place has a row in the location table and one in the
+# generator. The [contextual pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it
+# notice how many places there are?
 
 # %%
-def only_copies(model, batch):
-    return model.losses(batch, 0.03)
-
-
 past = some(with_history(data, memory=100).train).to("cpu")
-sizes, own = (2_500, 1_000_000), {"n_users": words.n_users}
-# `ALONE`: chapter 20's curves, without tables, encoder or generator.
-pair = [ContextualPointer(ContextualConfig(n, **own, **ALONE)) for n in sizes]
-tries = [[cost(one, past, only_copies)[0] for one in pair] for _ in range(99)]
-found = {"parameters": [one.n_parameters() for one in pair]}
-found["ms a step"] = np.min(tries, axis=0).round().astype(int)
-pd.DataFrame(found, [f"{n:,} places" for n in sizes])
+rows = {}
+for n in (2_500, 1_000_000):
+    # `ALONE`: chapter 20's curves, without tables, encoder or generator.
+    one = ContextualPointer(ContextualConfig(n, words.n_users, **ALONE))
+    megabytes = round(kept(one, past, ContextualPointer.losses), 1)
+    rows[f"{n:,} places"] = [one.n_parameters(), megabytes]
+pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 
 # %% [markdown]
-# It does not: as many parameters, and the same time but for noise. The places of a person's past are numbered within the
-# window, 0, 1, 2, …, and only the answer at the end gets its name.
+# It does not. The places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets
+# its name.
 #
-# ## A table that does not fit
+# ## More people: what grows?
 #
-# Now there are too many visits, not too many places. A window never crosses from one person to another, and for the splits
-# each person's days are counted apart. So a table of visits can be dealt out to parts, each with all the visits of some
-# people. To get many visits, we repeat the town's people under new numbers.
+# With more people the table of visits grows, until it does not fit into memory. Can it, too, be taken a piece at a time?
+#
+# A window never crosses from one person to another, and for the splits each person's days are counted apart. So a piece, or
+# **part**, has all the visits of some people. Parts share only the vocabulary: which places exist, and how they are numbered.
+#
+# To try this, we repeat the town's people under new numbers, up to a million visits. These still fit, and give the answers to
+# compare with: the ranks of the context kernel ([chapter 4](04_baselines.ipynb)).
 
 # %% tags=["hide-input"]
 # @title `million` visits, in `COLUMNS`, and the kernel's ranks `in_memory`
@@ -265,18 +285,14 @@ big = prepare(million, protocol="exact")  # all in memory at once
 in_memory = evaluate(ContextKernel().fit(big.train), big.test)
 
 # %% [markdown]
-# This still fits into memory, and gives the answers to compare with: the ranks of the context kernel
-# ([chapter 4](04_baselines.ipynb)). Now suppose that the table did not fit, and lies on disk. [DuckDB](https://duckdb.org)
-# writes a file for each part:
+# Now suppose that the table is too large, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part:
 
 # %%
 import duckdb
 
-folder = tempfile.TemporaryDirectory()
-work = Path(folder.name)
+work = Path(tempfile.mkdtemp())
 table, parts = work / "visits.parquet", work / "parts"
 million.to_parquet(table)  # the visits of the folded cell above
-duckdb.sql("SET memory_limit = '300MB'")  # matters for a larger table
 duckdb.sql(
     f"""
     COPY (SELECT *, hash(user_id) % 8 AS part FROM '{table}')
@@ -287,12 +303,13 @@ files = sorted(parts.rglob("*.parquet"))
 print(f"{len(million):,} visits in {len(files)} files")
 
 # %% [markdown]
+# Each part is asked twice: which places it has, and then, when the places of all parts are numbered, for its answers.
+#
 # > **Pitfall.** DuckDB's timestamps with a time zone are *moments*, not clocks: what was eight in the morning in the town
-# > comes back as two in the afternoon in UTC. The rows are right, and yet a model would learn nonsense from them.
-# > `read` below turns the moments back into the town's time.
+# > comes back as two in the afternoon in UTC. A model would learn nonsense from that. `read` turns the moments back into the
+# > town's time.
 
-# %% tags=["hide-input"]
-# @title `read(file)`: the visits of a part, in the town's time
+# %%
 zone = town.visits.started_at.dt.tz
 
 
@@ -304,17 +321,6 @@ def read(file):
     return part
 
 
-print("in the file:        ", pd.read_parquet(files[0]).started_at.iloc[0])
-print("by the town's clock:", read(files[0]).started_at.iloc[0])
-
-# %% [markdown]
-# ## Part by part
-#
-# What do the parts share? Only the vocabulary, which says what places exist and how they are numbered. So each part is asked
-# twice: which places it has, and then, when the places are numbered, for its answers.
-
-
-# %%
 def places_of(part):
     """Who was where, in which split: each once."""
     parted = tables.split_by_days(tables.check(part))
@@ -329,25 +335,23 @@ def answers_of(part, vocabulary):
 
 
 # %% [markdown]
-# [Dask](https://www.dask.org) hands parts to processes, on one machine or many. We start two processes on this one.
-# `map_partitions` calls a function on each part. Its `meta` is an example of an answer (here: the town's), which says what
-# columns come back.
+# [Dask](https://www.dask.org) calls such functions on all parts. It is **lazy**: `from_map` and `map_partitions` only note
+# what is to be done, and nothing is read before `compute`. Then each process takes a part, reads it, answers, and takes the
+# next. If Dask read at once, the whole table would have to fit into memory. As it does not, it must be told what an answer
+# looks like: `meta` is an example, the town's.
 
 # %%
 import dask.dataframe as dd
-from dask.distributed import Client, LocalCluster
 
+two = {"scheduler": "processes", "num_workers": 2}  # on this machine
 small = town.visits[COLUMNS]
-two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-two["silence_logs"] = "ERROR"  # no word of a process that stops slowly
-with LocalCluster(processes=True, **two) as cluster, Client(cluster):
-    dealt = dd.from_map(read, files, meta=small)  # `read`: see above
-    found = dealt.map_partitions(places_of, meta=places_of(small)).compute()
-    shared = Vocabulary.build(found, "exact")
-    like = answers_of(small, shared)
-    answers = dealt.map_partitions(answers_of, shared, meta=like).compute()
+dealt = dd.from_map(read, files, meta=small)  # reads nothing yet
+asked = dealt.map_partitions(places_of, meta=places_of(small))
+shared = Vocabulary.build(asked.compute(**two), "exact")  # now it reads
+like = answers_of(small, shared)
+asked = dealt.map_partitions(answers_of, shared, meta=like)
+answers = asked.compute(**two)
 
-# %%
 # `in_memory`: the ranks from the folded cell before DuckDB's.
 by = {"by": "user_id", "kind": "stable", "ignore_index": True}
 apart, at_once = answers.sort_values(**by), in_memory.sort_values(**by)
@@ -357,27 +361,20 @@ print(f"{len(apart):,} windows: every answer as in memory")
 # %% [markdown]
 # Every window has the same rank as with all visits in memory at once.
 #
-# Training is harder to divide, because its steps depend on each other. `DistributedDataParallel` gives each process the whole
-# model and averages their gradients before each step, see [Evidence: speed](evidence_speed.ipynb).
+# ## What still grows?
 #
-# ## What does not scale?
+# The weights of a location table and of a generator do: no sum replaces them. One person's visits must still fit into memory,
+# for a part is at least one person. We have not tried a billion visits.
 #
-# Three things still stand in the way:
-#
-# | what | why | what one would do |
-# |---|---|---|
-# | the location table and the generator's rows, with gradients and AdamW's averages | $4 \times V \times D$ numbers each, all touched in every step | a pointer without either |
-# | writing a file for each part | DuckDB reads the whole table on one machine | split the table on several machines, then join the parts |
-# | one person with a million visits | a part is at least one person | nothing yet; we have not met one |
-#
-# We have not tried a billion visits.
+# Training is harder to divide than answering, because each step needs the weights that the last one left.
+# [Evidence: speed](evidence_speed.ipynb) shows how several processes share it.
 #
 # ## What to remember
 #
-# - The size of an array is a product. Several of ours were $B \times V$; the exact loss and the exact ranks need none.
+# - The size of an array is a product. Several of ours were $B \times V$; the exact loss needs none.
 # - The weights of a location table and a generator grow with $V$. A pointer without them has as many at every $V$.
 # - Windows never cross from one person to another, so people can be dealt out to parts. Of a rule with
-#   fixed numbers they share only the vocabulary.
+#   fixed numbers the parts share only the vocabulary.
 #
 # ## Exercises
 #
@@ -430,9 +427,9 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 # <summary>Show solution 3</summary>
 #
 # Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)` and put it in the place of
-# `answers_of`, with `meta=next_of(small)`. Compare the places first, then the probabilities. The predictor weighs its
-# opinions by the past of everybody in the table, and a part is another table: what a model learns from a table as a whole
-# cannot be dealt out by person. Here the parts are alike, so that few answers change, if any.
+# `answers_of`, with `meta=next_of(small)`. The predictor weighs its opinions by the past of everybody in the table, and a
+# part is another table: what a model learns from a table as a whole cannot be dealt out by person. Here the parts are alike,
+# so that few answers change, if any.
 #
 # </details>
 #
