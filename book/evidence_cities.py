@@ -286,7 +286,8 @@ duels.set_index(index)[["theirs", "ours", "difference", "low", "high"]].round(
 #
 # ## The leaderboard of New York
 #
-# The sessions of GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), rebuilt from the check-ins in
+# A *session* is a run of one person's check-ins less than a day apart; asked for is its last check-in. These are the sessions of
+# GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), rebuilt from the check-ins in
 # [GNPR-SID's](https://arxiv.org/abs/2506.01375) public repository. *In the past* is the share of targets that the past holds.
 # *Lead* is over the kernel with the same past that was told as much.
 
@@ -360,7 +361,7 @@ show(
 
 # %% [markdown]
 # The contextual pointer is ahead of the three papers that answer these questions. PGT with its week lies between GETNext and
-# STHGCN, and even the most frequent place is ahead of GETNext. Is it only that ours sees more? With no more than
+# STHGCN, and even the most frequent place is about level with STHGCN. Is it only that ours sees more? With no more than
 # *training and session* (the first table) the pointer, not told the time, is about level with STHGCN: most of the lead is the
 # past. Told, about half of the lead is, and the pointer stays ahead of LLM4POI.
 #
