@@ -45,7 +45,7 @@ from pgt.metrics import gains, interval_of_mean
 # (2023)](https://doi.org/10.1016/j.trc.2023.104315) turned the tracks into visits and published their code. After their filters
 # there are 45 people. The owners hand out the data themselves, so we read the scores that our experiments kept.
 #
-# Seven models answer the same {{ n_windows:,}} test windows. Four are rules from chapter 4. Three are networks: an LSTM and a
+# Seven models answer the same {{ n_windows:,}} test windows. Four are simple rules. Three are networks: an LSTM and a
 # Transformer without a pointer (MHSA), both as Hong et al. built them, and our PGT. Each network has the best of ten settings,
 # chosen on validation windows. None is told when the next visit begins.
 #
@@ -108,8 +108,8 @@ show(
 # ## Which of its comparisons does it?
 #
 # The kernel gives every past visit a vote. The vote is larger if the visit is not long ago, if it came after the place where
-# the person is now (*came from here*), and if it began at a similar time of day (*the clock*). Chapter 4 guessed that its lead
-# comes from the last two.
+# the person is now (*came from here*), and if it began at a similar time of day (*the clock*).
+# [Chapter 4](04_baselines.ipynb) guessed that its lead comes from the last two.
 #
 # PGT's pointer, too, ends in a weight for every visit in the window. So we can ask both: how does the weight depend on the
 # clock?
