@@ -4,13 +4,12 @@
 # Somebody starts a new job, in an office that training never showed. How can a model name it?
 #
 # *You will be able to* let a model name places that its training never showed, judge it on people whom it has never met,
-# and let it say that somebody goes somewhere new. *You need*
+# and give it the answer "somewhere new". *You need*
 # [The generator and the gate](08_generator_and_gate.ipynb) and the [Contextual pointer](20_contextual_pointer.ipynb).
 # *It takes* a quarter of an hour to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** A pointer copies the *id* of a place and needs no row for it: its first guess names
-# > {{ named_never:.0f }} % of the test targets that training never showed, it works nearly as well for people whom it has never
-# > met, and for all that cannot be copied it needs one answer more, "somewhere new".
+# > **In one sentence.** A pointer copies the *id* of a place and needs no row for it, so it can name places and serve people
+# > that training never showed; for all that it cannot copy it needs one answer more, "somewhere new".
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -50,22 +49,29 @@ from pgt.windows import prepare
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 vocabulary = data.vocabulary
-# Smaller ids: padding, unknown, and the places of the training days.
-new_from = vocabulary.n_known + 2
+# Unseen places have ids from here on. Below: padding, unknown, known places.
+unseen_from = vocabulary.n_known + 2
 V = vocabulary.n_locations
 
 
 # %% [markdown]
-# Meet person 59 of the simulated town. The test days bring this person a new home, and a new office, Anchor & Olive Energy. The
-# home is a known place, because others were there in the training days. At the new office nobody was; for now, *new* means this.
+# Meet person 59 of the simulated town. The test days bring this person a new home, and a new office, Anchor & Olive Energy. We
+# need two words:
+#
+# | a place is | if |
+# |---|---|
+# | **unseen** | nobody visited it in the training days |
+# | **new** | *this person* has not been there before |
+#
+# The home is new to person 59, but not unseen: others were there in the training days. The office is both.
 
 # %% tags=["hide-input"]
 # @title Figure 22.1: the test days of person 59
 visits = data.test.visits.query("split == 'test' and user_id == 59")
 known = visits.location_id.isin(vocabulary.locations[: vocabulary.n_known])
-since = np.where(known, "in training, by somebody", "only later")
+seen = np.where(known, "in training, by somebody", "unseen")
 places_map(
-    located(visits.assign(visited=since), town),
+    located(visits.assign(visited=seen), town),
     by="visited",
     ground=ground(town.base),
     alt="Map of the places of one person in the test days, known from "
@@ -76,38 +82,37 @@ places_map(
 )
 
 # %% [markdown]
-# How many targets of the test windows are places that training never showed, and how many of *these* are in the window that
-# comes with the question?
+# How many targets of the test windows are unseen, and how many of *these* are in the window that comes with the question?
 
 # %%
-never = data.test.targets >= new_from
-again = data.test.in_window[never]
-print(f"{100 * never.mean():.1f} % of the targets were never in training")
+unseen = data.test.targets >= unseen_from
+again = data.test.in_window[unseen]
+print(f"{100 * unseen.mean():.1f} % of the targets are unseen places")
 print(f"{100 * again.mean():.1f} % of these are in their window")
 
 # %% [markdown]
-# The second share can be won: the person was there in the last days, and a model only has to be able to name the place. A
-# softmax cannot: it needs a learned row for each place.
+# The second share can be won: the person was there in the last days, and a model only has to name the place. A softmax cannot,
+# for it needs a learned row for each place.
 #
 # ## Which answers are possible?
 #
-# The pointer-generator of [chapter 16](16_summarizer.ipynb) had the same problem: names in the news that its vocabulary
-# did not hold. [See et al. (2017)](https://arxiv.org/abs/1704.04368) gave each *text* a vocabulary of its own. With
-# $\mathcal{K}$ for the set of the known places, the answers to a window of $L$ visits to the places $l_i$ are
+# The summarizer of [chapter 16](16_summarizer.ipynb) had the same problem with names in the news.
+# [See et al. (2017)](https://arxiv.org/abs/1704.04368) let it answer with known words and all words of the text. Here these
+# are the known places, $\mathcal{K}$, and all places $l_i$ of the window's $L$ visits:
 #
 # $$
 # \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \}, \tag{22.1}
 # $$
 #
-# the **extended vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one small change: a bracket that is
-# 1 inside $\mathcal{K}$ and 0 outside, where nothing is generated.
+# This is the **extended vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one change: a bracket that
+# is 1 inside $\mathcal{K}$ and 0 outside, where nothing is generated.
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
 # \qquad \ell \in \mathcal{A}. \tag{22.2}
 # $$
 #
-# In code, a new place is an id from `new_from` on, and has no row.
+# In code, an unseen place is an id from `unseen_from` on.
 
 
 # %%
@@ -118,7 +123,7 @@ def copied(attention, location, n_answers):
 
 
 def mixed(gate, attention, location, scores, n_answers):
-    """Equation (22.2); only known places have scores: (B, new_from)."""
+    """Equation (22.2); unseen places have no scores."""
     scores = scores.clone()
     scores[:, :2] = -torch.inf  # padding and unknown are no answers
     generated = scores.new_zeros(len(scores), n_answers)  # (B, V)
@@ -128,8 +133,8 @@ def mixed(gate, attention, location, scores, n_answers):
 
 
 # %% [markdown]
-# Try it on a small example with four known places: home (id 2), the old office (3), the gym (4) and the bar (5). The window
-# holds five visits, two of them to a new office, which gets the next free id, 6.
+# Four places are known: home (id 2), the old office (3), the gym (4) and the bar (5). The window holds five visits, two of
+# them to a new office, which is unseen and gets the next free id, 6.
 #
 # **Change this.** Move the gate and run the cells down to the figure. *Home* overtakes the new office when the gate falls to
 # one half; why?
@@ -164,16 +169,14 @@ show(
 #
 # <details class="solution"><summary>Why does home overtake it?</summary>
 #
-# A new place has only its share of the gate. Home also has a generated part, which grows as the gate falls.
+# An unseen place has only its share of the gate. Home also has a generated part, which grows as the gate falls.
 #
 # </details>
 #
-# ## A name is only an id
+# ## PGT, opened
 #
-# Until now PGT cheated a little, and the mistake was ours: places that only the test days show had rows, too. Such a row is
-# never trained: to the encoder it is noise. (PGT can still name the place, for its pointer copies the id.)
-#
-# Equation (22.2) mends this. Keep the trained weights, let all new places share the row of *unknown*, and generate none of them:
+# Until now PGT cheated a little, and the mistake was ours: unseen places had rows, too, which nothing ever trained. Equation
+# (22.2) mends this. Keep the trained weights, let all unseen places share the row of *unknown*, and generate none of them:
 
 # %%
 closed, _ = load_model(shipped("city"))  # PGT, with a row for each place
@@ -186,16 +189,16 @@ class OpenPGT:
         """(B, V) log-probabilities, by equation (22.2)."""
         batch = batch.most_recent(closed.config.max_len)
         ids = batch.location
-        seen = replace(batch, location=ids.where(ids < new_from, UNKNOWN))
+        seen = replace(batch, location=ids.where(ids < unseen_from, UNKNOWN))
         context, log_weights, _ = closed.encode(seen)
         gate = closed.gate_logit(context).sigmoid()
-        scores = closed.generator(context)[:, :new_from]
+        scores = closed.generator(context)[:, :unseen_from]
         return mixed(gate, log_weights.exp(), ids, scores, V).log()
 
 
 # %% [markdown]
-# The pointer of [chapter 20](20_contextual_pointer.ipynb), trained here, has no generator, so $g = 1$, and no row for any place.
-# Its answers are the places that it remembers.
+# The [contextual pointer](20_contextual_pointer.ipynb) needs no opening: it has no generator and no row for any place. We train
+# it here.
 
 # %%
 full = pointer_variants.VARIANTS["full"]  # of chapter 20
@@ -209,57 +212,25 @@ models = {
 }
 
 # %% [markdown]
-# Give the new places other ids, at random. Nothing in the town has changed, so the first answer must be the same place under
-# its other id. Is it?
-
-# %% tags=["hide-input"]
-# @title How many first answers change
-dice = torch.Generator().manual_seed(0)
-other = torch.arange(V)  # known ids stay
-other[new_from:] = new_from + torch.randperm(V - new_from, generator=dice)
-
-
-def renumbered(batch):
-    """The batch with other ids; -1 means "not seen" and stays."""
-    columns = ("location", "before", "two_before")
-    ids = {n: getattr(batch, n) for n in columns if hasattr(batch, n)}
-    new = {n: torch.where(x < 0, x, other[x]) for n, x in ids.items()}
-    return replace(batch, **new)
-
-
-@torch.no_grad()
-def changed(model, windows):
-    """Percent of windows whose first answer becomes another place."""
-    count = 0
-    for batch in windows.batches(512):
-        before = model.scores(batch).argmax(1)
-        after = model.scores(renumbered(batch))[:, other].argmax(1)
-        count += int((before != after).sum())
-    return 100 * count / len(windows)
-
-
-for name, which in models.items():
-    print(f"{name}: {changed(*which):.1f} % of the first answers change")
-
-# %% [markdown]
-# **An open vocabulary does not care what a place is called.** How often are the three right?
+# How often are the three right?
 
 # %%
 rows = {}
 for name, (network, windows) in models.items():
     table = summarize(evaluate(network, windows), ["all", "known", "unknown"])
     rows[name] = table.set_index("group")["acc@1"]
-rows = pd.DataFrame(rows).T.rename(columns={"unknown": "never in training"})
-named_never = rows["never in training"]["contextual pointer"]
+rows = pd.DataFrame(rows).T.rename(columns={"unknown": "unseen"})
+named_unseen = rows["unseen"]["contextual pointer"]
 rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
-# Opened, PGT is right as often as before. It gains at known places and loses at new ones, and both may be luck: the 95 %
-# intervals over people hold zero. (Nor was the row of *unknown* ever trained.)
+# Opened, PGT is right as often as before. What it gains at known places and loses at unseen ones may be luck: both 95 %
+# intervals over people hold zero. But now it needs no row for an office that opens tomorrow.
 #
 # The pointer is ahead in all three columns for other reasons: it remembers more than PGT's week, and it is told how each visit
-# relates to now. It names {{ named_never:.0f }} % of the targets that nobody visited in the training days. One of them is the
-# new office of person 59. Each time that the person goes there from elsewhere, what does the pointer give to both offices?
+# relates to now. It names {{ named_unseen:.0f }} % of the unseen targets.
+#
+# One of them is the new office of person 59. Each time that the person goes there, what does the pointer give to both offices?
 
 # %% tags=["hide-input"]
 # @title Figure 22.3: a new job
@@ -290,15 +261,15 @@ show(
 # %% [markdown]
 # At first there is nothing to copy. Then there is more and more, and the old office fades. No weight of the model has changed.
 #
-# ## New people
+# ## Newcomers
 #
-# What works for new places should work for new people, of whom a service remembers nearly nothing. This is a **cold start**.
-# Our pointer has no table of people and none of places. PGT has both; in its table of people a newcomer gets the row of zeros.
-# For the test, people are cut into five folds. Models are trained on four, and then predict *every* visit of the people in the
-# fifth.
+# What works for unseen places should work for **newcomers**, people whom training has never met. A service remembers nearly
+# nothing of them; this is a **cold start**. The pointer has no table of people. PGT has one; a newcomer gets the row of zeros.
+#
+# For the test, people are cut into five folds. Models train on four, and predict *every* visit of the fifth.
 
 # %% tags=["hide-input"]
-# @title Figure 22.4: people whom training has never seen
+# @title Figure 22.4: newcomers
 newcomers = read_results("newcomers").rows
 newcomers = newcomers[newcomers.seed.isna()]  # means over seeds
 rows = newcomers[newcomers.variant == "new"]
@@ -323,28 +294,30 @@ worth = newcomers[newcomers.variant == "seen - new"]
 worth = worth.set_index(["data", "model"])["acc@1"]
 show(
     fig,
-    alt="Accuracy for new people by the number of their visits so far. All "
+    alt="Accuracy for newcomers by the number of their visits so far. All "
     "models rise; the share that could be copied lies far above.",
-    caption="People whom training has never seen: right at the first guess, "
-    "and, in green, the ceiling of all copying.",
+    caption="Newcomers: right at the first guess, and, in green, the ceiling "
+    "of all copying.",
 )
 
 # %% [markdown]
-# In the long run all rise, the pointer and the kernel most. Over all visits, PGT does no better for newcomers than naming the
+# In the long run all rise, the pointer and the kernel most. PGT, over all visits, does no better for newcomers than naming the
 # most frequent place.
 #
-# What is it worth to have been in training? On the same test days, a pointer trained on these people's earlier days is ahead of
-# one that was not by {{ worth["city", "contextual"]:.1f }} points in the town and by nothing on GeoLife; both 95 % intervals hold
-# zero ([Evidence: newcomers](evidence_newcomers.ipynb)). PGT gains {{ worth["city", "pgt"]:.1f }} and
-# {{ worth["geolife", "pgt"]:.1f }}. **A pointer without names hardly gains from training on you.** All it needs is your past,
-# which can be forgotten at any time without training anew.
+# What would it be worth to have been in training? To the pointer {{ worth["city", "contextual"]:.1f }} points in the town and
+# nothing on GeoLife; both 95 % intervals hold zero. To PGT it is worth {{ worth["city", "pgt"]:.1f }} and
+# {{ worth["geolife", "pgt"]:.1f }} points ([Evidence: newcomers](evidence_newcomers.ipynb)).
+#
+# **The pointer hardly gains from training on you.** All it needs is your past, which can be forgotten at any time without
+# training anew.
 #
 # ## Somewhere new
 #
 # Back to person 59, before the first visit to the new office. The pointer cannot name the office, but it can *say so*. Give it
-# one answer more, **somewhere new**. From here on *new* means new to the person, even if others have been there. Its
-# probability comes from the logistic regression of [chapter 11](11_gate.ipynb), which now forecasts first visits; `recalibrated`
-# fits the level and slope of this forecast on validation. The places share the rest.
+# one answer more, **somewhere new**: a place where this person has not been.
+#
+# How probable is that? The logistic regression of [chapter 11](11_gate.ipynb) forecasts it, and `recalibrated` fits the level
+# and slope of this forecast on validation. The places share the rest.
 
 # %%
 # test, valid, says, to_new: from the folded cell of figure 22.3.
@@ -373,48 +346,34 @@ shown = pd.DataFrame(shown, index=[*named, "somewhere new"])
 (100 * shown).round(1).rename_axis("probability (%)", axis=1)
 
 # %% [markdown]
-# As it is, the old office (Saffron & Violet Publishing) and the old home (56 Rowan Close) come first, and every answer is wrong.
-# Beside *somewhere new* each place gives up the same share. The first guess is still wrong, but the second is right.
+# As it is, the old office (Saffron & Violet Publishing) comes first, and every answer is wrong. Beside *somewhere new* each
+# place gives up the same share. The first guess is still wrong, but the second is right.
 #
-# What probability does the likeliest *place* get over all test windows, and how often is it right?
+# And over all test windows?
 
-# %% tags=["hide-input"]
-# @title Table: the likeliest place, as it is and with somewhere new
-said = {
-    "probability of the likeliest place": says.max(1),
-    "the same, beside somewhere new": on_test[:, :-1].max(1),
-    "how often that place is right": says.argmax(1) == test.target,
-}
-said = pd.DataFrame(said)
-kinds = {"all windows": said.mean(), "first visits": said[test.new].mean()}
-kinds["others"] = said[~test.new].mean()
-impossible = 100 * test.new.mean()  # targets of probability zero
+# %%
+impossible = 100 * test.new.mean()  # targets that cannot be named
 new = new_on["test"]
 print("The forecast of somewhere new, on average:", end=" ")
 print(f"{new[test.new].mean():.0%} before first visits", end=", ")
 print(f"{new[~test.new].mean():.0%} before others")
-(100 * pd.DataFrame(kinds)).round(1).rename_axis("mean, %", axis=1)
 
 # %% [markdown]
-# The forecast says only somewhat more before first visits than before others. As it is, the model promises too much over all
-# windows; with *somewhere new* too little, by nearly as much. The last column says why. Where it could be right, the pointer
-# promised too little already, and the first visits, all misses, had hidden it.
-#
-# The gain is elsewhere: without *somewhere new* the truth had probability zero in {{ impossible:.0f }} % of the windows, and
-# now in none.
+# In {{ impossible:.0f }} % of the windows the truth is new to its person. There it had probability zero, and now it has not. But
+# the forecast is weak: it says only somewhat more before first visits than before others.
 #
 # ## What to remember
 #
 # - The answers to a question are the known places and everything in the window. A place is copied by its id, and
 #   needs no row.
-# - A pointer without names predicts new people about as well as known ones.
-# - Whoever copies must be able to say "somewhere new". When somebody goes there is hard to foretell.
+# - A pointer without rows predicts newcomers about as well as people whom training has met.
+# - Whoever copies must be able to say "somewhere new". When it happens is hard to foretell.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A model knows 1,000 places. A window holds twenty visits to seven places, three of which training
-# never showed. How many answers does the question have? The gate is 0.6 and the new places have a quarter of the attention:
-# how much probability do the three get together, and what is the most that they could get with this gate?
+# **Exercise 1** (quick). A model knows 1,000 places. A window holds twenty visits to seven places, three of which are
+# unseen. How many answers does the question have? The gate is 0.6 and the unseen places have a quarter of the attention: how
+# much probability do the three get together, and what is the most that they could get with this gate?
 
 # %% tags=["try"]
 answers, together, at_most = ..., ..., ...
@@ -428,8 +387,8 @@ check.exercise("22.1", [answers, together, 0.6])  # at most the gate
 # %% [markdown]
 # **Exercise 2** (medium). **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); introduced by
 # [Angelopoulos and Bates, 2023](https://doi.org/10.1561/2200000101)) makes sets of answers that are mostly right.
-# Take the probability that the true answer of each validation window got, *somewhere new* included. Nine tenths of these are at
-# or above some value $\Theta$. The set of another window keeps every answer whose probability is at least as large:
+# Take the probability that the true answer of each validation window got, *somewhere new* included. Nine tenths of these are
+# at or above some value $\Theta$. The set of another window keeps every answer that reaches it:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.3}
@@ -465,15 +424,14 @@ pd.Series(sets).round(1).to_frame("sets")
 
 # %% [markdown]
 # **Exercise 3** (project). For a newcomer's first visits a pointer has nothing to point at. Build a generator that knows the
-# town: where do people go, at this hour, from a place of this kind? Mix it with the pointer.
+# town: where do people go, at this hour, from a place of this kind?
 #
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
-# Count in the training visits how often each place is entered in each hour from each `kind` of place. Add a little to every
-# count, and divide by the sum of that hour and kind: a generator without a network. Let the gate be a curve over the number of
-# visits so far, with the knots of the feature *age*, and train it with equation (22.2).
-# Look at the column `known` of `read_results("newcomers").rows` first: such a generator could reach no more.
+# Count in the training visits how often each place is entered in each hour from each `kind` of place: a generator without a
+# network. Let the gate be a curve over the number of visits so far, and train it with equation (22.2). The column `known` of
+# `read_results("newcomers").rows` says what such a generator could reach at most.
 #
 # </details>
 #

@@ -139,7 +139,7 @@ show(
 )
 
 # %% [markdown]
-# The kernel's weight falls with the hours; PGT's hardly changes. PGT is given the start of each visit as one of 96 quarters of
+# The kernel's weight falls with the hours; PGT's changes little. PGT is given the start of each visit as one of 96 quarters of
 # an hour, each with a vector of its own. Nothing tells it that two o'clock is close to a quarter past two.
 #
 # Is that why the rule leads? Take one of its comparisons away, and choose its other numbers anew on validation windows.
