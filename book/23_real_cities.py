@@ -171,7 +171,7 @@ less.round(1).to_frame()
 # > **Pitfall.** These windows exist in the **published protocol** only. It makes one place, "unknown", of all places that
 # > training never showed, so a hit may name no place. On GeoLife we have both protocols: by this one the kernel has
 # > {{ label["context kernel"]:.1f }} points more, and PGT {{ label["PGT"]:.1f }}. Both can copy "unknown" from the window.
-# > MHSA cannot, and has no more.
+# > MHSA cannot, and gains nothing.
 #
 # So the table has a second column: only targets that training showed.
 
@@ -243,15 +243,15 @@ gains_of = pd.DataFrame(gains_of, SETS)
 gains_of.rename_axis("Acc@1, points [95 % interval]", axis=1)
 
 # %% [markdown]
-# **A longer past helps everywhere**, though in the town the pointer's gain is barely clear of zero.
+# **A longer past helps in all three**, though in the town the pointer's gain is barely clear of zero.
 #
-# It helps on a leaderboard, too, that many papers quote. It asks for the last check-in of each *session* in New York, a run of
+# It shows on a leaderboard, too, that many papers quote. Asked for is the last check-in of each *session* in New York, a run of
 # check-ins less than a day apart. STHGCN ([Yan et al., 2023](https://doi.org/10.1145/3539618.3591770)) reports 27.3 %. On
 # nearly the same sessions our pointer has {{ few:.1f }} % from a person's training sessions and the one asked about, and
 # {{ many:.1f }} % from every earlier visit. The paper's answers are not public, so nothing could be paired.
 # [Evidence: real cities](evidence_cities.ipynb) has the other models, and those that are told the time.
 #
-# ## Your own city
+# ## And in your own city?
 #
 # Your data needs three columns: who, where, from when. Until when is optional, and so are longitude and latitude, which the
 # map below needs. Here is a table as you might find one, made from our town: unsorted check-ins without an end, in UTC, three
