@@ -6,7 +6,7 @@
 # *You will be able to* let a model name places that its training never showed, judge it on people whom it has never met,
 # and give it the answer "somewhere new". *You need*
 # [The generator and the gate](08_generator_and_gate.ipynb) and the [Contextual pointer](20_contextual_pointer.ipynb).
-# *It takes* a quarter of an hour to read and less than a minute to run; a GPU makes no difference.
+# *It takes* fifteen minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** A pointer copies the *id* of a place and needs no row for it, so it can name places and serve people
 # > that training never showed; for all that it cannot copy it needs one answer more, "somewhere new".
@@ -60,10 +60,10 @@ V = vocabulary.n_locations
 #
 # | a place is | if |
 # |---|---|
-# | **unseen** | nobody visited it in the training days |
+# | **unseen** | nobody visited it in the training days; otherwise it is *known* |
 # | **new** | *this person* has not been there before |
 #
-# The home is new to person 59, but not unseen: others were there in the training days. The office is both.
+# The home is new to person 59, but known: others were there in the training days. The office is new and unseen.
 
 # %% tags=["hide-input"]
 # @title Figure 22.1: the test days of person 59
@@ -304,9 +304,9 @@ show(
 # In the long run all rise, the pointer and the kernel most. PGT, over all visits, does no better for newcomers than naming the
 # most frequent place.
 #
-# What would it be worth to have been in training? To the pointer {{ worth["city", "contextual"]:.1f }} points in the town and
-# nothing on GeoLife; both 95 % intervals hold zero. To PGT it is worth {{ worth["city", "pgt"]:.1f }} and
-# {{ worth["geolife", "pgt"]:.1f }} points ([Evidence: newcomers](evidence_newcomers.ipynb)).
+# What is it worth to have been in training? To the pointer {{ worth["city", "contextual"]:.1f }} points in the town and nothing
+# on GeoLife; both 95 % intervals hold zero. To PGT, {{ worth["city", "pgt"]:.1f }} and {{ worth["geolife", "pgt"]:.1f }} points
+# ([Evidence: newcomers](evidence_newcomers.ipynb)).
 #
 # **The pointer hardly gains from training on you.** All it needs is your past, which can be forgotten at any time without
 # training anew.
@@ -359,8 +359,8 @@ print(f"{new[test.new].mean():.0%} before first visits", end=", ")
 print(f"{new[~test.new].mean():.0%} before others")
 
 # %% [markdown]
-# In {{ impossible:.0f }} % of the windows the truth is new to its person. There it had probability zero, and now it has not. But
-# the forecast is weak: it says only somewhat more before first visits than before others.
+# In {{ impossible:.0f }} % of the windows the truth is new to its person. Without the answer *somewhere new* it had probability
+# zero there. But the forecast is weak: it says only somewhat more before first visits than before others.
 #
 # ## What to remember
 #
