@@ -694,7 +694,7 @@ def test_what_an_open_vocabulary_changes_in_22_may_be_luck() -> None:
     data = prepare(city.load().visits, protocol="exact")
     closed, vocabulary = load_model(shipped("city"))
     own: dict[str, Any] = {"torch": torch, "replace": replace, "closed": closed, "UNKNOWN": 1}
-    own |= {"new_from": vocabulary.n_known + 2, "V": vocabulary.n_locations}
+    own |= {"unseen_from": vocabulary.n_known + 2, "V": vocabulary.n_locations}
     for cell in jupytext.read(ROOT / "book/22_open_vocabulary.py").cells:
         if cell.source.startswith("def copied"):
             exec(cell.source, own)
@@ -710,9 +710,6 @@ def test_what_an_open_vocabulary_changes_in_22_may_be_luck() -> None:
 @pytest.mark.built
 def test_claims_of_22() -> None:
     table = rows("22_open_vocabulary")
-    said = [row[0] for row in printed("22_open_vocabulary", "of the first answers")]
-    closed, *opened = (float(re.findall(r"([\d.]+) %", line)[0]) for line in said)
-    assert closed > 1 and opened == [0, 0]  # "does not care what a place is called"
     every, known, never = (b - a for a, b in zip(table["PGT"], table["open PGT"], strict=True))
     assert abs(every) < 0.1 and known > 0 > never  # "right as often as before"
     pairs = zip(table["contextual pointer"], table["PGT"], strict=True)
@@ -721,11 +718,6 @@ def test_claims_of_22() -> None:
     moved = city.load().moves.query("user_id == 59").set_index("day").iloc[-1]
     place = city.load().places.set_index("location_id").name
     assert place[moved.work] == "Anchor & Olive Energy"  # "a new office"
-    says = table["probability of the likeliest place"][0]
-    says_new = table["the same, beside somewhere new"][0]
-    right = table["how often that place is right"][0]
-    assert says > right + 4 and says_new < right - 4  # "too much", "too little"
-    assert abs((says - right) - (right - says_new)) < 2  # "by nearly as much"
     (line,) = (row[0] for row in printed("22_open_vocabulary", "The forecast of somewhere new"))
     new, others = map(int, re.findall(r"(\d+)%", line))
     assert others < new < others + 15  # "hardly more before first visits than before others"
@@ -786,7 +778,7 @@ def test_claims_of_24() -> None:
 def test_claims_of_25() -> None:
     table = rows("25_scale")
     small, large = (table[size] for size in ("2,500", "160,000"))
-    assert large[1] > 4 * small[1] and large[3] < 1.2 * small[3]  # "it costs no memory"
+    assert large[0] > 4 * small[0] and large[1] < 1.2 * small[1]  # "no more is kept than before"
     assert table["2,500 places"][0] == table["1,000,000 places"][0]  # as many parameters
 
 
