@@ -28,7 +28,7 @@ from wherenext.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.history import with_history
-from pgt.improvements import IMPROVEMENTS
+from pgt.improvements import IMPROVEMENTS, MixtureOfSoftmaxes
 from pgt.metrics import ends as ends_of
 from pgt.metrics import gains, interval_of_mean, resampled_means
 from pgt.train import fit
@@ -200,6 +200,43 @@ pd.DataFrame(sizes).T.round(1)
 # None of the ten claims is confirmed on either split. One is contradicted, by little: the focal loss loses. The intervals hold for
 # the ten of one column, and widened for both columns this one might contain zero.
 #
+# ### What one softmax can express
+#
+# By equation (8.1) the log-probabilities of a window are $G c + b$, minus one number. Leave that number out, and write the
+# windows under each other: at most $D + 1$ rows of such a table are independent, which is its *matrix rank*. A mixture of
+# softmaxes has no such limit, as the logarithm of a sum is not linear. PGT's prediction is one already.
+#
+# The table has every seventh test window of the city, and the shipped weights. The contexts of the untrained mixture are random
+# and large, so that its softmaxes differ.
+
+# %% tags=["hide-input"]
+# @title Ranks of log-probabilities
+
+
+def rank_of(log_probs):
+    """Matrix rank of (N, V), without the constant of each row."""
+    log_probs = log_probs.double()  # with the mean the constant goes, too
+    values = torch.linalg.svdvals(log_probs - log_probs.mean(1)[:, None])
+    return int((values > 1e-6 * values[0]).sum())
+
+
+exact = prepare(city.load().visits, protocol="exact")
+shipped_pgt, _ = load_model(shipped("city"))
+few = exact.test.batch(np.arange(0, len(exact.test), 7))
+torch.manual_seed(0)
+c = 3 * torch.randn(len(few), shipped_pgt.config.d_model).double()
+with torch.no_grad():
+    out = shipped_pgt.double()(few)
+    mixed = MixtureOfSoftmaxes(shipped_pgt.config).double()(c)
+ranks = {
+    "PGT's generator": out.generator_log_probs,
+    "a mixture of four softmaxes, untrained": mixed,
+    "PGT's prediction": out.log_probs,
+}
+ranks = {name: rank_of(table) for name, table in ranks.items()}
+pd.Series(ranks, name=f"rank of {len(few)} rows").to_frame()
+
+# %% [markdown]
 # ### How uneven the data are
 #
 # Training data counted in three ways: a visit once for every window that holds it, each visit once, and targets only. *Never*
