@@ -1,15 +1,22 @@
 # %% [markdown]
 # # Side by side
 #
-# PGT has a parent that wrote summaries. What did the child keep?
+# PGT has a parent that wrote summaries, the pointer-generator of [chapter 16](16_summarizer.ipynb). What did the child keep? Five
+# reasons are given for what it changed. Which do you believe?
+#
+# 1. *Every place is known, so PGT needs no way to copy an unknown one.*
+# 2. *A Transformer works in parallel, so it has less to do.*
+# 3. *A Transformer trains faster than an LSTM.*
+# 4. *An LSTM forgets old visits.*
+# 5. *PGT needs no decoder.*
 #
 # *You will be able to* put two pointer-generators next to each other, part by part, and say of a reason for a design what
 # measurement could prove it wrong. *You need* [The whole model](09_model.ipynb), [the summarizer](16_summarizer.ipynb) and
 # [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and about a minute to run, with or
 # without a GPU.
 #
-# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it. Of the old parts, put
-# > back one by one in the simulated town, encoder and decoder make its first guess worse; of attention and coverage no effect shows.
+# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it. Put back in the
+# > simulated town, the old encoder and the old decoder make its first guess worse; of attention and coverage no effect shows.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -46,20 +53,12 @@ sizes = data.vocabulary.n_locations, data.vocabulary.n_users
 config = ModelConfig(*sizes)  # PGT, with the package's default sizes
 
 # %% [markdown]
-# PGT's parent is the pointer-generator of [See et al. (2017)](https://arxiv.org/abs/1704.04368), which
-# [chapter 16](16_summarizer.ipynb) builds from *LSTMs*: networks that read step by step and keep what they read in a vector. One of
-# them, the *decoder*, writes. Before you read on, a bet. Which of these sentences do you believe?
+# ## Part by part
 #
-# 1. *Every place is known, so PGT needs no way to copy an unknown one.*
-# 2. *A Transformer works in parallel, so it has less to do.*
-# 3. *An LSTM forgets old visits.*
-# 4. *A Transformer trains faster than an LSTM.*
-# 5. *PGT needs no decoder.*
-#
-# ## Two data flows
-#
-# On the left two LSTMs read a text, and a third writes its summary. Each word that it writes goes back into it (the bent arrow),
-# and it looks at the text again. On the right all visits are read at once, the last one asks, and there is one answer.
+# The parent ([See et al., 2017](https://arxiv.org/abs/1704.04368)) is made of *LSTMs*, networks that read step by step and keep
+# what they read in a vector. On the left two of them read a text. A third, the *decoder*, writes its summary. Each word that it
+# writes goes back into it (the dashed arrow), and it looks at the text again. On the right all visits are read at once, the last
+# one asks, and there is one answer.
 
 # %% tags=["hide-input"]
 # @title Figure 17.1: both data flows
@@ -106,10 +105,9 @@ show(
 )
 
 # %% [markdown]
-# ## Part by part
-#
-# *Additive attention* scores by a small network, not by a product. *Coverage* adds up the attention so far and shows it to the
-# next step.
+# The table follows the figure from top to bottom. Each row is one part, with the sizes of the paper on the left and of our
+# town's PGT on the right. *Additive attention* scores by a small network, not by a product. *Coverage* adds up the attention so
+# far and shows it to the next step.
 #
 # | | the summarizer | PGT |
 # |---|---|---|
@@ -119,12 +117,11 @@ show(
 # | what asks | output and cell, 512 numbers, at each word | the last visit, 64 numbers, once |
 # | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
 # | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
-# | unknown name | lent by its text, in the extended vocabulary ([chapter 16](16_summarizer.ipynb)) | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
+# | unknown name | has an id while its text is read, in the extended vocabulary ([chapter 16](16_summarizer.ipynb)) | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
 # | answers | at most 100 words | 1 list of places |
 #
-# No row is the same on both sides. ([The evidence](evidence_relatives.ipynb) has five more.)
-#
-# ## One mixture, two gates
+# No row is the same on both sides ([the evidence](evidence_relatives.ipynb) has five more). Compare first the two cells of
+# *what asks*: the parent asks at each word, the child once.
 #
 # One thing does agree, the mixture of equations (8.4) and (16.1). Only its gate is turned round: the summarizer's is the weight of
 # generating, PGT's that of copying, so $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
@@ -146,12 +143,10 @@ print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 # %% [markdown]
 # With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ left as it is, one place's probability is far off.
 #
-# ## Are all places known?
-#
-# *Every place is known, so PGT needs no way to copy an unknown one.*
+# ## 1. Are all places known?
 #
 # The parent needs its pointer for names that nobody knows. Here are the targets of PGT's test days. *Known* says whether training
-# showed the place.
+# showed the place, *in the window* whether the window shows it.
 
 # %%
 ranks = evaluate(trained, data.test)
@@ -166,21 +161,17 @@ copied = groups["mean"]["no", "yes"]
 groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
-# So {{ unknown:.0f }} % of the targets are unknown. If one is in the window, PGT is right in {{ copied:.0f }} % of the cases: it
-# copies a place that training never showed, just as its parent copies a name. Sentence 1 is false. (Outside the window PGT is never
-# right: all its first guesses here are places of the window. How to name a place without an id, see
-# [chapter 22](22_open_vocabulary.ipynb).)
+# Look at the two rows of unknown places. They are {{ unknown:.0f }} % of all targets. If one is in the window, PGT is right in
+# {{ copied:.0f }} % of the cases: it copies a place that training never showed, just as its parent copies a name. **Sentence 1 is
+# false.** (How to name a place outside the window without an id, see [chapter 22](22_open_vocabulary.ipynb).)
 #
-# ## Why a Transformer?
+# ## 2. Less to do?
 #
-# ### Parallel
+# *Parallel* is about **depth**, the number of steps that must wait for each other: an LSTM needs one for each visit, a Transformer
+# one for each layer. Less to do would be about **work**, the multiplications in products of matrices.
 #
-# *A Transformer works in parallel, so it has less to do.*
-#
-# The first half is true of the **depth**, the number of steps that must wait for each other: an LSTM needs one for each visit, a
-# Transformer one for each layer. A graphics card waits for the depth (not measured: that takes one). One processor core has to do
-# all the **work**, the multiplications in products of matrices. The table divides PGT's encoder, two Transformer layers, by one layer
-# of a *BiLSTM*, an LSTM from each end. Time is that of a training step of the encoder alone, with 16 windows.
+# The table divides PGT's encoder, two Transformer layers, by one layer of a *BiLSTM*, an LSTM from each end: 2 means twice as much.
+# Time is that of a training step of the encoder alone, on one core, with 16 windows.
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
@@ -200,16 +191,35 @@ cost["time"] = steps["transformer"] / steps["bilstm"]
 cost.rename_axis("visits").round(1)
 
 # %% [markdown]
-# Sentence 2 is false: the Transformer does more, even layer against layer (exercise 2), and takes longer on one core. (Not
-# in the work: the fixed cost of each call, and masks and softmax for each pair of visits.)
+# All numbers are above 1, and they grow with the visits. **Sentence 2 is false**: the Transformer does more, even layer against
+# layer (exercise 2), and takes longer on one core.
 #
-# ### Far
+# ## 3. Faster to train?
 #
-# *An LSTM forgets old visits.*
+# Here are whole trainings on our town, on one core: PGT, and PGT with a BiLSTM in the encoder's place. The lists have a number for
+# each of three seeds.
+
+# %% tags=["hide-input"]
+# @title Table: whole trainings, with three seeds
+rows = measured.select(table="training")
+runs = rows.groupby(["model", "variant"])
+heads = {"epochs": "epochs", "cpu_seconds": "seconds"}
+MODELS = {"full": "PGT", "with BiLSTM": "PGT with a BiLSTM"}
+spent = runs[[*heads]].agg(lambda own: ", ".join(f"{n:.0f}" for n in own))
+pace = runs.cpu_seconds.sum() / runs.epochs.sum()
+spent["seconds an epoch"] = pace.round(1)
+spent = spent.loc["pgt"].loc[list(MODELS)]
+spent.rename(index=MODELS, columns=heads).rename_axis("three seeds")
+
+# %% [markdown]
+# Compare *seconds*, seed by seed. **Sentence 3 holds with two of the three**, but not for the usual reason: an epoch of the
+# Transformer takes longer, and it needs fewer of them. Longer windows or another machine may change this.
+#
+# ## 4. Does an LSTM forget?
 #
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. PyTorch starts it
-# near one half. The summarizer opens it further, by a bias of one before its sigmoid. How strongly, then, does the last
-# visit's encoding depend on each visit? We take the gradient, before any training.
+# near one half. The summarizer opens it further, by a bias of one before its sigmoid. How strongly does the last visit's encoding
+# depend on each visit? We take the gradient, before any training.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -257,42 +267,20 @@ show(
 )
 
 # %% [markdown]
-# Measured against its own last visit, the oldest of 18 visits has, with this draw, {{ further:.0f }} times as much influence in the
-# Transformer as in the plain BiLSTM. For the last few visits it is the other way round: a Transformer's residual sum takes only the
-# last visit to its encoding directly, and attention has to bring the others. Sentence 3 depends on how the forget gate starts
-# (training may move it).
+# The curve of the BiLSTM falls with every visit. The Transformer's falls once and then stays level: its residual sum takes only
+# the last visit to its encoding directly, and attention brings all others about alike.
+#
+# The last few visits have more influence in the BiLSTM. The oldest of 18 has, with this draw and against the last visit,
+# {{ further:.0f }} times as much in the Transformer as in the plain BiLSTM. But a forget gate that starts more open keeps more.
+# **Sentence 4 depends on a bias**, and training may move it.
 #
 # > **Try it.** Raise the forget bias to 3 and watch the orange curve.
 #
-# ### Faster
+# ## 5. The old parts, put back
 #
-# *A Transformer trains faster than an LSTM.*
-#
-# Here are whole trainings on our town, on one core: PGT, and PGT with a BiLSTM in the encoder's place.
-
-# %% tags=["hide-input"]
-# @title Table: whole trainings, with three seeds
-rows = measured.select(table="training")
-runs = rows.groupby(["model", "variant"])
-heads = {"epochs": "epochs", "cpu_seconds": "seconds"}
-MODELS = {"full": "PGT", "with BiLSTM": "PGT with a BiLSTM"}
-spent = runs[[*heads]].agg(lambda own: ", ".join(f"{n:.0f}" for n in own))
-pace = runs.cpu_seconds.sum() / runs.epochs.sum()
-spent["seconds an epoch"] = pace.round(1)
-spent = spent.loc["pgt"].loc[list(MODELS)]
-spent.rename(index=MODELS, columns=heads).rename_axis("three seeds")
-
-# %% [markdown]
-# Sentence 4 holds here with two of the three seeds, but not for the usual reason: an epoch of the Transformer takes longer, and it
-# needs fewer of them. (Longer windows or another machine may change this.)
-#
-# ## Why no decoder?
-#
-# *PGT needs no decoder.*
-#
-# There is one answer, so nothing has to be remembered from word to word. As a test we give PGT a decoder: the encoded last visit
-# starts the summarizer's LSTM, which attends to all visits, and its result asks in the place of the last visit. We also let the
-# summarizer read windows, as texts with summaries of one word, and take its decoder away.
+# PGT gives one answer, so nothing has to be remembered from word to word. In the first row it gets a decoder: the encoded last
+# visit starts the summarizer's LSTM, which attends to all visits and asks in the last visit's place. In the second row the
+# summarizer reads windows as texts, writes one word, and loses its decoder.
 
 # %% tags=["hide-input"]
 # @title Table: Acc@1 (%) in the town, with and without a decoder
@@ -307,13 +295,11 @@ decoders["without"] = without
 decoders.rename_axis("Acc@1 (%), town, mean of three seeds").round(1)
 
 # %% [markdown]
-# Sentence 5 stands: PGT with a decoder is worse with each of the three seeds, and the summarizer does as well without its own.
+# Compare the two cells of each row. **Sentence 5 stands**: PGT with a decoder is worse with each of the three seeds, and the
+# summarizer does as well without its own.
 #
-# ## The other parts, put back
-#
-# The table shows how Acc@1 changes, in points, when PGT gets one more part of the summarizer back: means of five seeds. The 95 %
-# intervals, over people and seeds, are *simultaneous*: wider than usual, so that all of a column are right together, with a fourth
-# in [the evidence](evidence_relatives.ipynb).
+# Each row of the next table puts another part back into PGT. The cells are changes of Acc@1 in points, means of five seeds with 95 %
+# intervals over people and seeds. These are *simultaneous*: wider than usual, so that all of a column are right together.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -322,11 +308,11 @@ SWAPS = {
     "BiLSTM encoder": "bilstm",
     "additive attention": "additive",
     "coverage": "coverage",
-    "looks back only": "causal",  # the fourth, not shown
+    "looks back only": "causal",  # in the evidence, not shown
 }
 with_part = {n: {"model": "improved", "variant": v} for n, v in SWAPS.items()}
 plain = {"model": "improved", "variant": "plain"}
-cells, at_most = {}, 0.0  # how far coverage may matter, in points
+cells = {}
 for name in ("city", "GeoLife"):
     where = {"data": name.lower(), "draws": 4000}
     changes = compare(swapped, with_part, plain, **where).table()
@@ -334,29 +320,26 @@ for name in ("city", "GeoLife"):
         f"{row['mean']:+z.2f} [{row.low_all:+z.2f}, {row.high_all:+z.2f}]"
         for _, row in changes.iterrows()
     ]
-    ends = changes.loc["coverage", ["low_all", "high_all"]]
-    at_most = max(at_most, ends.abs().max())
 table = pd.DataFrame(cells, SWAPS).drop("looks back only")
 table.rename(columns={"city": "town"})
 
 # %% [markdown]
-# The old encoder costs the first guess accuracy, clearly in the town. (With ten guesses it is ahead on GeoLife.) By its
-# intervals, coverage matters by at most {{ at_most:.1f }} points; for additive attention they are too wide to say.
-#
-# Your bet, then: sentences 1 and 2 are false, 3 depends on a bias, 4 holds with two seeds of three, and 5 stands.
+# Only one interval leaves out zero: the old encoder costs the first guess accuracy in the town. (With ten guesses it is ahead on
+# GeoLife: [the evidence](evidence_relatives.ipynb).) Those of coverage lie close around zero; those of additive attention are too
+# wide to say.
 #
 # ## What to remember
 #
 # - Both models copy, generate and mix. Their gates have opposite meanings: $g = 1 - p_\text{gen}$.
-# - *Parallel* is about depth, not about work. An LSTM's reach depends on its forget gate.
+# - *Parallel* is about depth, not about work. How far an LSTM sees depends on its forget gate.
 # - Not all places are known, and PGT can copy one that training never showed.
 # - Ask of each reason for a design what measurement could prove it wrong.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A colleague sees a mean $p_\text{gen}$ of 0.9 in the summarizer and concludes that the network copies
-# nine words in ten. What is wrong? Which share of the probability comes from copying in the summarizer, and which would it be
-# in PGT with a gate of $g = 0.9$?
+# **Exercise 1** (quick). A colleague sees a mean $p_\text{gen}$ of 0.9 in the summarizer and concludes that it copies nine
+# words in ten. What is wrong? Which share of the probability comes from copying there, and which would it be in PGT with a gate of
+# $g = 0.9$?
 
 # %% tags=["try"]
 in_summarizer, in_pgt = ..., ...  # shares, 0 to 1
