@@ -67,7 +67,7 @@ past = [f"−{7 - t}" for t in range(7)]  # the days
 grid = pd.DataFrame(person.present[0].int(), index=places, columns=past)
 grid["next"] = 2 * torch.isin(person.elements, person.target)[0].int()
 heights = {"height_ratios": [2.1, 1.7]}
-figure, panels = plt.subplots(2, 1, figsize=(7.4, 4.0), gridspec_kw=heights)
+figure, panels = plt.subplots(2, 1, figsize=(7.4, 3.7), gridspec_kw=heights)
 look = {"cbar": False, "linewidths": 2, "linecolor": figures.PAPER}
 colours = [figures.PAPER, figures.COPIED, figures.TRUTH]
 axes = sns.heatmap(grid, cmap=colours, vmax=2, ax=panels[0], **look)
@@ -126,8 +126,8 @@ trained = train("full")
 # ## Who goes with whom: the weighted GCN
 #
 # Places of one day say something about each other. In figure 18.1 Sage & Jolly Instruments and 46 Alder Walk are together on two
-# days, and no pair more often. So whenever both are there, an edge of weight 2 / 2 joins them. On day −2 Winter Garden Centre is
-# with them, for the only time. Its edges weigh 1 / 2.
+# days, and no pair more often. So on these days an edge of weight 2 / 2 joins them. On day −2 Winter Garden Centre is with them,
+# for the only time. Its edges weigh 1 / 2.
 #
 # That is a **co-occurrence graph**, one for every set. For elements $\ell$ and $\ell'$ and set $i$,
 #
@@ -175,10 +175,6 @@ x = trained.table(person.elements)  # (1, N, D) each element's vector
 x = x[:, None].expand(-1, 7, -1, -1)  # the same at each time
 for layer in trained.convolutions:
     x = borrow(GraphConvolution(32), layer)(x, graph)
-
-rows = [0, 1, 6]  # day −2, and its three places
-names = [places[k] for k in rows]
-pd.DataFrame(graph[0, 5][rows][:, rows], names, names)
 
 # %% [markdown]
 # ## Looking back: masked self-attention
@@ -228,18 +224,17 @@ attention = borrow(MaskedSelfAttention(32, heads=4), trained.attention)
 states = x.transpose(1, 2).flatten(0, 1)  # (N, T, D) a row for each place
 z, a = attention(states)
 weights = a[0].mean(0).numpy()  # first place, mean over heads
-pd.DataFrame(weights, past, past).round(2).rename_axis(places[0])
+table = pd.DataFrame(weights, past, past).round(2)
+table.loc[["−7", "−4", "−1"]].rename_axis(places[0])
 
 # %% [markdown]
-# Each row is a day that looks, each column a day that is looked at. In the last row something is odd. The person was there on
-# day −7 and not on days −5 to −3, but all four weigh the same.
+# Each row is a day that looks, each column a day that is looked at. Later days weigh nothing. In the last row something is odd.
+# The person was there on day −7 and not on days −5 to −3, but all four weigh the same.
 #
 # A mask the wrong way round need not crash. So test it: change the last two states, and see which outputs notice.
 
 # %%
 ahead = 0  # @param {type:"slider", min:0, max:4, step:1}
-
-# %%
 changed = states.clone()
 changed[:, 5:] += 1  # the states of days −2 and −1
 before, after = (attention(rows, ahead)[0] for rows in (states, changed))
@@ -288,7 +283,7 @@ class WeightedAggregation(nn.Module):
 # \end{aligned} \tag{18.5}
 # $$
 #
-# A sigmoid turns each score into a probability, since every element is a separate yes or no. The loss adds up all cross-entropies.
+# A sigmoid makes a probability of each score: every element is a separate yes or no. The loss adds up their cross-entropies.
 
 
 # %%
@@ -436,7 +431,6 @@ print("change of both scores:", moved.numpy().round(2))
 # %% tags=["hide-input"]
 # @title Table: the town's days; and differences to counting, from results
 models = {"DNNTSP": trained, "informed": informed}
-models["popular"] = temporal_sets.Popular().fit(days["train"])
 models["personal, then popular"] = temporal_sets.Personal().fit(days["train"])
 COLUMNS = {"ndcg@10": "NDCG@10, %", "repeated@10": "recall of seen, %"}
 COLUMNS["new@10"] = "recall of new, %"
