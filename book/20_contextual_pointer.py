@@ -402,7 +402,7 @@ show(
 # The last bar is the package's whole pointer. It has eleven more facts, such as the weekday and the length of the stay, and a
 # small network that **scales** the curves by what is known of now: the clock may say much in the morning and little at night.
 # It also keeps *summaries* of what is older than a hundred visits, which the next chapter explains. All this together adds less
-# than a point. [Chapter 21](21_memory_and_ceilings.ipynb) asks whether such leads are more than luck.
+# than a point. [Evidence: newcomers](evidence_newcomers.ipynb) asks which facts are worth more than luck.
 #
 # ## What to remember
 #

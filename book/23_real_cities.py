@@ -47,7 +47,7 @@ from pgt.metrics import gains, interval_of_mean
 #
 # Seven models answer the same {{ n_windows:,}} test windows. Four are simple rules. Three are networks: an LSTM and a
 # Transformer without a pointer (MHSA), both as Hong et al. built them, and our PGT. Each network has the best of ten settings,
-# chosen on validation windows. None is told when the next visit begins.
+# chosen on validation windows (chapter 4 had PGT's usual ones). None is told when the next visit begins.
 #
 # **First, a bet.** Write down your order of the seven, best first.
 
