@@ -5,7 +5,7 @@
 # remember more of the past? Would it help to be a better model? Or is the other half nobody's to foretell?
 #
 # *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is.
-# *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twelve minutes to
+# *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes to
 # read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** A memory of a hundred visits helps the first guess, a longer one does not; on GeoLife a rule with such
