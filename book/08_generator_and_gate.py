@@ -130,8 +130,8 @@ z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 
 # %% [markdown]
-# ([See et al. (2017)](https://arxiv.org/abs/1704.04368), who brought the pointer-generator, name the weight of *generating*:
-# their $p_\text{gen}$ is $1 - g$.)
+# (Abigail See and others ([2017](https://arxiv.org/abs/1704.04368)), who brought the pointer-generator, name the weight of
+# *generating*: their gate $p_\text{gen}$ is $1 - g$.)
 #
 # ## The mixture
 #
@@ -162,10 +162,10 @@ show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
 # Change `gate_by_hand`. The numbers change, but the first place stays first until you set it to 0. Then the list is the
-# generator's, whose probability is spread thinly over {{ V:, }} ids. Why so thinly? We shall see under *Who teaches the
+# generator's, whose probability is spread thinly over all {{ V:, }} ids. Why so thinly? We shall see under *Who teaches the
 # generator?*
 #
-# Below is the same for all windows of this person. Tick *set it by hand* to turn the dial.
+# Below is the same for all windows of this person. Tick *set it by hand* to move the gate.
 
 # %%
 from wherenext.live import playground
@@ -244,8 +244,8 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # probabilities of the *target*.
 #
 # Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied, a share of $0.75$.
-# This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓. The
-# slope of the loss is $g - r$: since $P = g P_\text{ptr} + (1 - g) P_\text{gen}$ and $\partial g / \partial z = g (1 - g)$,
+# This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓, nearly all of
+# it. The slope of the loss along $z$ is $g - r$: since $P = g P_\text{ptr} + (1 - g) P_\text{gen}$ and $\partial g / \partial z = g (1 - g)$,
 #
 # $$
 # \begin{aligned}
@@ -255,8 +255,8 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # \end{aligned} \tag{8.7}
 # $$
 #
-# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate from $0.5$ up towards
-# $0.75$, like a yes-or-no classifier whose label is $r$.
+# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate up from $0.5$, like a yes-or-no
+# classifier whose label is $r$. The label moves, too: with a higher gate, more is copied.
 #
 # It is trained to answer *which expert explains the target better?* and not *is it a return?* Where do the two questions
 # differ? Sort the test windows by what happened:
@@ -351,9 +351,9 @@ def teach(lessons, in_mixture, epochs=6):
 
 
 # %% [markdown]
-# They are examined on test windows whose target training knows: on the *easy* ones, with the target in the window, and on
-# *the others*. How many nats are they better than guessing, which costs $\log V$? *The model's* is the generator
-# that was trained with the model.
+# They are examined on test windows whose target occurs in training, too: on the *easy* ones, with the target in the window, and
+# on *the others*. How many nats are they better than guessing, which costs $\log V$? *The model's* is the generator that was
+# trained with the model.
 
 # %% tags=["hide-input"]
 # @title Table: taught twice, and examined
@@ -377,13 +377,15 @@ pd.DataFrame(table).T.round(2)
 
 # %% [markdown]
 # Compare *alone* and *in the mixture* on the easy targets. Alone, the layer learns the usual places. In the mixture it learns
-# little about them, because the pointer already knows. That is why its bars in figure 8.2 were so thin.
+# little about them, because the pointer already knows. That is why its bars in figure 8.2 were so short. The model's own generator
+# learned even less.
 #
-# The model's own generator learned even less. It was trained together with everything else, so compare the two only roughly.
+# Now the others, which the pointer cannot help. The layer that was taught alone is *worse* than guessing there: it is sure of the
+# usual places, and these targets are elsewhere. The two that were taught beside a pointer are spared that, but are hardly better
+# than guessing. Each of these places is seldom visited, so there is little to learn from.
 #
-# Mixtures of experts are like that: the expert that is a little better early gets most of the gradient. So do not judge the
-# generator of such a model by its own accuracy. On the others, where the pointer can do nothing, no generator is much
-# better than guessing.
+# Mixtures of experts are like that: the expert that is better early gets most of the gradient. A generator that was never asked
+# about the easy targets should not be judged by its accuracy on them.
 #
 # ## The whole part, and the package's
 #

@@ -107,7 +107,8 @@ class Visits(nn.Module):
 
 # %% [markdown]
 # **The encoder.** A sinusoid (equation (6.1)) says which visit stands where. Then a layer normalises, lets visits look at each
-# other, and adds; it normalises, transforms each visit alone, and adds (equations (6.2) and (6.3)).
+# other, and adds; it normalises, transforms each visit alone, and adds (equations (6.2) and (6.3)). `drop` is dropout: in
+# training it sets random numbers to zero, and in evaluation it does nothing.
 
 
 # %%
@@ -169,11 +170,12 @@ class Pointer(nn.Module):
 # %% [markdown]
 # > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass it makes
 # > gradients NaN: where a place is not in the window, a gradient of 0 meets the logarithm's slope at 0, which is $\infty$. The
-# > outer `where` does not help, since the gradient still passes through the logarithm. `p_ptr.where(seen, 1)` does.
+# > outer `where` does not help, since the gradient still passes through the logarithm. `p_ptr.where(seen, 1)` does: it puts a
+# > harmless 1 under the logarithm.
 #
 # **The model.** The last visit's vector $c$ asks the pointer, makes the generator's scores of all places (equation (8.1)), and
 # sets the gate (equation (8.3)), which mixes the two (equation (8.4), here in logarithms). `forward` also returns what it
-# made on the way, which the pictures show.
+# made on the way.
 
 
 # %%
@@ -202,10 +204,18 @@ class MyPGT(nn.Module):
         z = self.gate(c)  # (B, 1) log-odds of copying
         copied, generated = F.logsigmoid(z), F.logsigmoid(-z)
         log_p = torch.logaddexp(copied + log_ptr, generated + log_gen)
-        out = {"encoded": x, "context": c, "attention": a}
-        out |= {"log_pointer": log_ptr, "log_generator": log_gen}
-        return out | {"gate": z.sigmoid()[:, 0], "log_probs": log_p}
+        return {
+            "encoded": x, "context": c, "attention": a,
+            "log_pointer": log_ptr, "log_generator": log_gen,
+            "gate": z.sigmoid()[:, 0], "log_probs": log_p,
+        }  # fmt: skip
 
+
+# %% [markdown]
+# > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`. But above log-odds of about 17, float32
+# > rounds the gate to exactly 1. If the gate is mistaken there, $P$ is 0, the slope $g\,(1-g)$ is 0, too, and nothing pulls the
+# > gate back. In logarithms, $\log(1-g)$ is about $-z$ however large $z$ is, and its slope about $-1$
+# > ([Evidence: the model](evidence_model.ipynb)).
 
 # %%
 batch = test.batch([i, *range(7)])  # the story window and seven others
@@ -240,7 +250,7 @@ both = ours["log_probs"], theirs.log_probs
 torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 
 # %% [markdown]
-# It is the same model. [Evidence: the model](evidence_model.ipynb) asks more of it.
+# In evaluation it is the same model. [Evidence: the model](evidence_model.ipynb) compares a step of training, too.
 #
 # ## Numbers that do nothing
 #
@@ -250,9 +260,12 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 
 # %%
 def biases(model):
-    q, k, v = zip(*(x.qkv.bias.chunk(3) for x in model.layers), strict=True)
-    queries, keys = model.pointer.query.bias, model.pointer.key.bias
-    return {"queries": [*q, queries], "keys": [*k, keys], "values": [*v]}
+    three = [layer.qkv.bias.chunk(3) for layer in model.layers]
+    return {
+        "queries": [q for q, _, _ in three] + [model.pointer.query.bias],
+        "keys": [k for _, k, _ in three] + [model.pointer.key.bias],
+        "values": [v for _, _, v in three],
+    }
 
 
 moved = {}
@@ -271,18 +284,19 @@ pd.Series(moved, name="largest move").rename_axis("biases of").to_frame()
 # Compare the rows *queries* and *keys*. Without the biases of the keys nothing moves but rounding. **These {{ n_idle }} numbers
 # do nothing.**
 #
-# Why? A key's bias adds the same number to all scores of a query: the product of the two. And a softmax does not see a
-# number that is added to all its scores: $(1, 0, 2)$ and $(6, 5, 7)$ give the same weights. A query's bias is multiplied by
-# each key, so it adds a different number to each score.
+# Why? With a bias $b$ on the keys, a query's scores are $q \cdot (k_i + b) = q \cdot k_i + q \cdot b$: each has the same number
+# added. And a softmax does not see a number that is added to all its scores: $(1, 0, 2)$ and $(6, 5, 7)$ give the same
+# weights. A query's bias is multiplied by each key, so it adds a different number to each score.
 #
 # Training moves them all the same. Their true gradient is zero, and what arrives is rounding. But AdamW, which makes the steps
 # ([chapter 10](10_training.ipynb)), divides each gradient by its typical size, so even rounding becomes steps. In the
-# package's encoder these numbers began at zero, and came as far as {{ drift:.4f }}.
+# package the key biases of the encoder begin at zero. They came as far as {{ drift:.4f }}.
 #
 # ## Where do the parameters live?
 #
-# The model was designed for two data sets: GeoLife, which is public, and DIY, which is private. Of DIY we know only the
-# model's settings; its counts of places and people are assumptions of ours. **Change this:** the number of places.
+# Most of them in lists of places, and the more so the larger the city. Let us count, for our town, for GeoLife, and for a large
+# city: DIY, a private data set for which the model's design gives settings. Its counts of places and people are assumptions of
+# ours. **Change this:** the number of places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -330,8 +344,8 @@ table.round(1).rename_axis("% of the parameters")
 # \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}
 # $$
 #
-# PyTorch's `CrossEntropyLoss` can smooth, too. It expects scores, and begins with a log-softmax. Our model returns
-# log-probabilities. These go through a log-softmax unchanged, since the probabilities already sum to one. So both losses agree:
+# PyTorch's `CrossEntropyLoss` can smooth, too. It begins with a log-softmax, which subtracts the logarithm of a sum. For our
+# log-probabilities that is $\log \sum_\ell P(\ell) = \log 1 = 0$. So nothing changes, and both losses agree:
 
 
 # %%
@@ -372,10 +386,6 @@ show(ax.figure, alt=alt, caption=caption)
 # %% [markdown]
 # The middle of the histogram is $\varepsilon / V$, and most probabilities lie within a factor of ten of it. So what these places
 # get is not knowledge, but about what label smoothing asks for.
-#
-# > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`, where a small constant keeps $\log 0$
-# > away. But above log-odds of about 17, float32 rounds the gate to 1. If the gate is mistaken there, $\log P$ stays at
-# > $\log 10^{-10}$, about $-23$, and nothing pulls the gate back ([Evidence: the model](evidence_model.ipynb)).
 #
 # ## What to remember
 #

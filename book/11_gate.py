@@ -129,7 +129,7 @@ between.rename_axis(columns="% of the variance").round(0)
 # $$
 #
 # $r$ is 0 when the target is not in the window, and nearly 1 when it is, since the generator, which spreads over the whole
-# town, adds little to the true one. So the gate is trained as a forecast of "**the
+# town, gives the true place little. So the gate is trained as a forecast of "**the
 # target is in the window**". People read it as "**the person returns**". Last month's dentist is a return, and not in the
 # window. We score the gate against both.
 #
@@ -159,7 +159,7 @@ show(
     alt="Two reliability diagrams. For the target being in the window the "
     "gate's points begin above the diagonal and end on it. For returns all "
     "lie above it, while the town's own probability follows it.",
-    caption="Ten groups of windows each (equal forecasts coincide); "
+    caption="Ten groups of windows each (those with probability 1 coincide); "
     "bars are 95 % intervals, people resampled.",
 )
 
@@ -170,7 +170,7 @@ show(
 #
 # ## How much does it know?
 #
-# Being calibrated is no feat: who always says the average is calibrated, too. So we count errors. The **Brier score** is
+# Being calibrated is no feat: always to say the average is calibrated, too. So we count errors. The **Brier score** is
 # the mean squared error of a forecast, and the **skill** is the part of the average-sayer's error that a forecast
 # removes. With $y_n$ 1 or 0 for what happened in window $n$, and $\bar y$ for its mean, the average-sayer's error is the
 # variance of the $y_n$, $\bar y\,(1 - \bar y)$:
@@ -216,8 +216,8 @@ print(f"the town's own probability: {skill_town:.1f} %")
 
 # %% [markdown]
 # > **Pitfall.** As it is, the gate is a *worse* forecast of returns than the average-sayer. Had we stopped here, we would have
-# > reported that it knows nothing. A level that is off by about the same amount everywhere ruins a squared error, and one
-# > number mends it.
+# > reported that it knows nothing. Log-odds that are all too low by about the same amount
+# > ruin a squared error, and one number mends it.
 #
 # With its level right the gate has a skill of {{ skill_gate:.1f }} %, and the town's own probability {{ skill_town:.1f }} %.
 # The town's number is a ceiling that no model can reach: the town also knows *when* the next visit will be, and its probability
@@ -253,8 +253,8 @@ show(
     alt="Skill against the stretch for both outcomes: two curves that rise "
     "from zero, have their top a little below a stretch of one, and are "
     "below zero at a stretch of two.",
-    caption="Exaggerated, the gate loses skill. Dotted: not stretched. The "
-    "level is set on validation everywhere; at 0 nothing else is left.",
+    caption="Exaggerated, the gate loses skill. Dotted: not stretched. At 0 "
+    "only the average of the validation windows is left.",
 )
 
 # %% [markdown]
@@ -300,18 +300,17 @@ for y, outcome in (("in_window", in_window), ("returned", returned)):
         "the person's share": skill(share, test[y]),
         "gate": skill(stretched(1, y), test[y]),
     }
-skill_rule = rows["a return"]["logistic regression"]
-skill_habit = rows["a return"]["the person's share"]
 pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 
 # %% [markdown]
-# Here is the surprise. The regression beats a Transformer that sees every visit: {{ skill_rule:.1f }} against
-# {{ skill_gate:.1f }} % for returns. Who the person is carries part of it. "The person's share", one number for each person
-# (how often *they* returned in the validation weeks), has {{ skill_habit:.1f }} %, about as much as the gate. The other facts add
-# the rest. ([Evidence: the gate](evidence_gate.ipynb) has intervals, five seeds and GeoLife.)
+# Here is the surprise. For both outcomes the regression beats a Transformer that sees every visit. Who the person is carries part
+# of it. "The person's share", one number for each person (how often it happened with *them* in the validation weeks), knows
+# as much of returns as the gate. Of *in the window*, which the gate is trained for, it knows about half as much.
+# ([Evidence: the gate](evidence_gate.ipynb) has intervals, five seeds and GeoLife.)
 #
-# Why does the gate not simply count? It is computed from the context, a vector that also makes the pointer's query. A linear
-# regression from that vector recovers hardly anything of several of these facts.
+# Why does the gate not simply count? It sees the context alone, a vector that also makes the pointer's query. A linear regression
+# can read off it how many visits a window has, but hardly how they are spread over places
+# ([Evidence: the gate](evidence_gate.ipynb)).
 #
 # Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses nearly where
 # it was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.

@@ -59,8 +59,8 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 # "It began at about this hour" is not a fact about a past visit alone. It is a fact about a past visit *and now*. PGT's
 # pointer multiplies a query made from now with a key made from the visit. The query knows that it is 17:15. The key knows
 # that the visit began at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close
-# times have large products. How many examples does it have for that? Here are three facts, and a count in the town's training
-# windows.
+# times have large products. How many examples does it have for that? Here are three facts about a past visit and now, the end of
+# the last visit. Below we count, for two of them, the examples in the town's training windows.
 
 
 # %%
@@ -90,7 +90,7 @@ rows = {
     for name, (n, cell) in cells.items()
 }
 heads = ["numbers to learn", "examples for each, mean"]
-heads += ["numbers without any"]
+heads += ["numbers without examples"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
@@ -140,15 +140,16 @@ def curve(table, knots, fact):
 # ## Reasons
 #
 # By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out,
-# and it is a sum of three products. So a visit has three ways to earn weight. Call each a **reason**:
+# and it is a sum of three products. So a visit has three ways to earn weight. Call each a **reason**. A product is the
+# exponential of a sum of logarithms, and the curves are these logarithms:
 #
 # $$
-# w_i = \sum_{\text{reasons } r} \exp\Big( \sum_{\text{features } f} \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
+# w_i = \sum_r \exp\Big( \sum_f \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
 # \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
 # $$
 #
-# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason has its own curve for every feature: 3 reasons and
-# 14 + 2 + 11 knots make 81 numbers.
+# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason $r$ has its own curve for every feature $f$: 3 reasons
+# and 14 + 2 + 11 knots make 81 numbers.
 #
 # Say the curves of a visit add up to 0 for the first reason, to $-1$ for the second and to $-3$ for the third. Its weight is
 # $e^0 + e^{-1} + e^{-3} \approx 1 + 0.37 + 0.05 = 1.42$, and most of it comes from the first reason.
@@ -196,6 +197,7 @@ strength = [np.log(s) for s in (kernel.base, kernel.same, kernel.clock)]
 def like_kernel(pointer):
     age, from_here, clock = (pointer.tables[n].data for n in KNOTS)
     fading = KNOTS["age"] * np.log(kernel.decay)
+    # A reason's strength could stand in any of its three tables.
     age[:] = fading[:, None] + torch.tensor(strength)
     from_here[:] = 0
     from_here[0, 1] = NEVER  # the second reason is silent elsewhere
@@ -297,8 +299,8 @@ show(
     fig,
     alt="Weight over time of day apart and over age, kernel and learned. "
     "Learned, it is low for the last visit and high for the one before.",
-    caption="The weight of a visit, if one fact changes. 1: a visit 3 visits "
-    "back, 3 hours apart, that did not come from here.",
+    caption="How the weight of a visit changes with one fact, relative to a "
+    "visit 3 visits back and 3 hours apart, which came from elsewhere.",
 )
 
 # %% [markdown]
@@ -329,7 +331,7 @@ maps.attention_map(
 )
 
 # %% [markdown]
-# Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much. Why?
+# Like PGT, these tables guess 46 Alder Walk first (the largest disc), and rightly. But The Red Grill, with its one visit, gets nearly as much. Why?
 # Look up its facts, and split each weight by reason.
 
 # %%
@@ -359,8 +361,7 @@ show(
 
 # %% [markdown]
 # The Red Grill, then: the person went there from where they are now, *and* at about this hour. The facts say it, and the colours
-# say how much each counts. They are no explanation added afterwards: they *are* the terms of the sum that was computed. No gate
-# and no attention head of Part III can say that of itself.
+# say how much each counts. They are no explanation added afterwards: they *are* the terms of the sum that was computed.
 #
 # ## On real people
 #
@@ -399,15 +400,14 @@ show(
 # *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
 # pointer is at the kernel's level.
 #
-# The last bar is the package's whole pointer. It has eleven more facts, such as the weekday and the length of the stay, and a
-# small network that **scales** the curves by what is known of now: the clock may say much in the morning and little at night.
-# It also keeps *summaries* of what is older than a hundred visits, which the next chapter explains. All this together adds less
-# than a point. [Evidence: newcomers](evidence_newcomers.ipynb) asks which facts are worth more than luck.
+# The last bar is the package's whole pointer: eleven more facts, such as the weekday and the length of the stay; a factor for
+# each feature's curves, which a small network computes from what is known of now (the clock may say much in the morning and
+# little at night); and *summaries* of older visits, which the next chapter explains. All this together adds less than a point. [Evidence: newcomers](evidence_newcomers.ipynb) asks which facts are worth more than luck.
 #
 # ## What to remember
 #
-# - The kernel's cues are relations between a past visit and now. A product of properties must learn them pair by pair; a curve
-#   over the relation learns from all examples at once.
+# - The kernel's cues are relations between a past visit and now. A product of properties has to find them; a curve over the
+#   relation learns from all examples at once.
 # - Features multiply within a reason; reasons add up. With the kernel's tables the model *is* the kernel.
 # - On GeoLife *came from here* and the clock bring nearly all of the gain.
 # - Started from a rule whose parts have names, every prediction comes with its reasons: the terms of the sum.
