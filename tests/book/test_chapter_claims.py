@@ -140,7 +140,7 @@ def test_claims_of_05() -> None:
     assert busy > 3 * rest and one_kind > busy / 2  # "most of the loss", "which home"
     (cosine,), (scores,) = printed("05_embeddings", "smallest cosine")
     again, before = map(float, re.findall(r"[\d.]+(?= %)", scores))
-    assert number(cosine.split()[-1]) > 0.99 and abs(again - before) < 0.5  # "It has not moved them"
+    assert number(cosine.split()[-1]) > 0.99 and abs(again - before) < 0.5  # "not moved"
 
 
 @pytest.mark.built
