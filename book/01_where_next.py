@@ -214,8 +214,9 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 #
 # ## A first look at the model
 #
-# Here is the model at work on the week drawn above. It has read the visits, and nothing else: no map, no names. The blue circles are its **pointer attention**: how much it would like
-# to copy each past place. The dashed rings are its final bets, and the green ring is where the person went.
+# Here is the model at work on the week drawn above. It has read the visits, and nothing else: no map, no names. The blue
+# circles are its **pointer attention**: how much it would like to copy each past place. The dashed rings are its final bets,
+# and the green ring is where the person went.
 
 # %%
 model, vocabulary = load_model(shipped("city"))  # the places it knows
@@ -255,8 +256,8 @@ show(
 # $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are small. A gate
 # near one copies, a gate near zero generates.
 #
-# Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what its
-# name promises.
+# Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
+# its name promises.
 
 # %% tags=["hide-input"]
 # @title Figure 1.4: the whole network

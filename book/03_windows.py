@@ -3,9 +3,9 @@
 #
 # A model is asked where somebody goes next. What may it see before it answers?
 #
-# *You will be able to* cut a table of visits into windows, find the leak that tells a model the answer, and ask
-# of any score how it counted unknown places. *You need* pandas, NumPy, a little PyTorch and the first chapter. *It takes* twenty
-# minutes to read and half a minute to run, with or without a GPU.
+# *You will be able to* cut a table of visits into windows, find the leak that tells a model the answer, and ask of any score
+# how it counted unknown places. *You need* pandas, NumPy, a little PyTorch and the first chapter. *It takes* twenty minutes
+# to read and half a minute to run, with or without a GPU.
 #
 # > **In one sentence.** A model may see the week before the person's *last visit*, and nothing that tells
 # > when the next visit comes; and a place that training never met must keep its own name, because merging such
@@ -182,9 +182,9 @@ by_day = given.groupby("it begins", observed=True)
 by_day.mean().round(1).assign(windows=by_day.size())
 
 # %% [markdown]
-# It does: on another day the next visit is far more often at home. A model that reads this could score better, and would lose it
-# on the day it is used. The remedy is one rule, for the window and for "days ago": **count from the last visit.** Its day is
-# known, and the window goes back seven days from it:
+# It does: on another day the next visit is far more often at home. A model that reads this could score better, and would
+# lose it on the day it is used. The remedy is one rule, for the window and for "days ago": **count from the last visit.**
+# Its day is known, and the window goes back seven days from it:
 #
 # $$
 # \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_{j-1} - 7 \,\}. \tag{3.2}

@@ -76,9 +76,9 @@ data = prepare(town.visits, protocol="exact")
 # \min\!\Big(1, \max\!\Big(0, \frac{k - n_>}{n_=}\Big)\Big), \tag{4.2}
 # $$
 #
-# Two tied for first are half a hit each. MRR and NDCG average over the orders, too (exercise 4). So `evaluate`, which ranks for us
-# from here on, keeps two numbers per window: `better` ($n_>$) and `tied` ($n_=$). If the target's own score is $-\infty$,
-# the rule has not named it: then `tied` is 0, and it earns nothing.
+# Two tied for first are half a hit each. MRR and NDCG average over the orders, too (exercise 4). So `evaluate`, which ranks
+# for us from here on, keeps two numbers per window: `better` ($n_>$) and `tied` ($n_=$). If the target's own score is
+# $-\infty$, the rule has not named it: then `tied` is 0, and it earns nothing.
 #
 # How much do ties matter?
 
@@ -148,7 +148,8 @@ show(
 # %% [markdown]
 # The honest interval is **{{ wider:.1f }} times as wide**. `pgt.metrics.interval` draws people. Given two predictors, it
 # returns the interval of their **paired difference** on the same windows. Both models find the same people hard, and in the
-# difference this cancels. So to compare two models, look at the interval of the difference, not at whether their own two overlap.
+# difference this cancels. So to compare two models, look at the interval of the difference, not at whether their own two
+# overlap.
 #
 # ## A kernel, term by term
 #
@@ -251,8 +252,8 @@ table = pd.Series(test, name="test, %").rename_axis("taken away")
 table.to_frame().round(1)
 
 # %% [markdown]
-# *What came after here* is the term that counts. The hour adds a little, recency nothing to speak of. Without all three
-# the rule is the most frequent place again. The three are worth {{ gain:.1f }} points, before rounding; the paired interval goes
+# *What came after here* is the term that counts. The hour adds a little, recency nothing to speak of. Without all three the
+# rule is the most frequent place again. The three are worth {{ gain:.1f }} points, before rounding; the paired interval goes
 # from {{ least:.1f }} to {{ most:.1f }}.
 #
 # ## One window, opened

@@ -56,8 +56,8 @@ table
 
 # %% [markdown]
 # Part II of this book begins here and follows this window, the **story window**. By the end of Part II you will have
-# computed every number that leads from it to a prediction: where the person goes next. A network multiplies and adds, but nobody can multiply a
-# "café". So the first task is to give every visit a vector.
+# computed every number that leads from it to a prediction: where the person goes next. A network multiplies and adds, but
+# nobody can multiply a "café". So the first task is to give every visit a vector.
 
 # %% tags=["hide-input"]
 # @title Figure 5.1: where we are
@@ -282,8 +282,8 @@ assert torch.allclose(ours, package, atol=1e-5)  # (B, L, D)
 # %% [markdown]
 # ## Do coffee shops cluster?
 #
-# Similar places should end up close together, coffee shops near coffee shops. We wanted to show you a picture of that.
-# First look at each place's nearest neighbour, by the cosine of their vectors, among the places with at least `least` visits in
+# Similar places should end up close together, coffee shops near coffee shops. We wanted to show you a picture of that. First
+# look at each place's nearest neighbour, by the cosine of their vectors, among the places with at least `least` visits in
 # training:
 
 # %%
@@ -393,11 +393,11 @@ heads = ["points of Acc@1 lost", "± sd"]
 pd.DataFrame(lost, index=heads).T.round(1)
 
 # %% [markdown]
-# Untouched, this model is right in {{ before:.1f }} % of the test windows. So it does use the vectors of the busy places, although
-# their neighbours show little. For the others, one vector serves nearly as well as another.
+# Untouched, this model is right in {{ before:.1f }} % of the test windows. So it does use the vectors of the busy places,
+# although their neighbours show little. For the others, one vector serves nearly as well as another.
 #
-# The {{ lost_kind:.1f }} points that are lost when places trade vectors only within their kind are not about "I am a
-# home". They are about *which* home. How can vectors without meaning say that? They began at random. Build the model once more,
+# The {{ lost_kind:.1f }} points that are lost when places trade vectors only within their kind are not about "I am a home".
+# They are about *which* home. How can vectors without meaning say that? They began at random. Build the model once more,
 # with the seed that it began with, and ask how far training has moved them.
 
 # %%
@@ -410,7 +410,7 @@ back = copy.deepcopy(model)  # trained, but with the first vectors
 back.embeddings.tables["location"] = newborn.embeddings.tables["location"]
 again = summarize(evaluate(back.eval(), data.test), ["all"])["acc@1"].iloc[0]
 print(f"smallest cosine of a vector with its start: {kept:.4f}")
-print(f"Acc@1 with all vectors put back: {again:.1f} %, trained {before:.1f} %")
+print(f"Acc@1: all vectors put back {again:.1f} %, trained {before:.1f} %")
 
 # %% [markdown]
 # It has not moved them. The vectors are **name tags in different handwriting**: random vectors in 64 dimensions are nearly

@@ -199,9 +199,9 @@ assert torch.allclose(looped, scattered, atol=1e-7)
 
 # %% [markdown]
 # Adding up has a consequence that is easy to miss: **many small weights can beat one large weight.** How often do the
-# largest sum and the largest single weight belong to different places? `pointed = point(model)` is a table with a row for each
-# test window: the two places (*largest sum*, *largest weight*), the probability that the pointer gives to the target (*pointer's
-# share*), and the target's *share of the visits*.
+# largest sum and the largest single weight belong to different places? `pointed = point(model)` is a table with a row for
+# each test window: the two places (*largest sum*, *largest weight*), the probability that the pointer gives to the target
+# (*pointer's share*), and the target's *share of the visits*.
 
 
 # %% tags=["hide-input"]
@@ -291,10 +291,10 @@ show(
 )
 
 # %% [markdown]
-# The correlation is {{ correlation:.2f }}: roughly, it counts. Of all test windows, the counting rule gets {{ counting:.1f }} %
-# right, the newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and the trained one
-# {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero. Even so it does not reach
-# the context kernel of [chapter 4](04_baselines.ipynb).
+# The correlation is {{ correlation:.2f }}: roughly, it counts. Of all test windows, the counting rule gets {{ counting:.1f
+# }} % right, the newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and the trained one
+# {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero. Even so it does not
+# reach the context kernel of [chapter 4](04_baselines.ipynb).
 #
 # ## What it can and cannot do
 #

@@ -243,9 +243,10 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # a label "return". It sees one thing: the slope of the loss. From here on $P$, $P_\text{ptr}$ and $P_\text{gen}$ are the
 # probabilities of the *target*.
 #
-# Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied, a share of $0.75$.
-# This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓, nearly all of
-# it. The slope of the loss along $z$ is $g - r$: since $P = g P_\text{ptr} + (1 - g) P_\text{gen}$ and $\partial g / \partial z = g (1 - g)$,
+# Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied, a share of
+# $0.75$. This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓,
+# nearly all of it. The slope of the loss along $z$ is $g - r$: since $P = g P_\text{ptr} + (1 - g) P_\text{gen}$ and
+# $\partial g / \partial z = g (1 - g)$,
 #
 # $$
 # \begin{aligned}
@@ -255,10 +256,10 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # \end{aligned} \tag{8.7}
 # $$
 #
-# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate up from $0.5$, like a yes-or-no
-# classifier whose label is $r$. The label moves, too: with a higher gate, more is copied.
+# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate from $0.5$ towards $r =
+# 0.75$, like a yes-or-no classifier whose label is $r$. The label moves, too: with a higher gate, more is copied.
 #
-# It is trained to answer *which expert explains the target better?* and not *is it a return?* Where do the two questions
+# The gate is trained to answer *which expert explains the target better?* and not *is it a return?* Where do the two questions
 # differ? Sort the test windows by what happened:
 
 # %%
@@ -280,8 +281,8 @@ by_kind.round(3)
 # generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an exploration. Nothing in the
 # loss tells the two apart.
 #
-# The trained gate does, a little ({{ gates["return, not in the window"]:.3f }} against {{ gates["exploration"]:.3f }}), but
-# only because they happen in different contexts.
+# The trained gate does tell them apart, a little ({{ gates["return, not in the window"]:.3f }} against {{
+# gates["exploration"]:.3f }}), but only because they happen in different contexts.
 #
 # ## Who teaches the generator?
 #
@@ -298,8 +299,8 @@ by_kind.round(3)
 # since $(1 - g) P_\text{gen}(\ell^*) / P$ is $1 - r$; the bracket is 1 at the target and 0 elsewhere. This is the ordinary
 # softmax slope, *times* $1 - r$. Where the pointer explains the target, the generator's lesson is cancelled.
 #
-# How large is $r$ before the very first step? Attention is nearly even, so the pointer counts visits, and the generator
-# guesses among thousands.
+# How large is $r$ before the very first step, where the target is in the window? Attention is nearly even, so the pointer
+# counts visits, and the generator guesses among thousands.
 
 # %%
 torch.manual_seed(0)
@@ -313,9 +314,8 @@ newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
 print(f"mean r before training: {newborn_r:.3f}")
 
 # %% [markdown]
-# It is nearly one, for targets in the window. So the generator is taught almost only about targets
-# outside it. This predicts something surprising: the generator should be *poor at the easiest targets*, such as people's
-# homes.
+# It is nearly one. So the generator is taught almost only about targets outside the window. This predicts something
+# surprising: the generator should be *poor at the easiest targets*, such as people's homes.
 #
 # Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
 # and once *in the mixture*, with the trained pointer and gate beside it.
@@ -351,9 +351,9 @@ def teach(lessons, in_mixture, epochs=6):
 
 
 # %% [markdown]
-# They are examined on test windows whose target occurs in training, too: on the *easy* ones, with the target in the window, and
-# on *the others*. How many nats are they better than guessing, which costs $\log V$? *The model's* is the generator that was
-# trained with the model.
+# Then come the exams, on test windows whose target training has shown. *Easy* means that the target is in the window; *the
+# others* are the rest. How many nats are the layers better than guessing, which costs $\log V$? *The model's* is the
+# generator that was trained with the model.
 
 # %% tags=["hide-input"]
 # @title Table: taught twice, and examined
@@ -377,15 +377,16 @@ pd.DataFrame(table).T.round(2)
 
 # %% [markdown]
 # Compare *alone* and *in the mixture* on the easy targets. Alone, the layer learns the usual places. In the mixture it learns
-# little about them, because the pointer already knows. That is why its bars in figure 8.2 were so short. The model's own generator
-# learned even less.
+# little about them, because the pointer already knows. That is why its bars in figure 8.2 were so short. (The model's own
+# generator learned even less, but the encoder below it was changing, too: compare it only roughly.)
 #
-# Now the others, which the pointer cannot help. The layer that was taught alone is *worse* than guessing there: it is sure of the
-# usual places, and these targets are elsewhere. The two that were taught beside a pointer are spared that, but are hardly better
-# than guessing. Each of these places is seldom visited, so there is little to learn from.
+# Now the others, where the pointer is of no use. The layer that was taught alone has a few more hits there, and yet it is
+# *worse* than guessing: it is sure of the usual places, and pays for each miss. The two that were taught beside a pointer
+# are spared that, but are hardly better than guessing. Each of these places is seldom visited, so there is little to learn
+# from.
 #
-# Mixtures of experts are like that: the expert that is better early gets most of the gradient. A generator that was never asked
-# about the easy targets should not be judged by its accuracy on them.
+# Mixtures of experts are like that: the expert that is better early gets most of the gradient. A generator that was never
+# asked about the easy targets should not be judged by its accuracy on them.
 #
 # ## The whole part, and the package's
 #

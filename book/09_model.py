@@ -133,7 +133,8 @@ class Layer(nn.Module):
 
     def forward(self, x, padding):
         y = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1))
-        q, k, v = y.permute(2, 0, 3, 1, 4)  # y was (B, L, 3, H, D/H)
+        # (B, L, 3, H, D/H) -> three of (B, H, L, D/H): each head by itself
+        q, k, v = y.permute(2, 0, 3, 1, 4)
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (B, H, L, L)
         scores = scores.masked_fill(padding[:, None, None], -math.inf)
         seen = self.drop(scores.softmax(-1)) @ v  # (B, H, L, D/H)
@@ -169,9 +170,9 @@ class Pointer(nn.Module):
 
 # %% [markdown]
 # > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass it makes
-# > gradients NaN: where a place is not in the window, a gradient of 0 meets the logarithm's slope at 0, which is $\infty$. The
-# > outer `where` does not help, since the gradient still passes through the logarithm. `p_ptr.where(seen, 1)` does: it puts a
-# > harmless 1 under the logarithm.
+# > gradients NaN: where a place is not in the window, a gradient of 0 meets the logarithm's slope at 0, which is $\infty$,
+# > and $0 \cdot \infty$ is NaN. The outer `where` does not help, since the gradient still passes through the logarithm.
+# > `p_ptr.where(seen, 1)` does: it puts a harmless 1 under the logarithm.
 #
 # **The model.** The last visit's vector $c$ asks the pointer, makes the generator's scores of all places (equation (8.1)), and
 # sets the gate (equation (8.3)), which mixes the two (equation (8.4), here in logarithms). `forward` also returns what it
@@ -208,13 +209,13 @@ class MyPGT(nn.Module):
             "encoded": x, "context": c, "attention": a,
             "log_pointer": log_ptr, "log_generator": log_gen,
             "gate": z.sigmoid()[:, 0], "log_probs": log_p,
-        }  # fmt: skip
+        }
 
 
 # %% [markdown]
-# > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`. But above log-odds of about 17, float32
-# > rounds the gate to exactly 1. If the gate is mistaken there, $P$ is 0, the slope $g\,(1-g)$ is 0, too, and nothing pulls the
-# > gate back. In logarithms, $\log(1-g)$ is about $-z$ however large $z$ is, and its slope about $-1$
+# > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`. But above log-odds of about 17,
+# > float32 rounds the gate to exactly 1. If the target is not in the window then, $P$ is 0, the slope $g\,(1-g)$ is 0, too,
+# > and nothing pulls the gate back. In logarithms, $\log(1-g)$ is about $-z$ however large $z$ is, and its slope about $-1$
 # > ([Evidence: the model](evidence_model.ipynb)).
 
 # %%
@@ -278,25 +279,26 @@ with torch.no_grad():
         moved[kind] = f"{away.abs().max():.6f}"
     idle = torch.cat(biases(mine)["keys"][:-1])  # of the encoder
 n_idle, drift = len(idle) + size.d_model, idle.abs().max().item()
-pd.Series(moved, name="largest move").rename_axis("biases of").to_frame()
+moved = pd.Series(moved, name="largest move").to_frame()
+moved.rename_axis(columns="biases of")
 
 # %% [markdown]
-# Compare the rows *queries* and *keys*. Without the biases of the keys nothing moves but rounding. **These {{ n_idle }} numbers
-# do nothing.**
+# Compare the rows *queries* and *keys*. Without the biases of the keys nothing moves but rounding. **These {{ n_idle }}
+# numbers do nothing**: $D$ in each layer of the encoder, and $D$ in the pointer.
 #
-# Why? With a bias $b$ on the keys, a query's scores are $q \cdot (k_i + b) = q \cdot k_i + q \cdot b$: each has the same number
-# added. And a softmax does not see a number that is added to all its scores: $(1, 0, 2)$ and $(6, 5, 7)$ give the same
-# weights. A query's bias is multiplied by each key, so it adds a different number to each score.
+# Why? With a bias $b$ on the keys, a query's scores are $q \cdot (k_i + b) = q \cdot k_i + q \cdot b$: each has the same
+# number added. And a softmax does not see a number that is added to all its scores: $(1, 0, 2)$ and $(6, 5, 7)$ give the
+# same weights. A query's bias is multiplied by each key, so it adds a different number to each score.
 #
-# Training moves them all the same. Their true gradient is zero, and what arrives is rounding. But AdamW, which makes the steps
+# Training moves them nevertheless. Their true gradient is zero, and what arrives is rounding. But AdamW, which makes the steps
 # ([chapter 10](10_training.ipynb)), divides each gradient by its typical size, so even rounding becomes steps. In the
-# package the key biases of the encoder begin at zero. They came as far as {{ drift:.4f }}.
+# package the key biases of the encoder begin at zero (the pointer's begin at random). They came as far as {{ drift:.4f }}.
 #
 # ## Where do the parameters live?
 #
-# Most of them in lists of places, and the more so the larger the city. Let us count, for our town, for GeoLife, and for a large
-# city: DIY, a private data set for which the model's design gives settings. Its counts of places and people are assumptions of
-# ours. **Change this:** the number of places.
+# Most of them in lists of places, and the more so the larger the city. Let us count, for our town, for GeoLife, and for a
+# large city: DIY, a private data set for which the model's design gives settings. Its counts of places and people are
+# assumptions of ours. **Change this:** the number of places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -324,13 +326,14 @@ lists = ["visits.tables.location", "visits.tables.user", "generator"]
 table = pd.DataFrame({"lists of places, people": share.loc[lists].sum()})
 table["pointer"] = share.loc["pointer"]
 table["everything else"] = 100 - table.sum(axis=1)
-table.round(1).rename_axis("% of the parameters")
+table["width D"] = [c.d_model for c in configs.values()]
+table.round(1).rename_axis(columns="% of the parameters")
 
 # %% [markdown]
 # **With many places, nearly all parameters are lists**, one row a place or a person (first row).
 #
-# The pointer, after which the model is named, has less than one per cent of DIY's parameters. It points at *visits*, so a
-# village and a metropolis give it the same number of them.
+# The pointer, after which the model is named, has less than one per cent of DIY's parameters. It points at *visits*, so at one
+# width a village and a metropolis give it equally many.
 #
 # ## The loss
 #
@@ -384,8 +387,8 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The middle of the histogram is $\varepsilon / V$, and most probabilities lie within a factor of ten of it. So what these places
-# get is not knowledge, but about what label smoothing asks for.
+# The middle of the histogram is $\varepsilon / V$, and most probabilities lie within a factor of ten of it. So what these
+# places get is not knowledge. It is roughly the share that label smoothing asks for.
 #
 # ## What to remember
 #

@@ -115,8 +115,8 @@ between.columns = ["gate", "the town's own probability"]
 between.rename_axis(columns="% of the variance").round(0)
 
 # %% [markdown]
-# **{{ who:.0f }} %** of what moves the gate is *who* the person is; of the town's own probability it is {{ truly:.0f }} %. Keep
-# this in mind when somebody shows you a gate and says "it noticed that this visit is special".
+# **{{ who:.0f }} %** of what moves the gate is *who* the person is; of the town's own probability it is {{ truly:.0f }} %.
+# Keep this in mind when somebody shows you a gate and says "it noticed that this visit is special".
 #
 # ## What it is trained to forecast
 #
@@ -220,8 +220,8 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # > ruin a squared error, and one number mends it.
 #
 # With its level right the gate has a skill of {{ skill_gate:.1f }} %, and the town's own probability {{ skill_town:.1f }} %.
-# The town's number is a ceiling that no model can reach: the town also knows *when* the next visit will be, and its probability
-# depends on that.
+# The town's number is a ceiling that no model can reach: the town also knows *when* the next visit will be, and its
+# probability depends on that.
 #
 # ## Does it hedge?
 #
@@ -303,14 +303,14 @@ for y, outcome in (("in_window", in_window), ("returned", returned)):
 pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 
 # %% [markdown]
-# Here is the surprise. For both outcomes the regression beats a Transformer that sees every visit. Who the person is carries part
-# of it. "The person's share", one number for each person (how often it happened with *them* in the validation weeks), knows
-# as much of returns as the gate. Of *in the window*, which the gate is trained for, it knows about half as much.
+# Here is the surprise. For both outcomes the regression beats a Transformer that sees every visit. Who the person is carries
+# part of it. "The person's share", one number for each person (how often it happened with *them* in the validation weeks),
+# knows as much of returns as the gate. Of *in the window*, which the gate is trained for, it knows about half as much.
 # ([Evidence: the gate](evidence_gate.ipynb) has intervals, five seeds and GeoLife.)
 #
-# Why does the gate not simply count? It sees the context alone, a vector that also makes the pointer's query. A linear regression
-# can read off it how many visits a window has, but hardly how they are spread over places
-# ([Evidence: the gate](evidence_gate.ipynb)).
+# Why does the gate not simply count? It sees the context alone, a vector that also makes the pointer's query. A linear
+# regression can read off it how many visits a window has, but hardly how they are spread over places ([Evidence: the
+# gate](evidence_gate.ipynb)).
 #
 # Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses nearly where
 # it was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.

@@ -7,8 +7,8 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* a quarter of an hour to read and about
 # twenty seconds to run, with or without a GPU.
 #
-# > **In one sentence.** The position bias does not show how fast people forget, because other parts of the model can say
-# > nearly the same in its place.
+# > **In one sentence.** The position bias does not show how fast people forget: other parts of the model can say nearly the
+# > same in its place, and weak forgetting is lost even in what they say together.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -74,8 +74,8 @@ learned = curves("city", "as documented")
 
 # %% [markdown]
 # And the truth: a person who *returns* chooses freely among known places, and there a past visit counts less with every visit
-# since. A bias adds to a score, so it is the logarithm of such a weight. Only differences of scores matter, so all our curves
-# have a mean of zero.
+# since. Attention is made of $e^{s+b} = e^s e^b$, so a bias is the logarithm of such a factor. Only differences of scores
+# matter, so all our curves have a mean of zero.
 
 
 # %%
@@ -84,6 +84,7 @@ decay, always = town.truth["recency_decay"], town.truth["always"]
 
 def log_weight(rate, upto=15):
     """(upto,) log of what the visit p steps back counts, with mean zero."""
+    # One part fades with each visit since; a small one always stays.
     log = np.log(rate ** np.arange(upto) + always)  # p = 1, 2, ...
     return log - log.mean()
 
@@ -105,8 +106,8 @@ show(
     fig,
     alt="Ten learned curves near zero, and the town's recency, which falls "
     "steadily from above them to below them.",
-    caption="The position bias after training. Diamonds: how much a past "
-    "visit counts in the town, by its age.",
+    caption="The position bias after training. Diamonds: the logarithm of "
+    "what a past visit counts in the town, by its age."
 )
 
 # %% [markdown]
@@ -137,8 +138,9 @@ playground(small="bias")
 # s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.1}
 # $$
 #
-# What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes. Predictions then determine
-# only the sum: it is **identifiable** (up to a constant). Bias and content one by one are not.
+# What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes. Then only one sum fits the
+# predictions (up to a constant, which a softmax does not see), but many biases do. The sum is **identifiable**, the bias is
+# not.
 #
 # Try it on the trained model. We replace its bias by a straight line. A slope above zero says that people prefer what is long
 # past. **Change this** slope.
@@ -153,7 +155,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # Then we train only query and key, to restore the attention that the model had before. How much of the attention lies on
-# other visits than in the original model? If all is restored, none.
+# other visits than in the original model? If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
 
 
 # %% tags=["hide-input"]
@@ -232,8 +234,9 @@ show(
 # else is to be learned: people only copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that fades by a
 # fifth with every step back. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
 #
-# We trained small models in four ways, ten seeds each. First only the bias can tell positions apart. Then there is a position
-# embedding, too, so bias and content both can. The bias learns slower than the rest, as fast, or faster.
+# We trained small models in four ways, ten seeds each. In the first only the bias can tell positions apart. In the other three
+# there is a position embedding, too, so bias and content both can, and the bias learns slower than the rest, as fast, or
+# faster.
 
 # %% tags=["hide-input"]
 # @title Table: slopes of bias, content and sum
@@ -282,16 +285,19 @@ for what, rate in (("short memory", 0.8), ("city", decay), ("no recency", 1)):
         "truth (returns)": fall(log_weight(rate)[None])[0],
         "bias": bias.mean(),
         "sum": (bias + content).mean(),
-        "± of the sum": (bias + content).std(ddof=1),
+        "spread of the sum": (bias + content).std(ddof=1),
     }
 falls = pd.DataFrame(falls).T.round(2) + 0.0
+due = free / 100 * falls["truth (returns)"]["our town"]
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size.
-# (The sum covers all targets, the truth only returns.) Weak recency such as our town's is lost: its sum falls by less
-# than it differs from run to run. These are ten runs of our town and three of each variant, each of the three with people of
-# its own.
+# With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size. More
+# is not to be expected, since the sum covers all targets and the truth only returns.
+#
+# Our town's recency is weak. Of its fall about {{ due:.2f}} should be left in the sum, and runs differ by nearly as much (the
+# last column, a standard deviation). There the sum says nothing either way. (Our town has ten runs with the same people; each
+# variant has three, with other people each.)
 #
 # ## Other people
 #
@@ -321,10 +327,10 @@ show(
 
 # %% [markdown]
 # On the left the seeds agree about some hills and troughs. It is tempting to explain them. Would other people show them, too?
-# Take the mean correlation of two curves.
 #
-# The newest two positions show other habits than forgetting: people seldom stay where they are (position 1 is low), and they
-# often go back where they came from (position 2 is high). So correlate once without them.
+# On the right only the newest two positions stand out, and they show other habits than forgetting: people seldom stay where
+# they are (position 1 is low), and they often go back where they came from (position 2 is high). So take the mean
+# correlation of two curves, once with these two and once without.
 
 
 # %%
@@ -344,12 +350,12 @@ pd.DataFrame(found, rows).rename_axis("correlation", axis=1).round(2)
 # Look at the second row. {{ seeds:.2f }} is a moderate agreement of seeds, {{ towns:.2f }} is none of towns. The seeds agreed
 # on what these particular people happened to do. (We left out the newest two *after* we had seen them.)
 #
-# > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds says nothing about the next data set.
+# > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #
 # ## What to remember
 #
 # - Bias and content can exchange what both can say about positions, equation (12.1). Only their sum is identifiable: report
-#   it, and compare it between worlds.
+#   it, with a spread over people.
 # - Which of the two learns a shape depends on the optimizer. A flat bias does not exclude recency, and a steep one does not
 #   prove it.
 # - Spread over seeds is not spread over people.

@@ -164,9 +164,9 @@ leak = -every_night.set_index("way").value["anew every night"]
 #
 # We found this trap last, in our own protocol. A window holds the visits of seven days: in the literature, the seven before
 # the *target's* day. Say your last visit was on a Friday. If the next one is on that Friday, too, the window begins on the
-# Friday before, seven days back. If the next one is on Monday, the window begins on the Monday before, only four days back from
-# your last visit. So a window that reaches seven days back *proves* that the next visit comes on the same day. Here it is for
-# the town.
+# Friday before, seven days back. If the next one is on Monday, the window begins on the Monday before, only four days back
+# from your last visit. So a window that reaches seven days back *proves* that the next visit comes on the same day. Here it
+# is for the town.
 
 # %%
 spans = {}
@@ -203,8 +203,8 @@ show(
 # On the left, seven days back means a visit on the same day, always, and six days back nearly always one on the next. On the
 # right the bars differ, too, but only by people's habits, and a model may use those.
 #
-# Do our models profit from the hint? Hardly. We scored five of them with and without it, on GeoLife and in the town. Of the ten
-# differences one is clear of zero, barely, and among ten that can be luck ([Evidence](evidence_traps.ipynb)).
+# Do our models profit from the hint? Hardly. We scored five of them with and without it, on GeoLife and in the town. Of the
+# ten differences one is clear of zero, barely, and among ten that can be luck ([Evidence](evidence_traps.ipynb)).
 #
 # A cruder form of this trap does pay. A feature that counts days back from the *target's* day tells the model when the next
 # visit is. To PGT on GeoLife it adds {{ day_worth:.1f }} points.
@@ -272,8 +272,8 @@ pd.DataFrame(rows, index=heads).T.round(1).rename_axis("Acc@1 (%)")
 # 6. **Everything chosen on validation**, with [three exceptions](evidence_traps.ipynb).
 # 7. **Counts at every step**, and in each results file a checksum of the windows that it is about.
 #
-# One fault stays. GeoLife's published places are clustered from all days, the first trap of the table, and a score on other places
-# could not stand beside the literature's.
+# One fault stays. GeoLife's published places are clustered from all days, the first trap of the table, and a score on other
+# places could not stand beside the literature's.
 #
 # ## What to remember
 #
@@ -340,15 +340,15 @@ pd.Series(wide, name="width of the interval (points)").round(1).to_frame()
 # %% [markdown]
 # <details class="solution"><summary>Show solution 4</summary>
 #
-# There is no model answer, but a good one quotes the sentence for each point. Look closely at points 2, 4 and 7. If the code is
-# public, look at what is fitted before the split, and at the clock.
+# There is no model answer, but a good one quotes the sentence for each point. Look closely at points 2, 4 and 7. If the code
+# is public, look at what is fitted before the split, and at the clock.
 #
 # </details>
 
 # %% [markdown]
-# **Exercise 5** (quick, on paper). In a test set one target in five is an unknown place. Of the known targets, four in five are
-# in the window; of the unknown ones, two in five. Merge all unknown places into one symbol, and of these nineteen in twenty are
-# in the window. What is the ceiling with real names, and what is it when they are merged?
+# **Exercise 5** (quick, on paper). In a test set one target in five is an unknown place. Of the known targets, four in five
+# are in the window; of the unknown ones, two in five. Merge all unknown places into one symbol, and of these nineteen in
+# twenty are in the window. What is the ceiling with real names, and what is it when they are merged?
 
 # %% tags=["try"]
 by_real_name, when_merged = ..., ...  # in percent

@@ -9,8 +9,9 @@
 # [Ablations](14_ablations.ipynb) and [Trained on nobody](24_trained_on_nobody.ipynb). *It takes* as long as you like to play,
 # ten minutes to read and about twenty seconds to run.
 #
-# > **In one sentence.** Switching off the trained model's pointer costs {{ silenced:.0f }} of {{ right:.0f }} points; training
-# > without a pointer costs {{ untrained:.0f }}: a switch shows what *this* model uses, not what a model of its kind can do without.
+# > **In one sentence.** Switching off the trained model's pointer costs {{ silenced:.0f }} of {{ right:.0f }} points;
+# > training without a pointer costs {{ untrained:.0f }}: a switch shows what *this* model uses, not what a model of its kind
+# > can do without.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -56,8 +57,8 @@ playground()
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
 #    model go on: click the arrow before its first guess again and again.
 #
-# The first has an answer in the open. In the moment with which the page opens, the favourite, {{ guess }}, falls from
-# {{ p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly generated. {{ other }} takes the lead
+# The first has an answer in the open. In the moment with which the page opens, the favourite, {{ guess }}, falls from {{
+# p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly generated. {{ other }} takes the lead
 # with {{ p_other:.2f}}.
 #
 # <details class="solution"><summary>What else we saw</summary>
@@ -69,7 +70,8 @@ playground()
 #    of the attention rises by only {{ most_gained:.2f}}.
 # 3. The first guess stays the same.
 # 4. The swap changes less. Without order the model sees only that two places have exchanged their hours and durations.
-# 5. It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied again.
+# 5. It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied
+#    again.
 #
 # </details>
 
@@ -154,9 +156,10 @@ print(f"at 23:53 {gains_most} gains most attention: {most_gained:+.3f}")
 # %% [markdown]
 # ## The same with your own visits
 #
-# The model above knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb) knows
-# no place by name, and can read anybody's visits. The page below begins with a simulated person. Drop a file of your own on it,
-# and it starts with you. The file does not leave your machine: the page sends nothing, and forgets the file when you close it.
+# The model above knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb)
+# knows no place by name, and can read anybody's visits. The page below begins with a simulated person. Drop a file of your
+# own on it, and it starts with you. The file does not leave your machine: the page sends nothing, and forgets the file when
+# you close it.
 #
 # **Change this.** In a notebook you can also write the name of a file here, and the page comes with those visits in it.
 
@@ -247,8 +250,8 @@ silenced, untrained, *_ = -table.loc["pointer"]
 table.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
-# Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**. The
-# difference is what the generator never learned, because there was always a pointer to rely on. In the second column all
+# Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**.
+# The difference is what the generator never learned, because there was always a pointer to rely on. In the second column all
 # other changes are too small to tell from chance ([chapter 14](14_ablations.ipynb)). Switching off the generator or the gate
 # changes hardly any first guess, because what is generated is spread over so many places that a copied one leads anyway.
 #
@@ -298,8 +301,8 @@ print(f"largest difference of a probability: {gap:.0e}")
 # ## Exercises
 #
 # **Exercise 1** (medium). From the window with which the page opens (`one`), delete all visits, one at a time, with
-# `without_visit(one, i)`. Put the change of the first guess's probability beside the attention that the visit had. Is the visit
-# with the most attention the one that is missed most?
+# `without_visit(one, i)`. Put the change of the first guess's probability beside the attention that the visit had. Is the
+# visit with the most attention the one that is missed most?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -365,7 +368,7 @@ if RUN:
 print("then open town.html")
 
 # %% [markdown]
-# **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that copies
-# and generates, trained it, put its attention on maps, and taken it apart. On real people a rule of five numbers beat it, and a
-# pointer of a few facts does at least as well as that rule. All of them fail where somebody goes somewhere new. If you find out how a model can
-# foresee that, on people whom it has never met, you will have written the next chapter.
+# **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that
+# copies and generates, trained it, put its attention on maps, and taken it apart. On real people a rule of five numbers beat
+# it, and a pointer of a few facts does at least as well as that rule. All of them fail where somebody goes somewhere new. If
+# you find out how a model can foresee that, on people whom it has never met, you will have written the next chapter.
