@@ -295,9 +295,9 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size. More
 # is not to be expected, since the sum covers all targets and the truth only returns.
 #
-# Our town's recency is weak. Of its fall about {{ due:.2f}} should be left in the sum, and runs differ by nearly as much (the
-# last column, a standard deviation). There the sum says nothing either way. (Our town has ten runs with the same people; each
-# variant has three, with other people each.)
+# Our town's recency is weak. Of its fall about {{ due:.2f}} could be left in the sum, and runs differ by nearly as much (the
+# last column, a standard deviation). So the sum of one run says nothing either way. (Our town has ten runs with the same
+# people; each variant has three, with other people each.)
 #
 # ## Other people
 #
