@@ -7,9 +7,9 @@
 # and catch the mask bug that lets strangers change your prediction. *You need* [Embeddings](05_embeddings.ipynb).
 # *It takes* a quarter of an hour to read and about a minute to run, with or without a GPU.
 #
-# > **In one sentence.** In the encoder the visits look at each other, which takes positions, queries and keys, and a
-# > mask; without the mask the other windows of a batch change {{ percent[0]:.0f }} % of the answers, and accuracy does not
-# > show it.
+# > **In one sentence.** In the encoder the visits look at each other; without its mask the other windows of a batch change
+# > {{ percent[0]:.0f }} % of the answers, and accuracy does not show it, nor does it show when the whole encoder is taken
+# > away.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -66,9 +66,10 @@ architecture("position", "encoder", caption=caption)
 # %% [markdown]
 # ## A visit looks at the others
 #
-# The simplest way is to weigh by likeness. Here are the three visits as vectors of two numbers, made up for the eye. Each visit
-# compares itself with all three by a dot product (the root is explained below). A softmax turns the results into positive
-# weights with sum one. The mean of the three vectors, with these weights, is the visit's new vector. This is **attention**.
+# The simplest way is to weigh by likeness. Here are the three visits as vectors of two numbers, made up for the eye. Each
+# visit compares itself with all three by a dot product (the root is explained below). A softmax turns the results into
+# positive weights with sum one. The mean of the three vectors, with these weights, is the visit's new vector. This is
+# **attention**.
 
 # %%
 x = torch.tensor([[2.0, 0.0], [0.0, 2.0], [2.0, 0.0]])  # home, café, home
@@ -128,8 +129,8 @@ show(
 )
 
 # %% [markdown]
-# The columns on the left tell neighbours apart; those on the right hardly change in a week of visits. Together they work like
-# the hands of a clock.
+# The columns on the left tell neighbours apart; those on the right hardly change in a week of visits. The
+# fast ones are the second hand of a clock, the slow ones its hour hand: one needs both to read the time.
 #
 # So there are two rulers. The sinusoid counts from the *oldest* visit, "position from the end" from the last. Does the model
 # need both? We shall ask it at the end.
@@ -155,8 +156,8 @@ show(
 # The rows of $X$ are the vectors of the visits, and those of $X W_V$ are the values; $d$ is the length of a query. Row $i$ of
 # $A$ says how visit $i$ divides its attention. (In the code, `nn.Linear` adds a bias to each product.)
 #
-# **Why divide by $\sqrt d$?** If the coordinates of a query and a key are independent, with mean 0 and variance 1, their
-# dot product has variance $d$. Undivided, with a large $d$, one weight would take nearly everything before anything is learned.
+# **Why divide by $\sqrt d$?** If the coordinates of a query and a key are independent, with mean 0 and variance 1, their dot
+# product has variance $d$. Undivided, with a large $d$, one weight would take nearly everything before anything is learned.
 #
 # ## The mask
 #
@@ -329,16 +330,19 @@ pd.DataFrame({"%": percent.round(1)}, said)
 # ## Does it matter who looks at whom?
 #
 # These are the weights of the first layer for one window of the town. The model was trained with four heads. **Change this:**
-# with another number, the same $D$ numbers are cut elsewhere. The pictures change; does the accuracy?
+# with another number, the same $D$ numbers are cut elsewhere, and the pictures change. Does the accuracy?
 
 # %%
 heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
 
 # %%
-for layer in model.encoder.layers:
-    layer.attention.n_heads = heads
-hits = gains(evaluate(model, data.test))["acc@1"]
-print(f"Acc@1 with {heads} heads: {100 * hits.mean():.1f} %")
+right = dict.fromkeys((1, 2, 4, 8, 16))
+for n_heads in (*right, heads):  # yours last: it stays
+    for layer in model.encoder.layers:
+        layer.attention.n_heads = n_heads
+    hits = gains(evaluate(model, data.test))["acc@1"]
+    right[n_heads] = 100 * hits.mean()
+pd.DataFrame(right, ["Acc@1, %"]).round(1).rename_axis(columns="heads")
 
 # %% tags=["hide-input"]
 # @title Figure 6.4: attention, a matrix a head
@@ -374,7 +378,8 @@ show(
 # - *No attention*: it adds nothing, and no visit hears of another.
 # - *No encoder*: the feed-forward networks add nothing either. Only the sinusoids are left.
 # - *No sinusoid*: it becomes 0.
-# - *No position from the end*: every visit gets the same row there, the mean of the ten that training saw most.
+# - *No position from the end*: every visit gets the same row of this table, the mean of the newest ten positions.
+# - *Neither ruler*: both of these.
 #
 # The table has intervals of the difference in Acc@1, operated minus whole, in points ([chapter 4](04_baselines.ipynb)). Below
 # zero, the operation hurts.
@@ -384,9 +389,9 @@ show(
 # @title operated(kind): the model after an operation
 def operated(kind):
     patient = copy.deepcopy(model)
-    if kind == "no sinusoid":
+    if kind in ("no sinusoid", "neither ruler"):
         patient.encoder.positions.zero_()
-    if kind == "no position from the end":
+    if kind in ("no position from the end", "neither ruler"):
         table = patient.embeddings.tables["position_from_end"].weight
         table[1:] = table[1:11].mean(0)
     for part in patient.encoder.layers:
@@ -401,9 +406,9 @@ def operated(kind):
 
 
 # %% tags=["hide-input"]
-# @title Table: five operations
+# @title Table: six operations
 kinds = ["even attention", "no attention", "no encoder"]
-kinds += ["no sinusoid", "no position from the end"]
+kinds += ["no sinusoid", "no position from the end", "neither ruler"]
 splits = {"valid": data.valid, "test": data.test}
 whole = {name: evaluate(model, part) for name, part in splits.items()}
 rows, then = {}, whole["test"]
@@ -424,12 +429,12 @@ pd.DataFrame(rows).T
 # Without any choice of whom to look at (first row), the model loses nothing that we can measure. So much for the story of
 # head 4.
 #
-# **Even taking away the whole encoder costs nothing that we can measure** (third row). It changes {{ changed:.1f }} % of
-# the first answers on test: {{ became_right:.1f }} % become right, {{ became_wrong:.1f }} % are no longer right, and the others
+# **Even taking away the whole encoder costs nothing that we can measure** (third row). It changes {{ changed:.1f }} % of the
+# first answers on test: {{ became_right:.1f }} % become right, {{ became_wrong:.1f }} % are no longer right, and the others
 # go from one wrong place to another. The intervals are wide: a loss as large as their lower ends is possible.
 #
-# Two of the ten intervals leave zero out. *No sinusoid* hurts on validation, and *no attention* helps on test; the other
-# split confirms neither. So we cannot show that the model needs one ruler while it has the other.
+# Two of the twelve intervals leave zero out. *No sinusoid* hurts on validation, and *no attention* helps on test; the other
+# split confirms neither. So we cannot show that this model needs a ruler. ("Days ago" and the hours hold some of the order.)
 #
 # A likely reason is the pointer ([next chapter](07_pointer.ipynb)), which compares the last visit with all others by
 # itself. Whether a model can be *trained* without a part is another question, for [chapter 14](14_ablations.ipynb).
@@ -445,7 +450,7 @@ pd.DataFrame(rows).T
 # ## Exercises
 #
 # **Exercise 1** (quick). How many parameters does one layer have? Write the formula in $D$ and $F$; `D` and `F_` are our
-# model's.
+# model's. (Each of the two norms ends with a learned scale and shift, $D$ numbers each.)
 
 # %% tags=["try"]
 formula = ...  # of D and F_
