@@ -8,9 +8,9 @@
 # on a map. *You need* pandas, NumPy and [chapter 1](01_where_next.ipynb). *It takes* twenty minutes to read and about a minute
 # to run, with or without a GPU.
 #
-# > **In one sentence.** Visits are computed in three steps (stays, places, visits), and the second one deletes what was seen
-# > once: of the visits to a place where somebody came only once, {{ once["found as staypoints, %"]:.0f }} % are found as a
-# > stay, and {{ once["left as visits, %"]:.0f }} % are left in the end.
+# > **In one sentence.** Visits are computed in three steps (staypoints, locations, visits), and the second one loses what
+# > was seen once: of the visits to a place where somebody came only once, {{ once["found as staypoints, %"]:.0f }} % are
+# > found as a stay, and {{ once["left as visits, %"]:.0f }} % are left in the end.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -84,8 +84,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 # %% [markdown]
 # Times are in UTC. The receiver has four faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
 # still about eight metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and
-# then the recorder is *off*. *Indoors* it hears nothing for most of the stay. And where the town's own record has a gap of more
-# than two hours, we make no fixes.
+# then the recorder is *off*. *Indoors* it hears nothing for most of the stay. And where the town itself does not say
+# for more than two hours where somebody is, we make no fixes.
 #
 # ## Staypoints: the sliding rule
 #
@@ -129,8 +129,11 @@ def haversine(lon1, lat1, lon2, lat2):
 # Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. The arrow makes $j$ the next
 # anchor.
 #
-# **Change this:** the two thresholds, or `eps`, the size of a location, and run all that follows; which visits are lost? The
-# values are those of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315).
+# After a day of silence a stretch is dropped.
+#
+# **Change this:** the two thresholds, or `eps`, which comes with the locations below, and run all that follows; which visits
+# are lost? The values are those of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), who made the visits of
+# GeoLife that this book and others use.
 
 # %%
 metres = 200  # @param {type:"slider", min:25, max:800, step:25}
@@ -141,20 +144,19 @@ eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 # %%
 def find_stays(fixes, metres, minutes, silence_hours=24):
     """Rows: first fix, one past the last, fix whose time is the end."""
-    at = fixes.tracked_at.astype("int64").to_numpy() / 1e6  # (F,) seconds
+    at = fixes.tracked_at.astype("int64").to_numpy() / 1e6  # (F,) us -> s
     lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()  # (F,)
     stays, anchor = [], 0
     for i in range(1, len(at)):
-        # After a day of silence we drop the open stretch, and start afresh.
         silent = at[i] - at[i - 1] > 3600 * silence_hours
         distance = haversine(lon[anchor], lat[anchor], lon[i], lat[i])
         away = distance >= metres
         long = at[i] - at[anchor] >= 60 * minutes
         if away and not silent and long:
-            stays.append((anchor, i, i))
+            stays.append((anchor, i, i))  # fix i is elsewhere
         if away or silent:
             anchor = i
-    if at[-1] - at[anchor] >= 60 * minutes:  # still there at the end
+    if at[-1] - at[anchor] >= 60 * minutes:  # still there: no fix follows
         stays.append((anchor, len(at), len(at) - 1))
     return stays
 
@@ -230,7 +232,7 @@ show(
 #
 # A staypoint ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the last
 # shade runs on long after its visit. One staypoint in ten ends more than {{ late:.0f }} hours after the true visit (computed
-# below). So a very long duration may be a silence.
+# below); where the person went in the meantime, not even the town says. So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
@@ -263,7 +265,7 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location. Each of the others is a **visit**. If a person's next staypoint is at
+# The last step drops the staypoints without a location. The others become **visits**. If a person's next staypoint is at
 # the same location and begins within a minute, the two are one visit.
 
 
@@ -272,7 +274,8 @@ def make_visits(staypoints, label):
     """Visits: located staypoints, joined where they touch."""
     placed = staypoints.assign(location_id=label)[label >= 0]
     lasts = placed.finished_at - placed.started_at
-    long = lasts > pd.Timedelta("25min")  # as trackintel: here, all
+    # As trackintel does; if `minutes` is 30, all are longer.
+    long = lasts > pd.Timedelta("25min")
     stays = placed[long].reset_index(drop=True)
     before = stays.shift()  # the row before each row
     keys = ["user_id", "location_id"]
@@ -332,9 +335,9 @@ once = table.loc[ONCE]
 table.assign(number=grouped.size())
 
 # %% [markdown]
-# Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
-# deletes what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near, such
-# as another person's.
+# Compare the two cells of *the person's only visit there*. The first step keeps most of these visits (the rest were too
+# short, or the receiver was silent). **The clustering then loses what was seen once.** A location needs two staypoints, so
+# such a visit remains only if another staypoint is near, such as another person's.
 #
 # When a benchmark says that people return, remember that only places seen twice were counted.
 #
@@ -400,8 +403,8 @@ show(
 
 # %% [markdown]
 # A perfect receiver in a chair repeats one position, which counts once. On the way, each fix is a position of its own, and
-# counts as much as the whole stay. So the mean lies out on the way, elsewhere each time. DBSCAN finds no neighbour, and the stay
-# is dropped.
+# counts as much as the whole stay. So the mean lies out on the way, elsewhere each time. DBSCAN finds no neighbour, and the
+# stay is dropped.
 #
 # A little noise makes every fix in the chair a position of its own. Much noise spreads the means again.
 #
