@@ -335,9 +335,9 @@ once = table.loc[ONCE]
 table.assign(number=grouped.size())
 
 # %% [markdown]
-# Compare the two cells of *the person's only visit there*. The first step keeps most of these visits (the rest were too
-# short, or the receiver was silent). **The clustering then loses what was seen once.** A location needs two staypoints, so
-# such a visit remains only if another staypoint is near, such as another person's.
+# Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
+# loses what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near,
+# such as another person's.
 #
 # When a benchmark says that people return, remember that only places seen twice were counted.
 #
