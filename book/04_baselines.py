@@ -96,7 +96,7 @@ means.rename("Acc@1, %").to_frame().T.round(1)
 # ## Groups, and the copy ceiling
 #
 # A single mean hides the interesting part. Split the windows in two ways. Is the target's place a
-# **known location**, one that training has shown, with whomever? And is it **in the window**? `summarize` takes the means.
+# **known location**, one that somebody visited in training? And is it **in the window**? `summarize` takes the means.
 
 # %%
 groups = summarize(frequent).set_index("group")[["n", "acc@1", "acc@10"]]
@@ -180,7 +180,11 @@ show(
 # The base $\beta$ gives a vote even to visits that match in nothing, $\zeta$ is the weight of the hour, and $\theta$
 # says how many minutes still count as "about this hour". The bracket in the middle has a weight, too, the fifth number. Only
 # the ratios of the three weights matter, so we fix this one to 1. In the code $\alpha$, $\beta$, this 1, $\zeta$ and $\theta$
-# are called `decay`, `base`, `same`, `clock` and `width`. The age of the last visit is 0.
+# are called `decay`, `base`, `same`, `clock` and `width`.
+#
+# The age of the last visit is 0, of the one before 1. Say that one came from here and began at this very hour, and the
+# numbers are those that we shall find below. Then its vote is $0.98\,(0.3 + 1 + 0.5) \approx 1.76$. Without *came from here*
+# it would be $0.78$.
 
 
 # %%
@@ -300,9 +304,9 @@ opened = data.test, i
 touch.kernel(still, hand, data.valid, opened=opened, names=names)
 
 # %% [markdown]
-# Move the sliders (on Colab, set `decay` and `clock` above). Turn `clock` down to zero, or let `decay` fall: which
-# places win and lose? Divide the votes by their sum, and they are weights that add up to one: an **attention** over the
-# window, made by hand. The kernel is a pointer network without a network.
+# Move the sliders (on Colab, set `decay` and `clock` above), and watch which places win and lose. Divide the votes by their
+# sum, and they are weights that add up to one: an **attention** over the window, made by hand. The kernel is a pointer
+# network without a network.
 #
 # ## Five numbers against a network
 #
@@ -335,11 +339,12 @@ lead = duel.loc["GeoLife, exact", "kernel - PGT"]
 duel.T.rename_axis("Acc@1, %").round(1)
 
 # %% [markdown]
-# Counting one recent week beats a Markov chain fitted on months of older data. The last three rows are the difference and its
-# interval; here each draw picks seeds as well as people. Larkmere flatters the kernel: its simulator
-# lets people return by a rule of much the same form. But nobody built the people of GeoLife, and there the kernel is
-# ahead by {{ lead:.1f }} points. ([The evidence](evidence_windows.ipynb) has other settings of PGT, and the protocol of
-# the literature.)
+# Counting one recent week beats a Markov chain fitted on months of older data. The last three rows are the difference, taken
+# before rounding, and its interval; each draw picks people, and for PGT a seed.
+#
+# In Larkmere one may expect the kernel to do well: its simulator lets people return by a rule of much the same form. But
+# nobody built the people of GeoLife, and there the kernel is ahead by even more, by {{ lead:.1f }} points. ([The
+# evidence](evidence_windows.ipynb) has other settings of PGT, and the protocol of the literature.)
 #
 # This is the surprise. The idea is not new ([Do et al., 2015](https://doi.org/10.1016/j.pmcj.2014.09.001);
 # [Cho et al., 2011](https://doi.org/10.1145/2020408.2020579)), but the papers on networks that we know of do not compare
