@@ -425,8 +425,12 @@ show(
 # ## Whom does training betray?
 #
 # The attack of [chapter 24](24_trained_on_nobody.ipynb), on three splits of GeoLife's people into halves, twins together. *All
-# visits* adds up the training visits of a person, *one visit* takes a single one with its past. Intervals are over people and
-# splits. The control is two trainings of the predictor's first network, which have seen no real person.
+# visits* adds up the training visits of a person, *one visit* takes a single one with its past. People with fewer than twenty
+# training windows are left out of the first. Percentages are means over people and splits, which the intervals resample.
+#
+# The control is two trainings of the predictor's first network on the same made-up people, with other first weights. Neither has
+# seen a real person; one of them was called the model of the first half, the other that of the second. So what they differ in
+# has nothing to do with who was in which half, and the attack can only guess.
 
 # %% tags=["hide-input"]
 # @title Table: how often the attack is right
