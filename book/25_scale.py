@@ -78,39 +78,33 @@ def only_sums(model, batch):
 
 
 # %% [markdown]
-# Between its forward and its backward pass, a step keeps what the gradient will need. A *hook* of PyTorch's shows every tensor
-# that is kept. The weights are not among them: they have a column of their own, with their gradients and AdamW's two averages.
+# Between its forward and its backward pass, a step keeps what the gradient will need. PyTorch calls a *hook* for every tensor
+# that it keeps; ours notes its size. The weights are there anyway and do not count.
 
-# %% tags=["hide-input"]
-# @title `kept(model, batch, way)`: megabytes; `some(windows)`: a batch
+
+# %%
 def kept(model, batch, way):
     """Megabytes that a step keeps for its gradient."""
     weights, found = {p.data_ptr() for p in model.parameters()}, {}
 
-    def keep(x):
+    def hook(x):
         if x.data_ptr() not in weights:
             found[x.data_ptr()] = x.untyped_storage().nbytes()
         return x
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+    with torch.autograd.graph.saved_tensors_hooks(hook, lambda x: x):
         way(model, batch)
     return sum(found.values()) / 1e6
 
 
-def some(windows, n=64):
-    """Windows from all over the split, as a batch."""
-    index = np.arange(0, len(windows), len(windows) // n)[:n]
-    return windows.batch(index).to(device)
-
-
 # %% [markdown]
-# **Change this.** Make the city larger still, and watch which columns of the table grow. Each step has 64 windows.
+# **Change this.** Make the city larger still, and watch which columns of the table grow. Each step has the same 64 windows.
 
 # %%
 places = 160_000  # @param {type:"integer"}
 
-# `some` and `kept` are in the folded cell above.
-batch, memory = some(data.train), {}
+some = np.arange(0, len(data.train), len(data.train) // 64)[:64]
+batch, memory = data.train.batch(some).to(device), {}
 for n in (2_500, 20_000, places):
     model = PointerGeneratorTransformer(ModelConfig(n, words.n_users))
     model = model.to(device)
@@ -118,7 +112,7 @@ for n in (2_500, 20_000, places):
     one = 4 * model.n_parameters() / 1e6  # four bytes a number
     memory[f"{n:,}"] = [*ways, 4 * one]  # gradient, two averages, too
 heads = ["kept: every place", "kept: only sums", "weights and AdamW"]
-memory = pd.DataFrame(memory, heads).T.rename_axis("places; MB")
+memory = pd.DataFrame(memory, heads).T.rename_axis("MB, by places")
 usual = memory["kept: every place"]
 more = usual.iloc[-1] / usual.iloc[0]
 one_array = 4 * len(batch) * places / 1e6  # B x V, four bytes a number
@@ -127,13 +121,16 @@ memory.round(0).astype(int)
 
 # %% [markdown]
 # Compare the ends of the first column. The windows are the same, and yet the loss keeps {{ more:.0f }} times as much. It pays
-# for a new place once per window: the log-softmax, the pointer's probabilities, the mixture and more are arrays of
-# $B \times V$, windows by places. In the last row one such array has {{ one_array:.0f }} MB, and the two ways differ by
+# for a new place once per window: it keeps arrays of $B \times V$, windows by places, among them the log-softmax, the
+# pointer's probabilities and the mixture. In the last row one such array has {{ one_array:.0f }} MB, and the ways differ by
 # {{ arrays:.0f }} of them.
 #
-# With sums, no more is kept than before.
+# With sums, no more is kept than before. The last column is the same both ways: weights, gradients, and AdamW's two averages.
 #
 # ## Why are sums enough?
+#
+# Label smoothing deals out a share of the answer evenly over all places. So the loss, equation (9.1), needs $\log P$ of the
+# target, and the sum of $\log P$ over all places. Can we have this sum without its row?
 #
 # Take a city of four places. The window holds only home, the gate $g$ is one half, and the generator's scores are 2 for home,
 # 1 for the office, 0 for gym and bar. (Logarithms are to the base 2 here, so that the numbers are round.)
@@ -152,26 +149,27 @@ four.assign(sum=four.sum(axis=1)).round(1)
 # Compare the last two rows: they differ at home alone, the one place in the window. So the last sum is the sum above it, put
 # right at home.
 #
-# And the sum above it can be had without its row. Each of the row's numbers is $-1 + \text{score} - 3$, where $-1$ is the
-# logarithm of $1 - g$ and $3$ is `total`. Four of them make $4 \cdot (-1 - 3)$ plus the sum of the scores: $-13$.
+# And that sum needs no row. Each of its numbers is $-1 + \text{score} - 3$, where $-1$ is the logarithm of $1 - g$ and $3$ is
+# `total`. Four of them make $4 \cdot (-1 - 3)$ plus the sum of the scores: $-13$.
 #
 # Now in symbols. Let $s_\ell$ be the score of a place, and $\Lambda = \log\sum_\ell e^{s_\ell}$ (`total` in the example).
-# Outside the window nothing is copied, so
+# A place that is never copied has
 #
 # $$
-# \log P(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
+# \log P_\text{never}(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
 # $$
 #
-# For the few places $\mathcal{W}$ in the window, $\log P(\ell)$ comes from the mixture, equation (8.4). Label smoothing deals
-# out a share of the answer evenly over all places, so the loss, equation (9.1), needs the sum of all $\log P(\ell)$. The first
-# line treats every place as never copied; the second puts the few right:
+# For the few places $\mathcal{W}$ in the window, $\log P$ comes from the mixture, equation (8.4). The first line treats every
+# place as never copied; the second puts the few right:
 #
 # $$
 # \begin{aligned}
 # \sum_\ell \log P(\ell) ={}& V \big( \log(1 - g) - \Lambda \big) + \sum_\ell s_\ell \\
-# &+ \sum_{\ell \in \mathcal{W}} \big( \log P(\ell) - \log(1 - g) - s_\ell + \Lambda \big) .
+# &+ \sum_{\ell \in \mathcal{W}} \big( \log P(\ell) - \log P_\text{never}(\ell) \big) .
 # \end{aligned} \tag{25.2}
 # $$
+#
+# In the example the first line is $-16 + 3$, and the second is $-0.4 + 2$ of home: $-11.4$ in all.
 #
 # Two sums go over all places: the one in $\Lambda$, and the plain one, $\sum_\ell s_\ell$. Both can be made a stretch of
 # places at a time.
@@ -193,12 +191,12 @@ show(
     figure,
     alt="A wide rectangle of scores, of which one stretch is filled; "
     "beside it two narrow columns for the sums.",
-    caption="Orange: the only scores in memory. Blue: what stays of all.",
+    caption="Orange: the only scores in memory. Blue: all that stays.",
 )
 
 # %% [markdown]
-# Of each stretch only two numbers a window stay. `checkpoint` keeps nothing of a stretch, and computes it again when the
-# gradient asks for it:
+# Of each stretch only two numbers a window stay. PyTorch's `checkpoint` (no saved model) keeps a stretch's inputs
+# alone, and computes its scores again when the gradient asks for them:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -235,7 +233,8 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# The price is arithmetic: every score is computed twice.
+# The price is arithmetic: every score is computed twice. On a CPU a step was no slower all the same, and with many places
+# faster ([Evidence: speed](evidence_speed.ipynb)).
 #
 # ## A model that never counts the places
 #
@@ -244,7 +243,7 @@ check.same(one, other, name="the loss, in both ways", atol=1e-5)
 # notice how many places there are?
 
 # %%
-past = some(with_history(data, memory=100).train).to("cpu")
+past = with_history(data, memory=100).train.batch(some)
 rows = {}
 for n in (2_500, 1_000_000):
     # `ALONE`: chapter 20's curves, without tables, encoder or generator.
@@ -262,19 +261,20 @@ pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 # With more people the table of visits grows, until it does not fit into memory. Can it, too, be taken a piece at a time?
 #
 # A window never crosses from one person to another, and for the splits each person's days are counted apart. So a piece, or
-# **part**, has all the visits of some people. Parts share only the vocabulary: which places exist, and how they are numbered.
+# **part**, has all the visits of some people. For a rule with fixed numbers, parts share only the vocabulary: which places
+# exist, and how they are numbered.
 #
 # To try this, we repeat the town's people under new numbers, up to a million visits. These still fit, and give the answers to
 # compare with: the ranks of the context kernel ([chapter 4](04_baselines.ipynb)).
 
 # %% tags=["hide-input"]
-# @title `million` visits, in `COLUMNS`, and the kernel's ranks `in_memory`
-COLUMNS = ["user_id", "location_id", "started_at", "finished_at"]
+# @title `million` visits, and the kernel's ranks `in_memory`
+columns = ["user_id", "location_id", "started_at", "finished_at"]
 
 
 def grown(n):
     """n visits: the town's people over and over, as other people."""
-    one = town.visits[COLUMNS]
+    one = town.visits[columns]
     times = range(-(-n // len(one)))  # rounded up
     copies = [one.assign(user_id=one.user_id + 1000 * k) for k in times]
     return pd.concat(copies, ignore_index=True)[:n]
@@ -303,14 +303,19 @@ files = sorted(parts.rglob("*.parquet"))
 print(f"{len(million):,} visits in {len(files)} files")
 
 # %% [markdown]
-# Each part is asked twice: which places it has, and then, when the places of all parts are numbered, for its answers.
+# Each part is asked twice:
+#
+# 1. Which places does it have? Those of all parts make the vocabulary.
+# 2. What are its answers, in that vocabulary?
 #
 # > **Pitfall.** DuckDB's timestamps with a time zone are *moments*, not clocks: what was eight in the morning in the town
-# > comes back as two in the afternoon in UTC. A model would learn nonsense from that. `read` turns the moments back into the
-# > town's time.
+# > comes back as two in the afternoon in UTC. All hours move alike, but {{ moved:.0f }} % of the visits fall on another
+# > day. `read` turns the moments back into the town's time.
 
 # %%
-zone = town.visits.started_at.dt.tz
+local = town.visits.started_at.dt
+zone, day = local.tz, local.tz_convert("UTC").dt.day
+moved = 100 * (local.day != day).mean()
 
 
 def read(file):
@@ -336,51 +341,55 @@ def answers_of(part, vocabulary):
 
 # %% [markdown]
 # [Dask](https://www.dask.org) calls such functions on all parts. It is **lazy**: `from_map` and `map_partitions` only note
-# what is to be done, and nothing is read before `compute`. Then each process takes a part, reads it, answers, and takes the
-# next. If Dask read at once, the whole table would have to fit into memory. As it does not, it must be told what an answer
-# looks like: `meta` is an example, the town's.
+# what is to be done. `compute` does it: each process takes a part, reads it, answers, and takes the next. Because nothing has
+# been read before, Dask must be told what a result looks like: `meta` is an example, from the town.
+#
+# First the vocabulary:
 
 # %%
 import dask.dataframe as dd
 
 two = {"scheduler": "processes", "num_workers": 2}  # on this machine
-small = town.visits[COLUMNS]
-dealt = dd.from_map(read, files, meta=small)  # reads nothing yet
-asked = dealt.map_partitions(places_of, meta=places_of(small))
-shared = Vocabulary.build(asked.compute(**two), "exact")  # now it reads
-like = answers_of(small, shared)
-asked = dealt.map_partitions(answers_of, shared, meta=like)
-answers = asked.compute(**two)
+example = million[: len(town.visits)]  # the town's own people
+dealt = dd.from_map(read, files, meta=example)  # reads nothing yet
+visited = dealt.map_partitions(places_of, meta=places_of(example))
+vocabulary = Vocabulary.build(visited.compute(**two), "exact")
+print(f"{vocabulary.n_locations:,} places")
 
-# `in_memory`: the ranks from the folded cell before DuckDB's.
+# %% [markdown]
+# Then the answers, beside the ranks `in_memory`:
+
+# %%
+meta = answers_of(example, vocabulary)
+ranks = dealt.map_partitions(answers_of, vocabulary, meta=meta)
+answers = ranks.compute(**two)
+
 by = {"by": "user_id", "kind": "stable", "ignore_index": True}
 apart, at_once = answers.sort_values(**by), in_memory.sort_values(**by)
 pd.testing.assert_frame_equal(apart, at_once)
 print(f"{len(apart):,} windows: every answer as in memory")
 
 # %% [markdown]
-# Every window has the same rank as with all visits in memory at once.
-#
 # ## What still grows?
 #
-# The weights of a location table and of a generator do: no sum replaces them. One person's visits must still fit into memory,
-# for a part is at least one person. We have not tried a billion visits.
+# The weights of a location table and of a generator do: no sum replaces them. One person's visits must still fit into memory.
+# We have not tried a billion visits.
 #
-# Training is harder to divide than answering, because each step needs the weights that the last one left.
-# [Evidence: speed](evidence_speed.ipynb) shows how several processes share it.
+# Training is harder to divide, because each step needs the weights that the last one left. Several processes can share it
+# ([Evidence: speed](evidence_speed.ipynb)).
 #
 # ## What to remember
 #
 # - The size of an array is a product. Several of ours were $B \times V$; the exact loss needs none.
 # - The weights of a location table and a generator grow with $V$. A pointer without them has as many at every $V$.
-# - Windows never cross from one person to another, so people can be dealt out to parts. Of a rule with
-#   fixed numbers the parts share only the vocabulary.
+# - Windows never cross from one person to another, so people can be dealt out to parts. A rule with fixed numbers needs only
+#   the vocabulary in common.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). Take a batch of 128 windows, a million places and numbers of four bytes. How many gigabytes
-# ($10^9$ bytes) is one array of log-probabilities? Of a stretch, the package computes
-# $2^{20}$ scores, over all windows together: how many megabytes ($10^6$ bytes) is that?
+# ($10^9$ bytes) is one array of log-probabilities? The package's stretches have another size: $2^{20}$ scores, over all windows
+# together. How many megabytes ($10^6$ bytes)?
 
 # %% tags=["try"]
 gigabytes, megabytes = ..., ...
@@ -427,10 +436,9 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 # <summary>Show solution 3</summary>
 #
 # Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)` and put it in the place of
-# `answers_of`, with `meta=next_of(small)`. The predictor weighs its opinions by the past of everybody in the table, and a
-# part is another table: what a model learns from a table as a whole cannot be dealt out by person. Here the parts are alike,
-# so that few answers change, if any.
+# `answers_of`, with `meta=next_of(example)`. The predictor weighs its opinions by the past of everybody in the table, and a
+# part is another table. Here the parts are alike, so that few answers change, if any.
 #
 # </details>
 #
-# **Next:** [Playground](26_playground.ipynb), where the trained model answers you by hand.
+# **Next:** [Playground](26_playground.ipynb), where you ask the trained model what-if questions.
