@@ -258,7 +258,7 @@ class AdditiveAttention(nn.Module):
 # $$
 #
 # The list $P_\text{gen}$ sees output and context, the weight $p_\text{gen}$ the cell and the input, too. In our step let the
-# list give "the" 0.7, and the weight be $\sigma(-1.4) \approx 0.2$: rather copy. Then "Winter" gets 0.72 in equation (16.1).
+# list give "the" 0.7, and the weight be $\sigma(-1.4) \approx 0.2$: rather copy. Then "Winter" gets $0.72$ in equation (16.1).
 
 
 # %%
