@@ -213,7 +213,7 @@ cost.map("{:.1f}".format).replace("nan", "").rename_axis("visits")
 SWAPS = {
     "BiLSTM encoder": "bilstm",
     "additive attention": "additive",
-    "memory of attention": "coverage",
+    "coverage": "coverage",
     "looks back only": "causal",
 }
 with_part = {n: {"model": "improved", "variant": v} for n, v in SWAPS.items()}
