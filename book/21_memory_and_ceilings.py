@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Memory and ceilings
 #
-# On GeoLife the best model of this book, the contextual pointer, is right with its first guess half of the time. Would it help to
-# remember more of the past? Would it help to be a better model? Or is the other half nobody's to foretell?
+# On GeoLife the contextual pointer, given a hundred visits, leads the kernel, a rule that sees seven days, by {{ lead:.1f }} points.
+# Is it a better model, or has it a longer memory? And could any model do better on the half that it misses?
 #
 # *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is.
 # *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes to
 # read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** A memory of a hundred visits helps the first guess, a longer one does not; on GeoLife a rule with such
-# > a memory comes within {{ fair:.1f }} points of the pointer; and most of what is missed there may be new places and chance.
+# > **In one sentence.** A memory of a hundred visits helps the first guess, a longer one does not; with equal memories the
+# > pointer leads the rule on GeoLife by {{ fair:.1f }} points; most of what it misses there may be new places and chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -50,18 +50,20 @@ def accuracy(model, windows):
 # %% [markdown]
 # ## A longer memory
 #
-# PGT sees seven days. A model can also be given the last visits of a person, however long ago they were: its **memory**.
-# Begin with the rule of [chapter 4](04_baselines.ipynb), the context kernel, in our town, and let it remember more and more. The
-# **reach** of a memory is the share of targets that are in it. Nobody who copies can be right more often.
+# PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with the
+# kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more. Its five numbers were chosen for a hundred
+# visits; fewer might want others.
+#
+# The **reach** of a memory is the share of targets that are in it. Nobody who copies can be right more often.
 
-# %%
-# The rule's five numbers, as a run of book/results has chosen them on
-# validation, for a hundred visits; fewer visits might want others.
+# %% tags=["hide-input"]
+# @title The kernel, with five numbers that a run chose on validation windows
 chosen = results.header["runs"]["city/kernel_memory-memory_100-unknown-None"]
 chosen = {name: chosen[name] for name in ContextKernel.GRID}
 kernel = ContextKernel(**chosen).fit(data.train)
 
 
+# %%
 def reach(windows):
     """Percent of the windows whose target is among what they show."""
     found = [
@@ -80,14 +82,13 @@ town.rename_axis("visits remembered").round(1)
 # **Reach is not accuracy.** The first column goes on rising, the second stops at fifty. An old visit puts its place in sight,
 # but it also votes, mostly for the wrong place.
 #
-# Does a model that learns make more of a long past? Train the contextual pointer with a hundred visits, and ask it with the same
-# memories.
+# Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same memories.
 
 # %%
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
 
 # %%
-# older=0: no summaries, which come below.
+# older=0: without summaries, which come below.
 variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
@@ -99,8 +100,7 @@ town["your pointer"] = [accuracy(pointer, test) for test in tests.values()]
 fig, axes = plt.subplots(figsize=(7.0, 3.2))
 two = town[["your pointer", "kernel, Acc@1 %"]]
 two = two.set_axis(["your pointer", "kernel"], axis=1)
-look = {"palette": [EXTRA, COPIED], "markers": True}
-sns.lineplot(two, **look, ax=axes)
+sns.lineplot(two, palette=[EXTRA, COPIED], markers=True, ax=axes)
 axes.set(xscale="log", xlabel="visits remembered", ylabel="Acc@1 (%)")
 axes.set_xticks(sizes, sizes)
 axes.minorticks_off()
@@ -109,193 +109,201 @@ show(
     alt="Acc@1 over the number of remembered visits, for the kernel and a "
     "pointer: both curves rise steeply to fifty visits and are level after; "
     "the pointer's is higher everywhere.",
-    caption="The town's test windows. Your pointer has one seed and no "
-    "summaries; the table below has means of five seeds.",
+    caption="The town's test windows. Your pointer is one training; another "
+    "seed can move it by half a point or more.",
 )
 
 # %% [markdown]
-# It does not: both are level after fifty visits. On GeoLife the pointer is level after a hundred, though its list of ten still
-# gains ([Evidence](evidence_newcomers.ipynb)). For the first guess a longer memory is not what is missing.
+# It does not: both are level after fifty visits. But your pointer was trained with a hundred, so two and four hundred are
+# strange to it. On GeoLife we trained it anew for every memory, and its first guess is level after a hundred
+# ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
 #
-# **Change this.** Set the slider `memory` to 10 and run its cell and the next two again. Does your pointer know what to do with a
-# hundred visits?
+# **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
 # <details class="solution"><summary>What we saw</summary>
 #
-# It does: the curve has the same shape, a point or so lower, and stays above the rule's.
+# It uses them: the curve has the same shape, a point or so lower, and stays above the rule's.
 #
 # </details>
 #
-# The reach of a longer past need not be lost. From here on the pointer keeps, beside a hundred visits, **summaries**: for each place
-# that is only found further back one line, with the latest visit there and how many visits it stands for. Of *gym, gym, home, work,
-# home, work* a memory of two keeps the last two, and one line for the gym: its second visit, which stands for two.
+# ## Memory or model?
 #
-# ## A better model
-#
-# The pointer is ahead in figure 21.1. By how much, on real people? Compare models that remember equally much.
-# *PGT around the pointer* is the network of Part II with the contextual pointer in the place of its own.
+# Back to the lead on GeoLife. In each row both models remember equally much.
 
 # %% tags=["hide-input"]
-# @title Table: memory and accuracy, means of five seeds
-MODELS = {
-    "PGT, seven days": ("pgt", "full"),
-    "kernel, seven days": ("kernel", "full"),
-    "kernel, hundred visits": ("kernel_memory", "memory_100"),
-    "pointer, seven days": ("contextual", "window"),
-    "pointer, hundred + summaries": ("contextual", "full"),
-    "PGT around the pointer, hundred + summaries": ("contextual", "around"),
-}
-OURS, AROUND = list(MODELS)[-2:]
+# @title Table: memory and model on GeoLife, Acc@1 in percent, five seeds
 EXACT = {"target_time": "unknown", "protocol": "exact"}
-GEOLIFE = EXACT | {"data": "geolife"}
-SETS = {"the town": EXACT | {"data": "city"}, "GeoLife": GEOLIFE}
-levels = {
-    title: results.select(**where).groupby(["model", "variant"])["acc@1"]
-    for title, where in SETS.items()
-}
-scores = pd.DataFrame({t: rows.mean() for t, rows in levels.items()})
-scores = scores.reindex(list(MODELS.values()))
-scores.index = pd.Index(MODELS, name="Acc@1, %")
+GEOLIFE, TOWN = EXACT | {"data": "geolife"}, EXACT | {"data": "city"}
+WEEK = {"model": "kernel", "variant": "full"}
+RULE = {"model": "kernel_memory", "variant": "memory_100"}
+SHORT, HUNDRED, OURS, AROUND = (
+    {"model": "contextual", "variant": variant}
+    for variant in ("window", "memory_100", "full", "around")
+)
 
 
-def behind(label):
-    """Points behind the pointer on GeoLife, and the 95 % interval."""
-    pair = [MODELS[label], MODELS[OURS]]
-    pair = [{"model": model, "variant": variant} for model, variant in pair]
-    mean, low, high = results.difference(*(GEOLIFE | one for one in pair))
-    return -mean, -high, -low
+def square(where, ours):
+    """Accuracy by memory (rows) and model (columns), and differences."""
+    pairs = [WEEK, SHORT], [RULE, ours]
+    both = [[results.mean(**where, **one) for one in pair] for pair in pairs]
+    table = pd.DataFrame(both, ["seven days", "hundred visits"])
+    table.loc["memory brings"] = table.iloc[1] - table.iloc[0]
+    table[2] = table[1] - table[0]
+    table.iloc[2, 2] = both[1][1] - both[0][0]  # memory and model
+    return table.set_axis(["kernel", "pointer", "model brings"], axis=1)
 
 
-lead, *_ = behind("kernel, seven days")
-fair, least, most = behind("kernel, hundred visits")
-around, *_ = behind(AROUND)
-shown = scores.round(1).astype(object)
-shown.where(scores.notna(), "not measured")
+def by_person(one):
+    """Each person's own Acc@1, a mean over seeds."""
+    runs = list(results.ranks(**GEOLIFE, **one))
+    hits = sum(100 * gains(run)["acc@1"] for run in runs) / len(runs)
+    return hits.groupby(runs[0].user_id).mean()
+
+
+table = square(GEOLIFE, HUNDRED)
+fair, lead = table["model brings"].iloc[1:]
+left = (by_person(HUNDRED) - by_person(RULE)).mean()
+to_rule, to_pointer, in_town = square(TOWN, OURS).loc["memory brings"]
+table.round(1)
 
 # %% [markdown]
-# Look at GeoLife. The pointer with summaries leads the kernel with seven days by {{ lead:.1f }} points. But give the kernel a
-# hundred visits, too, and it is only {{ fair:.1f }} points behind (95 % interval {{ least:.1f }} to {{ most:.1f }}).
-# **Most of the lead is memory**, and memory is no achievement of the network. (In the town it is not quite half of the lead.)
+# Two ways lead from the kernel's seven days to the pointer's hundred visits: down and across, or across and down. By either
+# way memory brings more than the model. **More than half of the lead is memory**, and memory is no achievement of the network.
 #
-# These are averages over windows. If every person counts equally instead, nearly nothing is left
-# ([Evidence](evidence_improvements.ipynb)).
+# With a hundred visits each the pointer leads by {{ fair:.1f }} points. If every person counts equally, and not every
+# window, by {{ left:.1f }}.
 #
-# Nor is the rest the work of one fact. Leave out any of the pointer's fourteen, and less than a point is lost
-# ([Evidence](evidence_newcomers.ipynb)).
+# In the town less than half is memory: {{ to_rule:.1f }} points for the kernel and {{ to_pointer:.1f }} for the pointer,
+# of {{ in_town:.1f }}. (There the pointer had extra memory: summaries.)
 #
-# **All of Part II around the pointer does not help on GeoLife**: with it the score is lower by {{ around:.1f }} points.
+# ## Two additions
 #
-# > **Pitfall.** This does not say "Transformers do not work". *These* windows, of a few dozen people, may not hold what one could
-# > learn beyond the comparisons.
+# **Summaries** keep the reach of a longer past: one line for each place that is only found further back, with the latest visit there
+# and how many visits it stands for. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one line for the gym:
+# its second visit, which stands for two.
+#
+# What do they add? And what does the network of Part II, with this pointer in the place of its own?
+
+# %% tags=["hide-input"]
+# @title Table: Acc@1 on GeoLife, differences in points
+pairs = {
+    "pointer minus kernel, a hundred visits each": (HUNDRED, RULE),
+    "summaries, added to the pointer": (OURS, HUNDRED),
+    "Part II, added to pointer and summaries": (AROUND, OURS),
+}
+for name, pair in pairs.items():
+    pairs[name] = results.difference(*(GEOLIFE | one for one in pair))
+pd.DataFrame(pairs, ["mean", "95 % from", "to"]).T.round(1)
+
+# %% [markdown]
+# The interval of the summaries contains zero. **All of Part II around the pointer does not help**: its interval is below zero.
+#
+# > **Pitfall.** This does not say "Transformers do not work". *These* windows, of a few dozen people, may hold nothing to learn
+# > beyond comparisons of past and now.
 #
 # ## How good can a guess be?
 #
-# Somebody leaves the office on a Friday at six. Suppose the chances are 0.6 for home, 0.3 for the gym and 0.1 for the market. The best
-# guess is home, and it is right six times in ten.
+# Somebody leaves the office on a Friday at six. Suppose the chances are 0.6 for home, 0.3 for the gym and 0.1 for the market. The
+# best guess is home, and it is right six times in ten. On a Tuesday at six this person always goes home.
 #
-# On real people nobody knows the chances. But we can count: take two such Fridays. How often do they **agree**, that is, lead
-# to the same place?
+# On real people nobody knows the chances. But we can count how often two such Fridays **agree**, that is, lead to the same place.
 
 # %%
-chances = torch.tensor([0.6, 0.3, 0.1])  # home, gym, market
+days = {"Friday": [0.6, 0.3, 0.1], "Tuesday": [1, 0, 0]}
+chances = pd.DataFrame(days, ["home", "gym", "market"])
 agree = (chances**2).sum()  # both home, or both gym, or both market
-friday = {"two agree": agree, "best guess is right": chances.max()}
-friday["square root of agreement"] = agree.sqrt()
-pd.Series(friday).astype(float).round(2).to_frame("how often")
+names = ["two agree", "best guess is right", "square root of agreement"]
+table = pd.DataFrame([agree, chances.max(), agree**0.5], names)
+table["mean of both"] = table.mean(axis=1)
+root = agree.mean() ** 0.5
+table.round(2)
 
 # %% [markdown]
-# The best guess lies between the other two numbers. This is so for any chances $P$ of the places $\ell$
-# ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
+# In each column the best guess lies between the other two numbers. In one situation this is so for any chances $P$ of the
+# places $\ell$ ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
 #
 # $$
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
 # $$
 #
-# Left: $\sum P \cdot P$ is an average of the probabilities $P$, and no average exceeds the largest. Right: the sum under the root
-# contains the square of the largest.
+# Left: 0.6 · 0.6 + 0.3 · 0.3 + 0.1 · 0.1 is an average of 0.6, 0.3 and 0.1, weighted by themselves, and no average exceeds the
+# largest. Right: the sum under the root contains the square of the largest.
 #
-# So count pairs of past visits that are alike: the same person, the same place, about the same hour, the same kind of day. How
-# often they agree puts the best possible guess between two ends.
+# The same holds for averages over situations: see the last column. And a mean of roots is at most the root of the mean, here
+# {{ root:.2f }}. So **the root of the average agreement is an upper end, too**.
+#
+# Now real visits. For each target take the person's past stays that are like the present one: at the same place, until about the
+# same hour, on the same kind of day, after the same place. (Where there are no two, less likeness must do.) What share of their
+# pairs agree? The average over targets is the lower end. Its root, taken for each degree of likeness apart, is the upper end.
 #
 # ## Does it work? The town knows
 #
-# Visits that look alike are not quite alike, so the count may err. In the town we can check it: there the simulator drew every next
-# place, and its chances are known.
+# Stays that look alike are not quite alike, so the count may err. In the town the chances are known.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
 limits = read_results("predictability").rows.query("protocol == 'exact'")
 limits = limits.set_index(["data", "table", "group"])[["value", "bound"]]
-spans, new = {}, {}
-for source, title in (("city", "the town"), ("geolife", "GeoLife")):
-    new[title] = limits.value[source, "novelty", "whole past"]
-    spans[title] = {
-        "agreement": tuple(limits.loc[source, "agreement", "finest"]),
-        "been there before": (100 - new[title],) * 2,
-    }
-truth = [
-    limits.value["city", "truth", f"time {k}"] for k in ("unknown", "known")
-]
-spans["the town"] = {"the true chances": tuple(truth), **spans["the town"]}
-ours = {title: scores[title][OURS] for title in spans}
-room = spans["GeoLife"]["agreement"][1] - ours["GeoLife"]
-low, high = spans["the town"]["agreement"]
-left_over = truth[0] - ours["the town"]
-
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.5), sharey=True)
-lines = list(spans["the town"])
-for ax, (title, rows) in zip(panels, spans.items(), strict=True):
-    for name, (left, right) in rows.items():
-        at = lines.index(name)
-        ax.plot([left, right], [at] * 2, color=INK, lw=5, marker="|", ms=12)
-        text = f"{left:.0f}" + (f" to {right:.0f}" if right > left else "")
-        ax.annotate(text, (right + 1, at - 0.2), fontsize=8)
-    ax.axvline(ours[title], color=EXTRA)
-    ax.text(ours[title] + 1, 2.45, "pointer", color=EXTRA, fontsize=8)
+truth = limits.value["city", "truth"][["time unknown", "time known"]]
+left_over = truth.iloc[0] - results.mean(**TOWN, **OURS)
+fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
+for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
+    found = limits.loc[where["data"]]
+    least, best = found.loc[("agreement", "finest")]
+    new = found.value["novelty", "whole past"]
+    ours = results.mean(**where, **OURS)
+    known = [(one,) for one in truth] if where is TOWN else []
+    spans = [*known, (least, best), (100 - new,)]
+    for at, span in enumerate(spans, 4 - len(spans)):
+        ax.plot(span, [at] * len(span), "o-", color=INK, lw=5)
+        text = " to ".join(f"{end:.0f}" for end in span)
+        ax.annotate(text, (span[-1] + 1.5, at - 0.2), fontsize=8)
+    ax.axvline(ours, color=EXTRA)
+    ax.text(ours + 1, 3.5, "pointer", color=EXTRA, fontsize=8)
     ax.set(xlabel="Acc@1 (%)", xlim=(24, 90))
-    ax.set_title(title, fontsize=10)
-panels[0].set_yticks(range(len(lines)), lines)
-panels[0].set_ylim(len(lines) - 0.4, -0.6)
+    ax.set_title("GeoLife" if where is GEOLIFE else "the town", fontsize=10)
+lines = ["all habits known", "… and time", "agreement", "reach (all past)"]
+panels[0].set(yticks=range(4), yticklabels=lines, ylim=(3.8, -0.6))
 show(
     fig,
     alt="Limits on the best possible accuracy and the pointer, for the town "
-    "and GeoLife. In the town the true chances are at the upper end of "
-    "agreement, and the pointer is little below.",
-    caption="True chances: a guess that knows all habits, without and with "
-    "the time of the next visit. Agreement: the ends of equation (21.1). "
-    "Been there before: the most that copying can reach.",
+    "and GeoLife. In the town a guess that knows all habits is at the upper "
+    "end of agreement, and the pointer is little below.",
+    caption="All habits known: without, and with, the time of the next "
+    "visit. Agreement: the two ends. Pointer: with summaries.",
 )
 
 # %% [markdown]
-# In the town agreement puts the best guess between {{ low:.0f }} and {{ high:.0f }} %. Somebody who knows every habit of these people,
-# but not when the next visit begins, would be right in {{ truth[0]:.0f }} %. So **the truth lies at the upper end**. This end is an
-# estimate and no strict limit: visits that only look alike agree too seldom.
-#
-# The pointer is {{ left_over:.1f }} points below this truth. In the town little is left to win.
+# Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper end** of
+# agreement. (This end is no strict limit: stays that only look alike agree too seldom.) The pointer is
+# {{ left_over:.1f }} points below this dot. In the town little is left to win.
 #
 # ## And on GeoLife?
 #
-# There the pointer misses half of the targets.
-#
-# Of a hundred targets, {{ new["GeoLife"]:.0f }} are places where the person has never been. No pointer can name these, and PGT's
-# generator, which could, hardly helps ([Evidence](evidence_improvements.ipynb)).
-#
-# About three in ten are missed although the person has been there. If GeoLife is like the town, the best guess is near the
-# upper end of agreement, {{ room:.0f }} points above the pointer. **The rest of the misses would be chance.**
+# Nobody knows the truth there. Suppose that the best guess is near the upper end, too. Then a hundred targets fall into four parts.
+
+# %% tags=["hide-input"]
+# @title Table: a hundred targets on GeoLife, if the upper end is right
+parts = {"the pointer is right": ours, "a better one could win": best - ours}
+parts |= {"new to the person": new, "chance (the rest)": 100 - best - new}
+pd.Series(parts).to_frame("of a hundred").round(1)
+
+# %% [markdown]
+# No pointer can name a place that is new to the person, and PGT's generator hardly helps
+# ([Evidence](evidence_improvements.ipynb)). **The largest part of the misses would be chance.**
 #
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits a longer memory does not help the first guess.
-# - Compare models that remember equally much. On GeoLife a rule with the same hundred visits comes close, and all of Part II around
-#   the pointer does not help.
-# - How often like visits agree says, roughly, how good the best guess is. In the town the truth is at the upper end.
-# - In the town little is left to win. On GeoLife a fifth of the targets are new to the person, and most other misses may be chance.
+# - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory.
+# - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the person, and
+#   most other misses may be chance.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). On Saturdays somebody goes home half of the time, to the market three times in ten, and otherwise to
 # the park. How often do two Saturdays agree? How often is the best guess right, and between which ends does equation
-# (21.1) put it? Give all four, between 0 and 1.
+# (21.1) put it? Give four numbers between 0 and 1; two are equal.
 
 # %% tags=["try"]
 agree, best, lower, upper = ..., ..., ..., ...
@@ -311,7 +319,7 @@ check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
 # %% [markdown]
 # **Exercise 2** (medium). Write `remembered(places, memory, older)`: which rows of a past (places, oldest first) to keep, and
 # the number of older visits that each stands for. The last `memory` rows stay as they are (0). Before them come the summaries,
-# at most `older`: the latest row of each place that is not among the last. How far does such a memory reach in the town?
+# at most `older`: the latest row of each place that is not among the last.
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]
@@ -344,16 +352,14 @@ for name, n in {"with summaries": 100, "everything": 10**6}.items():
 # The same reach with a third of the rows, and their number has a bound.
 
 # %% [markdown]
-# **Exercise 3** (project). A **placebo** is a fact that cannot matter, such as a number that is drawn at random for each visit. Add
-# one to the pointer of [chapter 20](20_contextual_pointer.ipynb), and train with it and without it, five seeds each. How large is a
-# change by chance?
+# **Exercise 3** (project). A **placebo** is a fact that cannot matter, such as a random number for each visit. Add one to the pointer
+# of [chapter 20](20_contextual_pointer.ipynb), and train with and without it, five seeds each. How large is a change by chance?
 #
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
-# Give `KNOTS` an entry with the knots 0 and 1, and `facts` a tensor `torch.rand(batch.location.shape)`. Train
-# `ReasonPointer` with the four facts and with three, with the same seeds, and take the differences of Acc@1. Their spread is
-# luck; a real fact has to do better.
+# Give `KNOTS` an entry with the knots 0 and 1, and `facts` a tensor `torch.rand(batch.location.shape)`. The spread of the differences
+# between trainings with the same seed is luck; a real fact has to do better.
 #
 # </details>
 #
