@@ -4,12 +4,12 @@
 # What if attention did not have to find out what to compare, because we hand it the comparisons?
 #
 # *You will be able to* turn a fact about a past visit into a learned curve; build a pointer from a few dozen numbers that can
-# be a hand-made rule or anything better; and read from each prediction what spoke for it. *You need*
+# be a hand-made rule and learn on from there; and read from each prediction what spoke for it. *You need*
 # [The pointer](07_pointer.ipynb) and the kernel of [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and
 # less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** Tell a pointer how each past visit relates to *now*, and {{ n_numbers }} numbers learn what each
-# > relation is worth. A rule of five numbers is given the same relations; the Transformer did not find them.
+# > relation is worth.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -26,16 +26,14 @@ except ImportError:  # on Colab
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
-from wherenext.ground import ground, located
 from wherenext.results import read_results
 
-from pgt import maps, plots
+from pgt import plots
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
@@ -56,11 +54,13 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 #
 # ## A relation is not a property
 #
-# "It began at about this hour" is not a fact about a past visit alone. It is a fact about a past visit *and now*. PGT's
-# pointer multiplies a query made from now with a key made from the visit. The query knows that it is 17:15. The key knows
-# that the visit began at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close
-# times have large products. How many examples does it have for that? Here are three facts about a past visit and now, the end of
-# the last visit. Below we count, for two of them, the examples in the town's training windows.
+# *Now* is when the last visit ends. "It began at about this hour" is a fact about a past visit *and now*. PGT's pointer
+# multiplies a query made from now with a key made from the visit. The query knows that it is 17:15. The key knows that the visit began
+# at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close times have large products.
+#
+# How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts about each. The
+# table counts examples for two of them. Its first row takes both times of day as they are, in quarters of an hour: 96 now, times 96
+# then.
 
 
 # %%
@@ -75,34 +75,32 @@ def facts(batch):
 
 
 # %% tags=["hide-input"]
-# @title Table: examples for each number
+# @title Table: examples for each number (makes `every`, used below)
 every = train.batch(np.arange(len(train)))  # all windows in one batch
 real = ~every.padding
 now, then = every.now_minute[:, None] // 15, every.start_minute // 15
 fact = facts(every)
 cells = {  # what a table would be over: its cells, where examples fall
     "this quarter of an hour, that quarter": (96 * 96, now * 96 + then),
-    "quarters of an hour apart": (49, fact["clock"] // 15),
+    "quarters of an hour apart, 0 to 48": (49, fact["clock"] // 15),
     "came from here: yes or no": (2, fact["from_here"]),
 }
 rows = {
     name: [n, len(every.location[real]) // n, n - len(cell[real].unique())]
     for name, (n, cell) in cells.items()
 }
-heads = ["numbers to learn", "examples for each, mean"]
-heads += ["numbers without examples"]
+heads = ["numbers to learn", "mean examples each", "without examples"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
-# The first row takes both times as they are: thousands of pairs, and many of them never occur. PGT keeps no such table, but
-# its products must give each of these pairs a score. The other rows keep only how now and then relate. There each number has
-# thousands of examples, on average.
+# Many pairs in the first row never occur. PGT keeps no such table, but its products must give each pair a score. The other rows keep
+# only how now and then relate. There each number has thousands of examples, on average.
 #
 # ## One fact, one curve
 #
 # So hand relations to the pointer. A **feature** looks at one fact about a past visit, such as the minutes between its time
-# of day and the present one. Training decides what the fact is worth, by a curve with a few **knots**. Each knot has a learned
-# value, and between them the curve is straight.
+# of day and now. Training decides what the fact is worth, by a curve with a few **knots**. Each knot has a learned value, and
+# between them the curve is straight.
 #
 # $$
 # \begin{aligned}
@@ -111,8 +109,6 @@ pd.DataFrame(rows, index=heads).T
 # \text{share} ={}& \frac{\text{fact} - \text{knot below}}{\text{knot above} - \text{knot below}}
 # \end{aligned} \tag{20.1}
 # $$
-#
-# Beyond the last knot the curve stays level.
 
 # %%
 HOURS = [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12]
@@ -139,9 +135,11 @@ def curve(table, knots, fact):
 # %% [markdown]
 # ## Reasons
 #
-# By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out,
-# and it is a sum of three products. So a visit has three ways to earn weight. Call each a **reason**. A product is the
-# exponential of a sum of logarithms, and the curves are these logarithms:
+# By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out:
+# a sum of three products. So a visit has three ways to earn weight. Call each a **reason**.
+#
+# The logarithm of a product is a sum: log(*fading* × *clock*) = log *fading* + log *clock*. The curves are such logarithms, and the
+# exponential of their sum is the product again:
 #
 # $$
 # w_i = \sum_r \exp\Big( \sum_f \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
@@ -154,8 +152,7 @@ def curve(table, knots, fact):
 # Say the curves of a visit add up to 0 for the first reason, to $-1$ for the second and to $-3$ for the third. Its weight is
 # $e^0 + e^{-1} + e^{-3} \approx 1 + 0.37 + 0.05 = 1.42$, and most of it comes from the first reason.
 #
-# Read the formula as logic. *Within* a reason logarithms add up, so the features multiply: all must agree. *Between* reasons
-# weights add up: one good reason is enough. The whole model:
+# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. The whole model:
 
 
 # %%
@@ -168,7 +165,7 @@ class ReasonPointer(nn.Module):
         self.tables = nn.ParameterDict(first)
 
     def reasons(self, batch):
-        """(B, L, R) each reason's share of a visit's weight; all sum to 1."""
+        """(B, L, R) shares; over all visits and reasons they sum to 1."""
         fact = facts(batch)
         total = 0
         for name, table in self.tables.items():
@@ -186,11 +183,13 @@ class ReasonPointer(nn.Module):
 
 # %% [markdown]
 # Can it be the kernel? The kernel's fading is a power, $\alpha^{\text{age}}$, and its clock an exponential,
-# $e^{-\delta/\theta}$. So their logarithms are straight lines. We write them into the tables, a column for each reason.
+# $e^{-\delta/\theta}$. Their logarithms are straight lines. We write them into the tables, a column for each reason.
 
 # %%
 NEVER = -30.0  # in place of log 0 = -inf, whose gradient is not a number
 NAMES = ["any visit", "came from here", "began at this hour"]
+FROM_HERE, HOUR = 1, 2  # two of the reasons, as columns of each table
+# How strong they are; .same is the kernel's name for "came from here".
 strength = [np.log(s) for s in (kernel.base, kernel.same, kernel.clock)]
 
 
@@ -200,9 +199,9 @@ def like_kernel(pointer):
     # A reason's strength could stand in any of its three tables.
     age[:] = fading[:, None] + torch.tensor(strength)
     from_here[:] = 0
-    from_here[0, 1] = NEVER  # the second reason is silent elsewhere
+    from_here[0, FROM_HERE] = NEVER  # at knot 0, "no", this reason is silent
     clock[:] = 0
-    clock[:, 2] = -KNOTS["clock"] / kernel.width
+    clock[:, HOUR] = -KNOTS["clock"] / kernel.width
     return pointer
 
 
@@ -217,8 +216,8 @@ print(f"tables and kernel differ by at most {differ:.0e}")
 # ## Let it learn
 #
 # The kernel's numbers came from a grid. Now give the tables *random* values, so that the reasons mean nothing yet, and
-# train. Where the window does not show the target, such a pointer gives it probability 0, whatever its numbers are: we leave
-# these windows out.
+# train. Where a window does not show the target, such a pointer gives it probability 0, whatever its numbers are. We leave
+# these windows out of the training, not of the test.
 
 
 # %%
@@ -271,79 +270,66 @@ pd.DataFrame(table, index=list(models)).round(1)
 
 # %% [markdown]
 # {{ n_numbers }} numbers that began at random do as well as the kernel in this town, and better than this PGT with its
-# {{ sizes[0]:,}}. Without the clock, in the last row, there is a little less to be had. (One seed each; on real people, below,
-# there are five.)
+# {{ sizes[0]:,}}. Without the clock, in the last row, it is a little less. (One seed each.)
 #
-# What did the tables learn? Change one fact, hold the others, and look at the weight of a visit.
+# ## What did the tables learn?
+#
+# Reasons that began at random have no names. So look at the tables that started as the kernel.
 
 # %% tags=["hide-input"]
-# @title Figure 20.1: what the tables learned
-def vote_of(pointer, **change):
-    """Weight of a visit 3 visits back, not from here, 3 hours apart."""
-    held = {"age": 3, "from_here": 0, "clock": 6} | change  # rows
-    total = sum(pointer.tables[n].data[row] for n, row in held.items())
-    return total.exp().sum(-1)
-
-
+# @title Figure 20.1: what each reason makes of each fact
 by_hand = like_kernel(ReasonPointer())
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0), sharey=True)
-for name, one in {"kernel": by_hand, "learned": learned}.items():
-    own = vote_of(one)
-    over = vote_of(one, clock=torch.arange(11)) / own
-    sns.lineplot(x=HOURS, y=over, marker="o", label=name, ax=left)
-    over = vote_of(one, age=torch.arange(11)) / own
-    sns.lineplot(x=KNOTS["age"][:11], y=over, marker="o", ax=right)
-left.set(xlabel="time of day apart (hours)", ylabel="weight of a visit")
-right.set(xlabel="visits back")
+fig, grid = plt.subplots(3, 3, figsize=(7.4, 5.4), sharex="col", sharey=True)
+for r, row in enumerate(grid):
+    row[0].set_ylabel(NAMES[r])
+    for ax, (fact, knots) in zip(row, KNOTS.items(), strict=True):
+        y, trained = (m.tables[fact].data[:, r] for m in (by_hand, started))
+        ax.plot(knots, y, "--", label="kernel")
+        ax.plot(knots, trained, "o-", label="trained", ms=3)
+age, from_here, clock = grid[2]
+age.set(xlabel="visits back", xscale="symlog", xticks=[0, 1, 10, 100])
+age.set(xticklabels=[0, 1, 10, 100], ylim=(-4, 1.4))
+from_here.set(xlabel="came from here", xticks=[0, 1], xlim=(-0.2, 1.2))
+from_here.set_xticklabels(["no", "yes"])
+clock.set(xlabel="hours apart", xticks=[0, 180, 360, 720])
+clock.set_xticklabels([0, 3, 6, 12])
+grid[1][1].text(-0.1, -3.7, "no: near −30")
+grid[0][2].legend()
 show(
     fig,
-    alt="Weight over time of day apart and over age, kernel and learned. "
-    "Learned, it is low for the last visit and high for the one before.",
-    caption="How the weight of a visit changes with one fact, relative to a "
-    "visit 3 visits back and 3 hours apart, which came from elsewhere.",
+    alt="Nine panels, a row for each reason and a column for each fact. The "
+    "trained curves keep the shapes of the kernel's, with bumps; for the "
+    "last visit they lie lower.",
+    caption="Logarithms. The sum along a row is a visit's log-weight for "
+    "this reason. Lines that leave a panel go on falling.",
 )
 
 # %% [markdown]
-# Nobody told the tables that the same time of day counts most. They found it; beyond a quarter of an hour their curve is rough.
-# And they found something that the kernel, which fades evenly, cannot say. They treat two visits apart from all others: age 0 is
-# where the person *is*, and the next visit is seldom there again; age 1 is where they were just before, and people often go back.
+# This is equation (20.2): along a row logarithms add up; down the rows weights do. The dashed lines are what `like_kernel` wrote.
+#
+# **The names still hold after training, but they are no longer pure.** *Came from here* is still silent for other visits, and *began
+# at this hour* still falls with the hours. But the middle row prefers the present hour, too, and the last row visits that came from
+# here.
+#
+# The first column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. All rows
+# lower it: the next visit is seldom there again. (Other visits to this place still count.) One visit back is where they were just
+# before. Two rows raise it: people often go back.
 #
 # ## Every weight has a name
 #
-# Here is the window that Part II followed, seen by the tables that started as the kernel and were trained further. We take
-# these and not the random ones, because here we know which reason is which: each began as a term of the kernel. Click a
-# disc for its numbers. Dashed rings are guesses, the green ring is the truth.
+# Take the window that Part II followed. Split each weight by reason, and add up the visits to a place.
 
-# %% tags=["hide-input"]
-# @title Figure 20.2: the week of Part II
+# %%
 i = story(test)
 seen, one = look(network, test, i, top=50), test.batch([i])
 reason = started.reasons(one)[0].detach()  # (L, 3)
-best = started.scores(one)[0].detach().topk(5)
-ids = data.vocabulary.decode(best.indices)
-guesses = pd.DataFrame({"location_id": ids, "probability": best.values})
-maps.attention_map(
-    located(seen.visits.assign(attention=reason.sum(1).numpy()), town),
-    guesses=located(guesses, town),
-    truth=located(seen.target, town),
-    ground=ground(town.base),
-    caption="The story window: three facts, three reasons.",
-)
-
-# %% [markdown]
-# Like PGT, these tables guess 46 Alder Walk first (the largest disc), and rightly. But The Red Grill, with its one visit, gets nearly as much. Why?
-# Look up its facts, and split each weight by reason.
-
-# %%
 place = town.places.set_index("location_id").name
 where = seen.visits.location_id.map(place).to_list()
-visit = where.index("The Red Grill")
-{name: value[0, visit].item() for name, value in facts(one).items()}
-
-# %% tags=["hide-input"]
-# @title Figure 20.3: places by reason
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
 by = by.loc[by.sum(axis=1).sort_values().index]
+
+# %% tags=["hide-input"]
+# @title Figure 20.2: places by reason
 look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
 ax = by.plot.barh(stacked=True, figsize=(7.2, 2.6), **look_of)
 of_pgt = seen.candidates.set_index("location_id").probability
@@ -360,17 +346,29 @@ show(
 )
 
 # %% [markdown]
-# The Red Grill, then: the person went there from where they are now, *and* at about this hour. The facts say it, and the colours
-# say how much each counts. They are no explanation added afterwards: they *are* the terms of the sum that was computed.
+# Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much. Why? Look
+# up its facts in Figure 20.1.
+
+# %%
+visit = where.index("The Red Grill")
+grill = {}  # by fact: each reason's logarithm
+for name, value in facts(one).items():
+    at_grill = curve(started.tables[name].data, KNOTS[name], value)[0, visit]
+    grill[f"{name} = {value[0, visit]}"] = at_grill.numpy()
+grill = pd.DataFrame(grill, NAMES)
+grill.assign(weight=np.exp(grill.sum(axis=1))).round(2)
+
+# %% [markdown]
+# Two reasons speak for it: the person went there from where they are now, *and* about an hour from the present time of day. (The last
+# row owes much to *came from here*.) This is no explanation added afterwards: these *are* the terms of the sum.
 #
 # ## On real people
 #
-# Now the same on GeoLife, with the package's `ContextualPointer`, one fact after the other. Nothing of PGT is there: no
-# embeddings, no encoder, no generator, no gate. These pointers remember the last hundred visits instead of seven days. The fair
-# rival is a kernel with the same hundred.
+# Now GeoLife, with the package's `ContextualPointer`, one fact after the other. Nothing of PGT is there: no embeddings, no encoder, no
+# generator, no gate. These pointers remember a hundred visits instead of seven days. The fair rival is a kernel with the same hundred.
 
 # %% tags=["hide-input"]
-# @title Figure 20.4: fact by fact, on GeoLife
+# @title Figure 20.3: fact by fact, on GeoLife
 steps = {
     "PGT, seven days": ("pgt", "full"),
     "kernel, seven days": ("kernel", "full"),
@@ -382,12 +380,16 @@ steps = {
 }
 results = read_results("beyond")
 asked = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
-for name, (kind, variant) in steps.items():
-    steps[name] = results.mean(model=kind, variant=variant, **asked)
-pgt_7, kernel_7, _, counting, before, clocked, _ = steps.values()
+keys = "model", "variant"
+runs = {k: asked | dict(zip(keys, v, strict=True)) for k, v in steps.items()}
+means = {name: results.mean(**run) for name, run in runs.items()}
+pgt_7, kernel_7, _, counting, before, clocked, _ = means.values()
 gap, by_place = kernel_7 - pgt_7, before - counting
 by_clock = clocked - before
-ax = plots.bars(steps, highlight=list(steps)[3:], xlabel="Acc@1, GeoLife (%)")
+_, _, rule, _, _, three, whole = runs.values()
+level, level_low, level_high = results.difference(three, rule)
+more, more_low, more_high = results.difference(whole, three)
+ax = plots.bars(means, highlight=list(means)[3:], xlabel="Acc@1, GeoLife (%)")
 show(
     ax.figure,
     alt="Bars of Acc@1 on GeoLife: PGT lowest but for a pointer that only "
@@ -398,19 +400,24 @@ show(
 
 # %% [markdown]
 # *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
-# pointer is at the kernel's level.
+# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to {{ level_high:.2f }}.
 #
-# The last bar is the package's whole pointer: eleven more facts, such as the weekday and the length of the stay; a factor for
-# each feature's curves, which a small network computes from what is known of now (the clock may say much in the morning and
-# little at night); and *summaries* of older visits, which the next chapter explains. All this together adds less than a point. [Evidence: newcomers](evidence_newcomers.ipynb) asks which facts are worth more than luck.
+# The last bar, the package's whole pointer, has three things more:
+#
+# - eleven facts, such as the weekday and the length of the stay;
+# - a factor for each feature, computed from now: the clock may say much in the morning and little at night;
+# - *summaries* of older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
+#
+# Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). [Evidence: newcomers](evidence_newcomers.ipynb)
+# asks which facts are worth more than luck.
 #
 # ## What to remember
 #
-# - The kernel's cues are relations between a past visit and now. A product of properties has to find them; a curve over the
-#   relation learns from all examples at once.
-# - Features multiply within a reason; reasons add up. With the kernel's tables the model *is* the kernel.
+# - The kernel's cues are relations between a past visit and now. A product of properties has to find them; a curve learns from all
+#   examples at once.
+# - Features multiply within a reason; reasons add up. With the kernel's tables it *is* the kernel.
 # - On GeoLife *came from here* and the clock bring nearly all of the gain.
-# - Started from a rule whose parts have names, every prediction comes with its reasons: the terms of the sum.
+# - Started from a rule whose parts have names, every prediction comes with its reasons. Training blurs the names a little.
 #
 # ## Exercises
 #
@@ -442,8 +449,8 @@ for k, name in enumerate(NAMES):
 # The others were trained beside it; trained anew they could do its work.
 
 # %% [markdown]
-# **Exercise 3** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. What do you
-# expect, if a window holds each weekday about once, and what do you find?
+# **Exercise 3** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. A window holds each
+# weekday about once. What do you expect, and what do you find?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -462,4 +469,4 @@ print(f"{accuracy(four) - accuracy(learned):+.1f} points")
 # what is left of the day a week ago, and the age says nearly as much.
 
 # %% [markdown]
-# **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb), which asks how much of a lead is the model.
+# **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb). These pointers remember more than PGT. Are they ahead because of it?

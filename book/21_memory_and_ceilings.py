@@ -219,15 +219,15 @@ root = agree.mean() ** 0.5
 table.round(2)
 
 # %% [markdown]
-# In each column the best guess lies between the other two numbers. In one situation this is so for any chances $P$ of the
+# In each column the best guess lies between the other two. In one situation this is so for any chances $P$ of the
 # places $\ell$ ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
 #
 # $$
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
 # $$
 #
-# Left: 0.6 · 0.6 + 0.3 · 0.3 + 0.1 · 0.1 is an average of 0.6, 0.3 and 0.1, weighted by themselves, and no average exceeds the
-# largest. Right: the sum under the root contains the square of the largest.
+# Left, on Friday: $0.6 \cdot 0.6 + 0.3 \cdot 0.3 + 0.1 \cdot 0.1$ averages the chances, weighted by themselves, and no average
+# exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
 # The same holds for averages over situations: see the last column. And a mean of roots is at most the root of the mean, here
 # {{ root:.2f }}. So **the root of the average agreement is an upper end, too**.
@@ -280,7 +280,7 @@ show(
 #
 # ## And on GeoLife?
 #
-# Nobody knows the truth there. Suppose that the best guess is near the upper end, too. Then a hundred targets fall into four parts.
+# Nobody knows the truth there. Suppose the best guess is near the upper end, too. Then a hundred targets fall into four parts.
 
 # %% tags=["hide-input"]
 # @title Table: a hundred targets on GeoLife, if the upper end is right
