@@ -41,9 +41,10 @@ from sklearn.metrics import log_loss, roc_auc_score
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import GATE, MUTED, TRUTH, show
+from wherenext.ground import ground, located
 from wherenext.window_features import features_of, forecast, gates
 
-from pgt import plots
+from pgt import maps, plots
 from pgt.calibration import reliability
 from pgt.checkpoint import load_model, shipped
 from pgt.windows import prepare
@@ -65,7 +66,7 @@ def opened(windows):
     table = gates(model, windows)
     now = windows.visits.iloc[windows.target - 1].reset_index(drop=True)
     then = windows.visits.iloc[windows.target].reset_index(drop=True)
-    table["kind of place"] = now.kind
+    table["location_id"], table["kind of place"] = now.location_id, now.kind
     table["hour"] = now.finished_at.dt.hour  # when the last visit ended
     table["returned"] = ~then.explored
     table["p_return"] = 1 - then.p_explore  # before the coin was tossed
@@ -100,8 +101,26 @@ show(
 #
 # ## It knows people, rather than moments
 #
-# Sort the windows into groups: by person, by the kind of place, by weekday, by hour. How much of the variance lies between the
-# groups, for the gate and for the town's own probability? (The groupings overlap, so their shares do not add up.)
+# Draw the mean gate at each place, and it seems to know places. Click one.
+
+# %%
+where = test.groupby("location_id")
+places = where.gate.agg(["mean", "size"]).set_axis(["gate", "visits"], axis=1)
+places["people"] = where.user_id.nunique()
+often = places[places.visits >= 10].reset_index()
+alone = 100 * (often.people == 1).mean()
+maps.value_map(
+    located(often, town),
+    "gate",
+    ground=ground(town.base),
+    alt="Map of the town's often visited places, coloured by the mean gate",
+    caption="Mean gate of the windows that end at a place, if there are ten.",
+)
+
+# %% [markdown]
+# But {{ alone:.0f }} % of these places have one visitor in the test windows: a colour is a person's. So sort the windows by
+# person, and also by the kind of place, by weekday, by hour. How much of the variance lies between the groups, for the gate
+# and for the town's own probability? (The groupings overlap, so their shares do not add up.)
 
 # %%
 pair = ["gate", "p_return"]

@@ -194,8 +194,8 @@ cost["time"] = steps["transformer"] / steps["bilstm"]
 cost.rename_axis("visits").round(1)
 
 # %% [markdown]
-# All numbers are above 1, and they grow with the visits. **Sentence 2 is false**: the Transformer does more, even layer against
-# layer (exercise 2), and takes longer on one core.
+# All numbers are above 1, and they grow with the visits. **Sentence 2 is false**: the Transformer does more, even layer
+# against layer (exercise 2), and takes longer on one core.
 #
 # ## 3. Faster to train?
 #
@@ -214,8 +214,8 @@ spent = spent.loc["pgt"].loc[list(MODELS)]
 spent.rename(index=MODELS, columns=heads).rename_axis("three seeds")
 
 # %% [markdown]
-# Compare *seconds*, seed by seed. **Sentence 3 holds with two of the three**, but not because a step is quicker: an epoch takes
-# longer. In these two the Transformer stops after far fewer epochs. Longer windows or another machine may change this.
+# Compare *seconds*, seed by seed. **Sentence 3 holds with two of the three**, but not because a step is quicker: an epoch
+# takes longer. In these two the Transformer stops after far fewer epochs. Longer windows or another machine may change this.
 #
 # ## 4. Does an LSTM forget?
 #
@@ -284,10 +284,10 @@ show(
 #
 # - *BiLSTM encoder*: in the place of the Transformer layers.
 # - *Additive attention*: in the pointer, in the place of the product.
-# - *Coverage*: in the pointer. PGT answers once, so each earlier visit points, too. What they give to a visit is added up; this sum,
-#   times one learned number, joins the visit's score. The number starts at zero, and training moves it.
-# - *Decoder*: between encoder and pointer. An LSTM starts from the encoded last visit, makes one step, and attends to all visits.
-#   What comes out asks pointer, generator and gate.
+# - *Coverage*: in the pointer. PGT answers once, so each earlier visit points, too. What they give to a visit is added up;
+#   this sum, times one learned number, joins the visit's score. The number starts at zero, and training moves it.
+# - *Decoder*: between encoder and pointer. An LSTM starts from the encoded last visit, makes one step, and attends to all
+#   visits. What comes out asks pointer, generator and gate.
 #
 # The cells are changes of Acc@1 in points. Three rows are means of five seeds with 95 % intervals over people and seeds,
 # *simultaneous*: so wide that all of a column are right together. The decoder has three seeds, in the town only, and no

@@ -18,10 +18,10 @@
 #
 # Write down three.
 #
-# *You will be able to* build ten parts of a Transformer, in about ten lines each; see before training what a part cannot do; and
-# read two dozen comparisons without fooling yourself. *You need*
-# [The encoder](06_position_and_encoder.ipynb), [Training](10_training.ipynb) and [Ablations](14_ablations.ipynb).
-# *It takes* twenty minutes to read and half a minute to run.
+# *You will be able to* build ten parts of a Transformer, in about ten lines each; see before training what a part cannot do;
+# and read two dozen comparisons without fooling yourself. *You need* [The encoder](06_position_and_encoder.ipynb),
+# [Training](10_training.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and half a minute to
+# run.
 #
 # > **In one sentence.** Look at what a part computes before you train it; then train with several seeds and read all
 # > comparisons together, as luck alone can make a winner.
@@ -81,8 +81,8 @@ apart = (answer - answer[:, :1]).abs().max()
 print(f"the answers to two places differ by at most {apart:.6f}")
 
 # %% [markdown]
-# A softmax over one score is 1, whatever is asked. So every place gets the same answer. The part's other half asks the times of
-# *all* visits: keys of shape $(B, L, D)$.
+# A softmax over one score is 1, whatever is asked. So every place gets the same answer. The part's other half asks the times
+# of *all* visits: keys of shape $(B, L, D)$.
 #
 # *The bet.* Half of the part is a linear layer with a long name. We would not bet.
 #
@@ -171,8 +171,8 @@ pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 
 # %% [markdown]
 # The office's score always lies between the other two. So one softmax cannot say "gym or home, but not the office". Half of
-# each of two can. A bias against the office would be there in every context, also for those who go there. With more numbers the
-# limit is wider, but with many more places it remains ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
+# each of two can. A bias against the office would be there in every context, also for those who go there. With more numbers
+# the limit is wider, but with many more places it remains ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
 #
 # So a linear layer and a tanh make several contexts $c_k$ from $c$, and another layer and a softmax their shares $\pi_k$:
 #
@@ -372,9 +372,9 @@ print([tuple(table.weight.shape) for table in adaptive.tables])
 print(size(adaptive), "numbers in the place of", V * D)
 
 # %% [markdown]
-# The documents give rare places the *wide* rows. The paper that they cite
-# ([Baevski and Auli, 2019](https://arxiv.org/abs/1809.10853)) gives rare words the narrow ones, so that they do not overfit. We
-# measured both ([Evidence](evidence_improvements.ipynb)), and show the paper's way.
+# The documents give rare places the *wide* rows. The paper that they cite ([Baevski and Auli,
+# 2019](https://arxiv.org/abs/1809.10853)) gives rare words the narrow ones, so that they do not overfit. We measured both
+# ([Evidence](evidence_improvements.ipynb)), and show the paper's way.
 #
 # *The bet.* The two arguments contradict each other. We would not bet.
 #
@@ -384,9 +384,9 @@ print(size(adaptive), "numbers in the place of", V * D)
 # the same seed, as in [chapter 14](14_ablations.ipynb).
 #
 # There is one trap. We made {{ n_tried }} comparisons in the town. Figure 19.1 shows eleven; most of the {{ n_more }} others
-# are in the [evidence](evidence_improvements.ipynb). If an interval misses the truth one time in twenty, luck alone makes about
-# one "effect". So all are widened until they hold *together* in ninety-five of a hundred draws of people and seeds. With such
-# **simultaneous intervals** one may look down the whole column, and call what misses zero an effect.
+# are in the [evidence](evidence_improvements.ipynb). If an interval misses the truth one time in twenty, luck alone makes
+# about one "effect". So all are widened until they hold *together* in ninety-five of a hundred draws of people and seeds.
+# With such **simultaneous intervals** one may look down the whole column, and call what misses zero an effect.
 
 # %% tags=["hide-input"]
 # @title Changes and simultaneous intervals

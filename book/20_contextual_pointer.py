@@ -31,9 +31,10 @@ from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
+from wherenext.ground import ground, located
 from wherenext.results import read_results
 
-from pgt import plots
+from pgt import maps, plots
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
@@ -49,18 +50,20 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 
 # %% [markdown]
 # On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book by
-# {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and of the place
-# before (did the person *come from here*?). The network gets hours and places, and has to discover that comparing them is useful.
+# {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and of the
+# place before (did the person *come from here*?). The network gets hours and places, and has to discover that comparing them
+# is useful.
 #
 # ## A relation is not a property
 #
 # *Now* is when the last visit ends. "It began at about this hour" is a fact about a past visit *and now*. PGT's pointer
-# multiplies a query made from now with a key made from the visit. The query knows that it is 17:15. The key knows that the visit began
-# at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close times have large products.
+# multiplies a query made from now with a key made from the visit. The query knows that it is 17:15. The key knows that the
+# visit began at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close times
+# have large products.
 #
-# How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts about each. The
-# table counts examples for two of them. Its first row takes both times of day as they are, in quarters of an hour: 96 now, times 96
-# then.
+# How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts about
+# each. The table counts examples for two of them. Its first row takes both times of day as they are, in quarters of an hour:
+# 96 now, times 96 then.
 
 
 # %%
@@ -93,8 +96,8 @@ heads = ["numbers to learn", "mean examples each", "without examples"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
-# Many pairs in the first row never occur. PGT keeps no such table, but its products must give each pair a score. The other rows keep
-# only how now and then relate. There each number has thousands of examples, on average.
+# Many pairs in the first row never occur. PGT keeps no such table, but its products must give each pair a score. The other
+# rows keep only how now and then relate. There each number has thousands of examples, on average.
 #
 # ## One fact, one curve
 #
@@ -138,21 +141,22 @@ def curve(table, knots, fact):
 # By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out:
 # a sum of three products. So a visit has three ways to earn weight. Call each a **reason**.
 #
-# The logarithm of a product is a sum: log(*fading* × *clock*) = log *fading* + log *clock*. The curves are such logarithms, and the
-# exponential of their sum is the product again:
+# The logarithm of a product is a sum: log(*fading* × *clock*) = log *fading* + log *clock*. The curves are such logarithms,
+# and the exponential of their sum is the product again:
 #
 # $$
 # w_i = \sum_r \exp\Big( \sum_f \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
 # \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
 # $$
 #
-# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason $r$ has its own curve for every feature $f$: 3 reasons
-# and 14 + 2 + 11 knots make 81 numbers.
+# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason $r$ has its own curve for every feature $f$: 3
+# reasons and 14 + 2 + 11 knots make 81 numbers.
 #
 # Say the curves of a visit add up to 0 for the first reason, to $-1$ for the second and to $-3$ for the third. Its weight is
 # $e^0 + e^{-1} + e^{-3} \approx 1 + 0.37 + 0.05 = 1.42$, and most of it comes from the first reason.
 #
-# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. The whole model:
+# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. The whole
+# model:
 
 
 # %%
@@ -242,7 +246,8 @@ def accuracy(model):
 
 
 # %% [markdown]
-# **Change this.** *Your* pointer has no clock. Switch the clock on, or *came from here* off, and watch the last row of the table.
+# **Change this.** *Your* pointer has no clock. Switch the clock on, or *came from here* off, and watch the last row of the
+# table.
 
 # %%
 came_from_here = True  # @param {type:"boolean"}
@@ -305,24 +310,38 @@ show(
 )
 
 # %% [markdown]
-# This is equation (20.2): along a row logarithms add up; down the rows weights do. The dashed lines are what `like_kernel` wrote.
+# This is equation (20.2): along a row logarithms add up; down the rows weights do. The dashed lines are what `like_kernel`
+# wrote.
 #
-# **The names still hold after training, but they are no longer pure.** *Came from here* is still silent for other visits, and *began
-# at this hour* still falls with the hours. But the middle row prefers the present hour, too, and the last row visits that came from
-# here.
+# **The names still hold after training, but they are no longer pure.** *Came from here* is still silent for other visits,
+# and *began at this hour* still falls with the hours. But the middle row prefers the present hour, too, and the last row
+# visits that came from here.
 #
-# The first column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. All rows
-# lower it: the next visit is seldom there again. (Other visits to this place still count.) One visit back is where they were just
-# before. Two rows raise it: people often go back.
+# The first column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. All
+# rows lower it: the next visit is seldom there again. (Other visits to this place still count.) One visit back is where they
+# were just before. Two rows raise it: people often go back.
 #
 # ## Every weight has a name
 #
-# Take the window that Part II followed. Split each weight by reason, and add up the visits to a place.
+# Take the window that Part II followed, and look at the same week under two models.
 
 # %%
 i = story(test)
 seen, one = look(network, test, i, top=50), test.batch([i])
 reason = started.reasons(one)[0].detach()  # (L, 3)
+maps.attention_map(
+    located(seen.visits, town),  # with PGT's attention
+    truth=located(seen.target, town),
+    heads={"the tables": reason.sum(1).numpy()},
+    ground=ground(town.base),
+    caption="The same week under two models: choose PGT's pointer or the "
+    "tables at the top right; click a disc for its numbers.",
+)
+
+# %% [markdown]
+# Now split each weight of the tables by reason, and add up the visits to a place.
+
+# %%
 place = town.places.set_index("location_id").name
 where = seen.visits.location_id.map(place).to_list()
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
@@ -346,8 +365,8 @@ show(
 )
 
 # %% [markdown]
-# Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much. Why? Look
-# up its facts in Figure 20.1.
+# Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much.
+# Why? Look up its facts in Figure 20.1.
 
 # %%
 visit = where.index("The Red Grill")
@@ -359,13 +378,14 @@ grill = pd.DataFrame(grill, NAMES)
 grill.assign(weight=np.exp(grill.sum(axis=1))).round(2)
 
 # %% [markdown]
-# Two reasons speak for it: the person went there from where they are now, *and* about an hour from the present time of day. (The last
-# row owes much to *came from here*.) This is no explanation added afterwards: these *are* the terms of the sum.
+# Two reasons speak for it: the person went there from where they are now, *and* about an hour from the present time of day.
+# (The last row owes much to *came from here*.) This is no explanation added afterwards: these *are* the terms of the sum.
 #
 # ## On real people
 #
-# Now GeoLife, with the package's `ContextualPointer`, one fact after the other. Nothing of PGT is there: no embeddings, no encoder, no
-# generator, no gate. These pointers remember a hundred visits instead of seven days. The fair rival is a kernel with the same hundred.
+# Now GeoLife, with the package's `ContextualPointer`, one fact after the other. Nothing of PGT is there: no embeddings, no
+# encoder, no generator, no gate. These pointers remember a hundred visits instead of seven days. The fair rival is a kernel
+# with the same hundred.
 
 # %% tags=["hide-input"]
 # @title Figure 20.3: fact by fact, on GeoLife
@@ -400,7 +420,8 @@ show(
 
 # %% [markdown]
 # *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
-# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to {{ level_high:.2f }}.
+# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to {{
+# level_high:.2f }}.
 #
 # The last bar, the package's whole pointer, has three things more:
 #
@@ -408,13 +429,13 @@ show(
 # - a factor for each feature, computed from now: the clock may say much in the morning and little at night;
 # - *summaries* of older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
 #
-# Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). [Evidence: newcomers](evidence_newcomers.ipynb)
-# asks which facts are worth more than luck.
+# Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). [Evidence:
+# newcomers](evidence_newcomers.ipynb) asks which facts are worth more than luck.
 #
 # ## What to remember
 #
-# - The kernel's cues are relations between a past visit and now. A product of properties has to find them; a curve learns from all
-#   examples at once.
+# - The kernel's cues are relations between a past visit and now. A product of properties has to find them; a curve learns
+#   from all examples at once.
 # - Features multiply within a reason; reasons add up. With the kernel's tables it *is* the kernel.
 # - On GeoLife *came from here* and the clock bring nearly all of the gain.
 # - Started from a rule whose parts have names, every prediction comes with its reasons. Training blurs the names a little.
@@ -449,8 +470,8 @@ for k, name in enumerate(NAMES):
 # The others were trained beside it; trained anew they could do its work.
 
 # %% [markdown]
-# **Exercise 3** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. A window holds each
-# weekday about once. What do you expect, and what do you find?
+# **Exercise 3** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. A window
+# holds each weekday about once. What do you expect, and what do you find?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -469,4 +490,5 @@ print(f"{accuracy(four) - accuracy(learned):+.1f} points")
 # what is left of the day a week ago, and the age says nearly as much.
 
 # %% [markdown]
-# **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb). These pointers remember more than PGT. Are they ahead because of it?
+# **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb). These pointers remember more than PGT. Are they ahead
+# because of it?

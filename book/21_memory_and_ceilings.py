@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Memory and ceilings
 #
-# On GeoLife the contextual pointer, given a hundred visits, leads the kernel, a rule that sees seven days, by {{ lead:.1f }} points.
-# Is it a better model, or has it a longer memory? And could any model do better on the half that it misses?
+# On GeoLife the contextual pointer, given a hundred visits, leads the kernel, a rule that sees seven days, by {{ lead:.1f }}
+# points. Is it a better model, or has it a longer memory? And could any model do better on the half that it misses?
 #
-# *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is.
-# *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes to
-# read and less than a minute to run; a GPU makes no difference.
+# *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is. *You
+# need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes
+# to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** A memory of a hundred visits helps the first guess, a longer one does not; with equal memories the
 # > pointer leads the rule on GeoLife by {{ fair:.1f }} points; most of what it misses there may be new places and chance.
@@ -50,9 +50,9 @@ def accuracy(model, windows):
 # %% [markdown]
 # ## A longer memory
 #
-# PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with the
-# kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more. Its five numbers were chosen for a hundred
-# visits; fewer might want others.
+# PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with
+# the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more. Its five numbers were chosen
+# for a hundred visits; fewer might want others.
 #
 # The **reach** of a memory is the share of targets that are in it. Nobody who copies can be right more often.
 
@@ -82,7 +82,8 @@ town.rename_axis("visits remembered").round(1)
 # **Reach is not accuracy.** The first column goes on rising, the second stops at fifty. An old visit puts its place in sight,
 # but it also votes, mostly for the wrong place.
 #
-# Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same memories.
+# Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same
+# memories.
 
 # %%
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
@@ -178,9 +179,9 @@ table.round(1)
 #
 # ## Two additions
 #
-# **Summaries** keep the reach of a longer past: one line for each place that is only found further back, with the latest visit there
-# and how many visits it stands for. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one line for the gym:
-# its second visit, which stands for two.
+# **Summaries** keep the reach of a longer past: one line for each place that is only found further back, with the latest
+# visit there and how many visits it stands for. Of *gym, gym, home, work, home, work* a memory of two keeps the last two,
+# and one line for the gym: its second visit, which stands for two.
 #
 # What do they add? And what does the network of Part II, with this pointer in the place of its own?
 
@@ -198,15 +199,16 @@ pd.DataFrame(pairs, ["mean", "95 % from", "to"]).T.round(1)
 # %% [markdown]
 # The interval of the summaries contains zero. **All of Part II around the pointer does not help**: its interval is below zero.
 #
-# > **Pitfall.** This does not say "Transformers do not work". *These* windows, of a few dozen people, may hold nothing to learn
-# > beyond comparisons of past and now.
+# > **Pitfall.** This does not say "Transformers do not work". *These* windows, of a few dozen people, may hold nothing to
+# > learn beyond comparisons of past and now.
 #
 # ## How good can a guess be?
 #
-# Somebody leaves the office on a Friday at six. Suppose the chances are 0.6 for home, 0.3 for the gym and 0.1 for the market. The
-# best guess is home, and it is right six times in ten. On a Tuesday at six this person always goes home.
+# Somebody leaves the office on a Friday at six. Suppose the chances are 0.6 for home, 0.3 for the gym and 0.1 for the
+# market. The best guess is home, and it is right six times in ten. On a Tuesday at six this person always goes home.
 #
-# On real people nobody knows the chances. But we can count how often two such Fridays **agree**, that is, lead to the same place.
+# On real people nobody knows the chances. But we can count how often two such Fridays **agree**, that is, lead to the same
+# place.
 
 # %%
 days = {"Friday": [0.6, 0.3, 0.1], "Tuesday": [1, 0, 0]}
@@ -232,9 +234,10 @@ table.round(2)
 # The same holds for averages over situations: see the last column. And a mean of roots is at most the root of the mean, here
 # {{ root:.2f }}. So **the root of the average agreement is an upper end, too**.
 #
-# Now real visits. For each target take the person's past stays that are like the present one: at the same place, until about the
-# same hour, on the same kind of day, after the same place. (Where there are no two, less likeness must do.) What share of their
-# pairs agree? The average over targets is the lower end. Its root, taken for each degree of likeness apart, is the upper end.
+# Now real visits. For each target take the person's past stays that are like the present one: at the same place, until about
+# the same hour, on the same kind of day, after the same place. (Where there are no two, less likeness must do.) What share
+# of their pairs agree? The average over targets is the lower end. Its root, taken for each degree of likeness apart, is the
+# upper end.
 #
 # ## Does it work? The town knows
 #
@@ -274,9 +277,9 @@ show(
 )
 
 # %% [markdown]
-# Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper end** of
-# agreement. (This end is no strict limit: stays that only look alike agree too seldom.) The pointer is
-# {{ left_over:.1f }} points below this dot. In the town little is left to win.
+# Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper
+# end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom.) The pointer is {{
+# left_over:.1f }} points below this dot. In the town little is left to win.
 #
 # ## And on GeoLife?
 #
@@ -296,8 +299,8 @@ pd.Series(parts).to_frame("of a hundred").round(1)
 #
 # - Reach is not accuracy: beyond a hundred visits a longer memory does not help the first guess.
 # - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory.
-# - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the person, and
-#   most other misses may be chance.
+# - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the
+#   person, and most other misses may be chance.
 #
 # ## Exercises
 #
@@ -352,14 +355,15 @@ for name, n in {"with summaries": 100, "everything": 10**6}.items():
 # The same reach with a third of the rows, and their number has a bound.
 
 # %% [markdown]
-# **Exercise 3** (project). A **placebo** is a fact that cannot matter, such as a random number for each visit. Add one to the pointer
-# of [chapter 20](20_contextual_pointer.ipynb), and train with and without it, five seeds each. How large is a change by chance?
+# **Exercise 3** (project). A **placebo** is a fact that cannot matter, such as a random number for each visit. Add one to
+# the pointer of [chapter 20](20_contextual_pointer.ipynb), and train with and without it, five seeds each. How large is a
+# change by chance?
 #
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
-# Give `KNOTS` an entry with the knots 0 and 1, and `facts` a tensor `torch.rand(batch.location.shape)`. The spread of the differences
-# between trainings with the same seed is luck; a real fact has to do better.
+# Give `KNOTS` an entry with the knots 0 and 1, and `facts` a tensor `torch.rand(batch.location.shape)`. The spread of the
+# differences between trainings with the same seed is luck; a real fact has to do better.
 #
 # </details>
 #

@@ -7,9 +7,9 @@
 # spares. *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Real cities](23_real_cities.ipynb). *It takes*
 # ten minutes to read and about half a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** A model that learned from people who do not exist, and fits eight weights to a table's past, is right
-# > with its first guess in {{ hits["GeoLife"][OURS]:.1f }} % on GeoLife and {{ hits["New York"][OURS]:.1f }} % in New York: level
-# > with a rule that was fitted there, and behind a pointer that was trained there.
+# > **In one sentence.** A model that learned from people who do not exist, and fits eight weights to a table's past, is
+# > right with its first guess in {{ hits["GeoLife"][OURS]:.1f }} % on GeoLife and {{ hits["New York"][OURS]:.1f }} % in New
+# > York: level with a rule that was fitted there, and behind a pointer that was trained there.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -171,9 +171,9 @@ said.set_axis(["one", "two", "pool"]).round(2)
 # kernel's five numbers are the best of six hundred settings on their validation days. (*Summaries*:
 # [chapter 21](21_memory_and_ceilings.ipynb).)
 #
-# GeoLife is asked in the exact [protocol](03_windows.ipynb), New York in the published one: all places that its training days
-# never showed are one place, "unknown". Any model can copy it from a person's past, and that is a hit. *Somewhere new* plays no
-# part.
+# GeoLife is asked in the exact [protocol](03_windows.ipynb), New York in the published one: all places that its training
+# days never showed are one place, "unknown". Any model can copy it from a person's past, and that is a hit. *Somewhere new*
+# plays no part.
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in two cities
@@ -216,9 +216,9 @@ scores
 
 # %% [markdown]
 # Compare the last row with the third, which sees nearly the same past: it is ahead by {{ rule["geolife"]:.1f }} points on
-# GeoLife and {{ rule["new york"]:.1f }} in New York (before rounding), and neither can be told from zero. **In these two cities one
-# file is level with a rule that was fitted there.** It is not fitted less: eight weights are more than five numbers. The gain
-# is that `predict` fits them by itself, to any table, without validation days.
+# GeoLife and {{ rule["new york"]:.1f }} in New York (before rounding), and neither can be told from zero. **In these two
+# cities one file is level with a rule that was fitted there.** It is not fitted less: eight weights are more than five
+# numbers. The gain is that `predict` fits them by itself, to any table, without validation days.
 #
 # The pointer that was trained there is ahead in both cities (no interval measured).
 #

@@ -387,8 +387,8 @@ print(f"{len(apart):,} windows: every answer as in memory")
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Take a batch of 128 windows, a million places and numbers of four bytes. How many gigabytes
-# ($10^9$ bytes) is one array of log-probabilities? The package's stretches have another size: $2^{20}$ scores, over all windows
+# **Exercise 1** (quick). Take a batch of 128 windows, a million places and numbers of four bytes. How many gigabytes ($10^9$
+# bytes) is one array of log-probabilities? The package's stretches have another size: $2^{20}$ scores, over all windows
 # together. How many megabytes ($10^6$ bytes)?
 
 # %% tags=["try"]

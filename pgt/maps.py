@@ -124,7 +124,7 @@ def attention_map(
         layers.append(_layer(name, marks, style, choice=len(looks) > 1, show=name == "pointer"))
     legend = [(STYLES["attention"], "pointer attention, per place")]
     if heads:
-        legend.append((STYLES["head"], "one head, from the last visit: choose at the top right"))
+        legend.append((STYLES["head"], "another view: choose at the top right"))
     table = table.sort_values("pointer", ascending=False)
     return _drawn(layers, legend, table, places, visits.tail(1), guesses, truth, **page)
 
