@@ -240,7 +240,7 @@ pd.DataFrame(levels).rename_axis("Acc@1 (%)", axis=1)
 # ### And on a leaderboard?
 #
 # Many papers quote a leaderboard of New York. It asks only for the last check-in of each *session*, a run of check-ins less than
-# a day apart, and only where training knows the person and the place. Our tables ask for ten times as many check-ins, so do not
+# a day apart, and only where training knows the person and the place. Our tables ask for far more check-ins, so do not
 # compare their numbers with these:
 
 # %% tags=["hide-input"]
@@ -253,7 +253,7 @@ few = board["training and session"].tolist()
 many = board["every earlier visit"].tolist()
 
 # %% [markdown]
-# | model | what it sees | Acc@1 (%) [95 %] |
+# | model | what it sees | Acc@1 (%) and interval |
 # |---|---|---|
 # | STHGCN ([Yan et al., 2023](https://doi.org/10.1145/3539618.3591770)) | the session; earlier sessions of everybody | 27.3 |
 # | contextual pointer | the session; the person's training sessions | {{ few[0]:.1f }} [{{ few[1]:.1f }}, {{ few[2]:.1f }}] |
