@@ -291,10 +291,10 @@ show(
 )
 
 # %% [markdown]
-# The correlation is {{ correlation:.2f }}: roughly, it counts. Of all test windows, the counting rule gets {{ counting:.1f
-# }} % right, the newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and the trained one
-# {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero. Even so it does not
-# reach the context kernel of [chapter 4](04_baselines.ipynb).
+# The correlation is {{ correlation:.2f }}: roughly, it counts. Of all test windows, the counting rule gets
+# {{ counting:.1f }} % right, the newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and
+# the trained one {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero. Even
+# so it does not reach the context kernel of [chapter 4](04_baselines.ipynb).
 #
 # ## What it can and cannot do
 #

@@ -281,8 +281,8 @@ by_kind.round(3)
 # generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an exploration. Nothing in the
 # loss tells the two apart.
 #
-# The trained gate does tell them apart, a little ({{ gates["return, not in the window"]:.3f }} against {{
-# gates["exploration"]:.3f }}), but only because they happen in different contexts.
+# The trained gate does tell them apart, a little ({{ gates["return, not in the window"]:.3f }} against
+# {{ gates["exploration"]:.3f }}), but only because they happen in different contexts.
 #
 # ## Who teaches the generator?
 #

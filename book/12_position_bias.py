@@ -150,7 +150,7 @@ slope = 0.10  # @param {type:"slider", min:-0.2, max:0.2, step:0.05}
 drawn = copy.deepcopy(model)
 with torch.no_grad():
     age = torch.arange(1.0, model.config.max_len + 1)
-    drawn.pointer.position_bias[1:] = slope * age
+    drawn.pointer.position_bias[1:] = slope * age  # 0 is padding's
 
 
 # %% [markdown]
@@ -267,9 +267,10 @@ slopes.rename_axis("slope of", axis=1).round(2) + 0.0
 #
 # ## Read the sum
 #
-# So add up the two. Does the sum show how fast people forget? Two variants of our town differ from it in one number. In
-# *short memory* the part that fades shrinks by a fifth with every visit since; in *no recency* all remembered visits count
-# alike. The *fall* of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15.
+# So add up the two: the bias of a position, and the mean content of the visits there. Does the sum show how fast people
+# forget? Two variants of our town differ from it in one number. In *short memory* the part that fades shrinks by a fifth
+# with every visit since; in *no recency* all remembered visits count alike. The *fall* of a curve is its mean at positions 1
+# to 5 minus its mean at positions 11 to 15.
 
 # %% tags=["hide-input"]
 # @title Table: how far curves fall, from positions 1–5 to 11–15
@@ -295,9 +296,9 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size. More
 # is not to be expected, since the sum covers all targets and the truth only returns.
 #
-# Our town's recency is weak. Of its fall about {{ due:.2f}} could be left in the sum, and runs differ by nearly as much (the
-# last column, a standard deviation). So the sum of one run says nothing either way. (Our town has ten runs with the same
-# people; each variant has three, with other people each.)
+# Our town's recency is weak. Returns are {{ free:.0f }} % of its targets; if that share of the fall is left in the sum, it is
+# {{ due:.2f }}, and runs differ by nearly as much (the last column, a standard deviation). So the sum of one run says nothing
+# either way. (Our town has ten runs with the same people; each variant has three, with other people each.)
 #
 # ## Other people
 #
@@ -307,10 +308,10 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # %%
 fast = curves("city", "fast bias")
 others = curves("other people", "fast bias")
+panels = {"One town, ten seeds": fast, "Ten towns": others}
 
 # %% tags=["hide-input"]
 # @title Figure 12.3: the same people, other people
-panels = {"One town, ten seeds": fast, "Ten towns": others}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 for ax, (name, table) in zip(axes, panels.items(), strict=True):
     plots.position_bias(table, axes=ax)
@@ -363,7 +364,7 @@ pd.DataFrame(found, rows).rename_axis("correlation", axis=1).round(2)
 # ## Exercises
 #
 # **Exercise 1** (quick). A bias falls by $-\log 0.8 = 0.223$ with each step back, and content says nothing. After how many
-# steps back has attention halved? And how many times the attention of position 15 does position 1 get?
+# steps back (a decimal number) has attention halved? And how many times the attention of position 15 does position 1 get?
 
 # %% tags=["try"]
 half, factor = ..., ...
@@ -401,6 +402,7 @@ print(f"all positions: correlation {agreement(np.stack(halves), 1):.2f}")
 print(f"from position 3 on: {agreement(np.stack(halves), 3):.2f}")
 # The halves share the newest two positions, which other people may show, too.
 # From position 3 on they do not agree: that is these people, or this run.
+# One pair of curves is little: another seed gives another correlation.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.

@@ -58,8 +58,8 @@ print("->", *story.summary)
 
 # %% [markdown]
 # With two places away from home the days are *quiet*, with three *lively*, with more *busy*. A new place makes them days of
-# *discovery*, otherwise of *routine*. "Mostly" is where the longest stay away from home was. Errands are stays to shop, to
-# settle something or for a check-up.
+# *discovery*, otherwise of *routine*. "Mostly" is where the longest stay away from home was (of equally long ones the
+# first). Errands are stays to shop, to settle something or for a check-up.
 #
 # A summary needs names, and the word "errand", which no diary has.
 #
@@ -127,8 +127,8 @@ print(f"Winter {p[winter]:.2f}, the {p[the]:.2f}")
 #
 # ## Reading
 #
-# From three LSTMs. An *LSTM* goes through words one by one. At each it updates two vectors: its *output*, which it shows, and
-# its *cell*, its memory.
+# From layers on top of three LSTMs. An *LSTM* goes through words one by one. At each it updates two vectors: its *output*,
+# which it shows, and its *cell*, its memory.
 
 # %% tags=["hide-input"]
 # @title Figure 16.1: how one word is written
@@ -471,6 +471,8 @@ table.round(0).astype(int)
 
 # %% [markdown]
 # The names are the pointer's work. The other network knows {{ there:.0f }} % of them, and hardly ever writes the right one.
+# Our explanation: to copy a name it must learn, for each name by itself, that what it attends to is this word; in as many
+# steps, a pointer learns to copy once for all. (Many more steps may narrow the gap; we gave both the same.)
 #
 # "Mostly" is not just the first place: the network with a pointer is right in {{ means.mostly["pointer"]:.0f }} %, the rule in
 # {{ means.mostly["a rule"]:.0f }} %. A length is written in the diary and can be looked for. A count is written nowhere, and

@@ -184,8 +184,8 @@ pd.DataFrame(graph[0, :, sage].T, places, past)
 #
 # ## Looking back: masked self-attention
 #
-# The states of one place look at each other, but only backwards. As in
-# [chapter 6](06_position_and_encoder.ipynb), the attention of a head is
+# The states of one place look at each other, but only backwards: that is how the original does it, though with one target at
+# the end no later day could give it away. As in [chapter 6](06_position_and_encoder.ipynb), the attention of a head is
 #
 # $$
 # \begin{aligned}
@@ -330,7 +330,8 @@ E, e = trained.table.weight, person.elements[0]
 scores = fusion(E, e[None], c[None])[0]  # (V,)
 by_E, by_C, gates = fusion.out(E[e])[:, 0], fusion.out(c)[:, 0], fusion.alpha
 g, r, own = (float(x[sage]) for x in (gates[e], by_E, by_C))
-print(f"{1 - g:.3f} · {r:.2f} + {g:.3f} · {own:.2f} = {scores[e[sage]]:.2f}")
+mixed = scores[e[sage]]
+print(f"{1 - g:.3f} · {r:.2f} + {g:.3f} · {own:.2f} = {mixed:.2f}")
 
 # %% [markdown]
 # So Sage & Jolly's score mixes that by its row of $E$ and that by its $\mathcal{C}$. Here are all seven; *rank* is among
@@ -354,7 +355,8 @@ board.loc[:, :"rank"]
 # visited once, go ahead. And where the gate is near zero, a seen place falls behind places never seen.
 #
 # Are these gates learned? A gate belongs to the place, not to the person, and starts at random between 0 and 1. *Histories*
-# counts the training histories with the place, and *visited next* those after which it came.
+# counts the training histories with the place, and *visited next* says after how many of these
+# the place came next.
 
 # %%
 board.loc[:, ["gate at the start", "gate", "histories", "visited next"]]

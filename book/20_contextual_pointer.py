@@ -62,8 +62,8 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 # have large products.
 #
 # How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts about
-# each. The table counts examples for two of them. Its first row takes both times of day as they are, in quarters of an hour:
-# 96 now, times 96 then.
+# each. We count the examples that two of them have, and those that both times of day have as they are, in quarters of an hour:
+# 96 now, times 96 then (first row).
 
 
 # %%
@@ -198,6 +198,7 @@ strength = [np.log(s) for s in (kernel.base, kernel.same, kernel.clock)]
 
 
 def like_kernel(pointer):
+    # decay, base, same, clock, width: the letters of equation (4.4)
     age, from_here, clock = (pointer.tables[n].data for n in KNOTS)
     fading = KNOTS["age"] * np.log(kernel.decay)
     # A reason's strength could stand in any of its three tables.
@@ -310,8 +311,9 @@ show(
 )
 
 # %% [markdown]
-# This is equation (20.2): along a row logarithms add up; down the rows weights do. The dashed lines are what `like_kernel`
-# wrote.
+# This is equation (20.2): along a row logarithms add up; down the rows weights do. Only the shapes count in a single panel.
+# The dashed lines are what `like_kernel` wrote (bent on the left, where the axis is stretched), the others what training
+# made of them (`started`).
 #
 # **The names still hold after training, but they are no longer pure.** *Came from here* is still silent for other visits,
 # and *began at this hour* still falls with the hours. But the middle row prefers the present hour, too, and the last row
@@ -379,6 +381,7 @@ grill.assign(weight=np.exp(grill.sum(axis=1))).round(2)
 
 # %% [markdown]
 # Two reasons speak for it: the person went there from where they are now, *and* about an hour from the present time of day.
+# (Divided by the sum over all visits, these weights are the parts of its bar.)
 # (The last row owes much to *came from here*.) This is no explanation added afterwards: these *are* the terms of the sum.
 #
 # ## On real people
@@ -420,8 +423,8 @@ show(
 
 # %% [markdown]
 # *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
-# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to {{
-# level_high:.2f }}.
+# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to
+# {{ level_high:.2f }}.
 #
 # The last bar, the package's whole pointer, has three things more:
 #
@@ -434,11 +437,12 @@ show(
 #
 # ## What to remember
 #
-# - The kernel's cues are relations between a past visit and now. A product of properties has to find them; a curve learns
-#   from all examples at once.
+# - The kernel's cues are relations between a past visit and now. A product of query and key has to find them; a curve over the
+#   relation is given them.
 # - Features multiply within a reason; reasons add up. With the kernel's tables it *is* the kernel.
-# - On GeoLife *came from here* and the clock bring nearly all of the gain.
-# - Started from a rule whose parts have names, every prediction comes with its reasons. Training blurs the names a little.
+# - On GeoLife *came from here* and the clock bring nearly all that is gained over counting.
+# - If the tables start as a rule whose parts have names, every prediction comes with its reasons. Training blurs the names a
+#   little.
 #
 # ## Exercises
 #

@@ -150,7 +150,7 @@ def square(where, ours):
     table = pd.DataFrame(both, ["seven days", "hundred visits"])
     table.loc["memory brings"] = table.iloc[1] - table.iloc[0]
     table[2] = table[1] - table[0]
-    table.iloc[2, 2] = both[1][1] - both[0][0]  # memory and model
+    table.iloc[2, 2] = both[1][1] - both[0][0]  # the whole lead: both
     return table.set_axis(["kernel", "pointer", "model brings"], axis=1)
 
 
@@ -172,10 +172,10 @@ table.round(1)
 # way memory brings more than the model. **More than half of the lead is memory**, and memory is no achievement of the network.
 #
 # With a hundred visits each the pointer leads by {{ fair:.1f }} points. If every person counts equally, and not every
-# window, by {{ left:.1f }}.
+# window, by {{ left:.1f }}. So the lead comes from people with many windows.
 #
-# In the town less than half is memory: {{ to_rule:.1f }} points for the kernel and {{ to_pointer:.1f }} for the pointer,
-# of {{ in_town:.1f }}. (There the pointer had extra memory: summaries.)
+# In the town less than half of the lead is memory: {{ to_rule:.1f }} points for the kernel and {{ to_pointer:.1f }} for the
+# pointer, of {{ in_town:.1f }}. (There the pointer had extra memory: summaries.)
 #
 # ## Two additions
 #
@@ -183,7 +183,7 @@ table.round(1)
 # visit there and how many visits it stands for. Of *gym, gym, home, work, home, work* a memory of two keeps the last two,
 # and one line for the gym: its second visit, which stands for two.
 #
-# What do they add? And what does the network of Part II, with this pointer in the place of its own?
+# What do they add? And what does the network of Part II add, if this pointer takes the place of its own?
 
 # %% tags=["hide-input"]
 # @title Table: Acc@1 on GeoLife, differences in points
@@ -197,7 +197,8 @@ for name, pair in pairs.items():
 pd.DataFrame(pairs, ["mean", "95 % from", "to"]).T.round(1)
 
 # %% [markdown]
-# The interval of the summaries contains zero. **All of Part II around the pointer does not help**: its interval is below zero.
+# The interval of the summaries contains zero. **All of Part II around the pointer even costs something**: its interval is
+# below zero.
 #
 # > **Pitfall.** This does not say "Transformers do not work". *These* windows, of a few dozen people, may hold nothing to
 # > learn beyond comparisons of past and now.
@@ -235,9 +236,9 @@ table.round(2)
 # {{ root:.2f }}. So **the root of the average agreement is an upper end, too**.
 #
 # Now real visits. For each target take the person's past stays that are like the present one: at the same place, until about
-# the same hour, on the same kind of day, after the same place. (Where there are no two, less likeness must do.) What share
-# of their pairs agree? The average over targets is the lower end. Its root, taken for each degree of likeness apart, is the
-# upper end.
+# the same hour, on the same kind of day, after the same place. What share of their pairs agree? Where there are no two such
+# stays, we ask for less likeness. The average over targets is the lower end. For the upper end take the root of the average
+# among targets of equal likeness, and average these.
 #
 # ## Does it work? The town knows
 #
@@ -246,7 +247,8 @@ table.round(2)
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
 limits = read_results("predictability").rows.query("protocol == 'exact'")
-limits = limits.set_index(["data", "table", "group"])[["value", "bound"]]
+limits = limits.set_index(["data", "table", "group"]).sort_index()
+limits = limits[["value", "bound"]]
 truth = limits.value["city", "truth"][["time unknown", "time known"]]
 left_over = truth.iloc[0] - results.mean(**TOWN, **OURS)
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
@@ -278,8 +280,8 @@ show(
 
 # %% [markdown]
 # Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper
-# end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom.) The pointer is {{
-# left_over:.1f }} points below this dot. In the town little is left to win.
+# end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom.) The pointer is
+# {{ left_over:.1f }} points below this dot. In the town little is left to win.
 #
 # ## And on GeoLife?
 #
@@ -293,7 +295,8 @@ pd.Series(parts).to_frame("of a hundred").round(1)
 
 # %% [markdown]
 # No pointer can name a place that is new to the person, and PGT's generator hardly helps
-# ([Evidence](evidence_improvements.ipynb)). **The largest part of the misses would be chance.**
+# ([Evidence](evidence_improvements.ipynb)). Chance and new places would each be about a fifth of all
+# targets.
 #
 # ## What to remember
 #

@@ -140,7 +140,8 @@ gate = 0.7  # @param {type:"slider", min:0, max:1, step:0.05}
 # %%
 window = torch.tensor([[2, 6, 3, 2, 6]])
 attention = torch.tensor([[0.05, 0.25, 0.10, 0.20, 0.40]])
-scores = torch.tensor([[9.0, 9.0, 1.5, 1.0, 0.5, 0.0]])  # ids 0 to 5
+# Ids 0 to 5; 0 and 1 are no answers, however high their scores.
+scores = torch.tensor([[9.0, 9.0, 1.5, 1.0, 0.5, 0.0]])
 answer = mixed(torch.tensor([gate]), attention, window, scores, 7)  # (1, 7)
 pointed = gate * copied(attention, window, 7)
 
@@ -164,9 +165,9 @@ show(
 #
 # ## PGT, opened
 #
-# Until now PGT cheated a little: each unseen place had a row of its own, random and never trained. Keep the trained weights, but
-# let all unseen places share the row of *unknown*, and generate none. This row is untrained, too, but one row serves any office
-# to come. So encode with masked ids, and copy with the real ones:
+# Until now PGT cheated a little: each unseen place had a row of its own, random and never trained. Keep the trained weights,
+# but let all unseen places share the row of *unknown*, and generate none. This row is untrained, too, but one row serves any
+# office to come. So encode with masked ids, and copy with the real ones:
 
 # %%
 closed, _ = load_model(shipped("city"))  # PGT, with a row for each place
@@ -180,6 +181,7 @@ class OpenPGT:
         batch = batch.most_recent(closed.config.max_len)
         ids = batch.location
         seen = replace(batch, location=ids.where(ids < unseen_from, UNKNOWN))
+        # Context (B, D); attention (B, L), as in chapter 9.
         context, log_weights, _ = closed.encode(seen)
         gate = closed.gate_logit(context).sigmoid()
         scores = closed.generator(context)[:, :unseen_from]
@@ -187,8 +189,8 @@ class OpenPGT:
 
 
 # %% [markdown]
-# The [contextual pointer](20_contextual_pointer.ipynb) needs no opening: it has no generator and no row for any place. We train
-# it.
+# The [contextual pointer](20_contextual_pointer.ipynb) needs no opening: it has no generator and no row for any place. We
+# train it.
 
 # %%
 full = pointer_variants.VARIANTS["full"]  # of chapter 20
@@ -214,9 +216,9 @@ open_names, names = rows["unseen"][["open PGT", "contextual pointer"]]
 rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
-# Opened, PGT is right as often as before, and needs no row for an office that opens tomorrow. What it gains at known places and
-# loses at unseen ones may be luck: both 95 % intervals over people hold zero. It comes from sharing: even random rows of their own
-# let the encoder tell unseen places apart.
+# Opened, PGT is right as often as before, and needs no row for an office that opens tomorrow. What it gains at known places
+# and loses at unseen ones may be luck: both 95 % intervals over people hold zero. If it is not, sharing one row is the
+# reason: rows of their own, even random ones, let the encoder tell unseen places apart.
 #
 # Of the unseen targets, {{ in_week:.0f }} % can be copied from a week. Open PGT names {{ open_names:.0f }} %, the pointer
 # {{ names:.0f }} %: it remembers more, and it is told how each visit relates to now.
@@ -247,7 +249,8 @@ show(
 )
 
 # %% [markdown]
-# At first there is nothing to copy. Then there is more and more, while no weight changes.
+# At first there is nothing to copy. Then there are more and more visits to copy, while no weight changes. (The curve also
+# goes up and down with the hour and the place from which the person leaves.)
 #
 # ## Newcomers
 #
@@ -286,8 +289,8 @@ show(
 )
 
 # %% [markdown]
-# In the long run all rise, the pointer most. Over all visits PGT does no better than naming the place where a newcomer has been
-# most often.
+# In the long run all rise, the pointer most. Over all visits PGT does no better than naming the place where a newcomer has
+# been most often.
 #
 # What is it worth to have been in training? Train with and without the earlier days of these people, and compare on the usual
 # test windows:
@@ -299,9 +302,9 @@ worth.index = worth.model.map(NAMES) + ", " + worth.data.map(titles)
 worth[["acc@1", "low", "high"]].round(1).sort_index(ascending=False)
 
 # %% [markdown]
-# **The pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town barely; those of
-# PGT do not. All it needs is your past, which can be forgotten without training anew.
-# ([Evidence: newcomers](evidence_newcomers.ipynb) adds the context kernel, which comes nearest.)
+# **The pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town barely;
+# those of PGT do not. All it needs is your past, which can be forgotten without training anew. ([Evidence:
+# newcomers](evidence_newcomers.ipynb) adds the context kernel, which comes nearest.)
 #
 # ## Somewhere new
 #
@@ -312,8 +315,9 @@ worth[["acc@1", "low", "high"]].round(1).sort_index(ascending=False)
 # `recalibrated` fits the level and slope of its log-odds on validation. The places share the rest.
 
 # %%
-# valid, test, to_new: from the folded cell of Figure 22.3, as is says, the
-# pointer's probabilities by test window and place.
+# From the folded cell of Figure 22.3: `valid` and `test`, what the pointer
+# says in each window; `says`, its probabilities on test; `to_new`, the
+# windows of the new office.
 forecast = first_visits(data)  # learned from the training windows
 new_on = {
     split: recalibrated(forecast["valid"], valid.new, forecast[split])
@@ -348,7 +352,8 @@ shown = pd.DataFrame(shown, index=[*named, "somewhere new"])
 new = new_on["test"]
 rows = {"as it is": with_new(test, 0 * new), "beside somewhere new": on_test}
 for name, table in rows.items():
-    own = table[np.arange(len(table)), test.answer]  # of the truth
+    # test.answer: the column of the truth, the last if it is new
+    own = table[np.arange(len(table)), test.answer]
     three = ((table > own[:, None]).sum(1) < 3) & (own > 0)
     loss = -torch.tensor(own).log().mean().item()
     rows[name] = [100 * three.mean(), 100 * (three & ~test.new).mean(), loss]
@@ -358,25 +363,26 @@ print(f"The forecast of somewhere new: {new[test.new].mean():.0%} on average",
 pd.DataFrame(rows, ["in three (%)", "by name (%)", "mean loss"]).T.round(1)
 
 # %% [markdown]
-# **It buys probabilities, not names.** As it is, the truth has probability zero in the {{ impossible:.0f }} % of the windows where it
-# is new to its person, so the mean loss is infinite. *Somewhere new* makes it finite. But it takes up one of the first three
-# ranks, and the right place is named a little less often. Use it for probabilities and sets (exercise 2), not for lists of names.
+# **It buys probabilities, not names.** As it is, the truth has probability zero in the {{ impossible:.0f }} % of the windows
+# where it is new to its person, so the mean loss is infinite. *Somewhere new* makes it finite. But it takes up one of the
+# first three ranks, and the right place is named a little less often. Use it for probabilities and sets (exercise 2), not
+# for lists of names.
 #
-# The forecast is weak, only somewhat higher before first visits than before others. Its average, {{ average:.0f }} %, is too high,
-# for its level comes from the validation windows.
+# The forecast is weak, only somewhat higher before first visits than before others. Its average, {{ average:.0f }} %, is too
+# high, for its level comes from the validation windows.
 #
 # ## What to remember
 #
 # - The answers to a question are the known places and everything in the window. A place is copied by its id, and
 #   needs no row.
-# - A pointer without rows predicts newcomers about as well as people whom training has met.
+# - With the same past, a pointer without rows predicts newcomers about as well as people whom training has met.
 # - Whoever copies must be able to say "somewhere new". When it happens is hard to foretell.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). A model knows 1,000 places. A window holds twenty visits to seven places, three of which are
-# unseen. How many answers are there? The gate is 0.6 and the unseen places have a quarter of the attention: how much probability do
-# they get together, and how much at most with this gate?
+# unseen. How many answers are there? The gate is 0.6 and the unseen places have a quarter of the attention: how much
+# probability do they get together, and how much at most with this gate?
 
 # %% tags=["try"]
 answers, together, at_most = ..., ..., ...
@@ -389,9 +395,9 @@ check.exercise("22.1", [answers, together, 0.6])  # at most the gate
 
 # %% [markdown]
 # **Exercise 2** (medium). **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); [Angelopoulos and
-# Bates, 2023](https://doi.org/10.1561/2200000101)) makes sets of answers that are mostly right. Take the probability that the true
-# answer of each validation window got. Nine tenths of these are at or above some value $\Theta$. The set of another window keeps
-# every answer that reaches it:
+# Bates, 2023](https://doi.org/10.1561/2200000101)) makes sets of answers that are mostly right. Take the probability that
+# the true answer of each validation window got. Nine tenths of these are at or above some value $\Theta$. The set of another
+# window keeps every answer that reaches it:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.3}
@@ -423,8 +429,8 @@ pd.Series(sets).round(1).to_frame("sets")
 # sure only if windows could be shuffled with those of validation.
 
 # %% [markdown]
-# **Exercise 3** (project). At first a newcomer's pointer has nothing to point at. Build a generator that knows the town: where do
-# people go, at this hour, from a place of this kind?
+# **Exercise 3** (project). At first a newcomer's pointer has nothing to point at. Build a generator that knows the town:
+# where do people go, at this hour, from a place of this kind?
 #
 # <details class="solution">
 # <summary>Show solution 3</summary>

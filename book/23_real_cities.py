@@ -4,9 +4,9 @@
 # In the simulated town a rule with five numbers was ahead of the Transformer ([chapter 4](04_baselines.ipynb)), and a longer
 # past helped ([chapter 21](21_memory_and_ceilings.ipynb)). Does this hold in real cities?
 #
-# *You will be able to* read results on real people without being fooled, find out why one model beats another, and try your own
-# visits. *You need* [Windows](03_windows.ipynb) and [Baselines](04_baselines.ipynb). *It takes* fifteen
-# minutes to read and about a minute to run; a GPU makes no difference.
+# *You will be able to* read results on real people without being fooled, find out why one model beats another, and try your
+# own visits. *You need* [Windows](03_windows.ipynb) and [Baselines](04_baselines.ipynb). *It takes* fifteen minutes to read
+# and about a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the rule is ahead at the first guess, by its clock; in New York it has no lead; a longer
 # > past helps in both.
@@ -41,9 +41,9 @@ from pgt.metrics import gains, interval_of_mean
 #
 # **GeoLife** ([Zheng et al.,
 # 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/))
-# holds GPS tracks from Beijing, 2007 to 2012. [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315)
-# published code that turns them into visits; 45 people pass its filters. We may not pass the data on, so we read the scores that
-# our experiments kept.
+# holds GPS tracks from Beijing, 2007 to 2012. [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) published code
+# that turns them into visits; 45 people pass its filters. We may not pass the data on, so we read the scores that our
+# experiments kept.
 #
 # Seven models answer the same {{ n_windows:,}} test windows. Four are rules. Three are networks: an LSTM and a
 # Transformer without a pointer (MHSA), both as Hong et al. built them, and our PGT. Each network has the best of ten settings,
@@ -96,8 +96,8 @@ show(
 )
 
 # %% [markdown]
-# **The rule is ahead of the networks at the first guess.** The context kernel leads PGT by {{ lead:.1f }} points (95 % interval
-# {{ low:.1f }} to {{ high:.1f }}). All differences on this page are taken before rounding.
+# **The rule is ahead of the networks at the first guess.** The context kernel leads PGT by {{ lead:.1f }} points (95 %
+# interval {{ low:.1f }} to {{ high:.1f }}). All differences on this page are taken before rounding.
 #
 # > **Change this.** Choose `acc@10` in the form above and run the two cells below it. Now PGT is ahead, but even *last place*
 # > comes close: its further guesses are the places before.
@@ -137,11 +137,11 @@ show(
 )
 
 # %% [markdown]
-# The kernel's weight falls with the hours; PGT's changes little. To PGT, the start of a visit is one of 96 quarters of an hour,
-# each with a vector of its own. Nothing tells it that two o'clock is close to a quarter past two.
+# The kernel's weight falls with the hours; PGT's changes little. To PGT, the start of a visit is one of 96 quarters of an
+# hour, each with a vector of its own. Nothing tells it that two o'clock is close to a quarter past two.
 #
-# Is that why the rule leads? Take one comparison away, and choose the kernel's other numbers anew on validation windows. The last
-# columns are the 95 % interval of what changes.
+# Is that why the rule leads? Take one comparison away, and choose the kernel's other numbers anew on validation windows. The
+# last columns are the 95 % interval of what changes.
 
 # %%
 # wins: read for Figure 23.2, in the folded cell.
@@ -149,17 +149,18 @@ cues = {"nothing": "whole kernel", "decay": "without recency"}
 cues["the place before"] = "without came from here"
 cues["the clock"] = "without the clock"
 less = wins[(wins.table == "without") & (wins["by"] == "all")]
-less = less.set_index("group").loc[list(cues)]
-change = less.value - less.value["nothing"]
-table = {"Acc@1 (%)": less.value, "minus whole kernel": change}
-table |= {"from": 0 - less.high, "to": 0 - less.low}
-less = pd.DataFrame(table).rename(index=cues)
-less.loc["PGT"] = [exact.mean(**MODELS["PGT"]), -lead, -high, -low]
-less.round(1).rename_axis(None)
+less = less.set_index("group").loc[list(cues)].rename(index=cues)
+table = pd.DataFrame({"Acc@1 (%)": less.value})
+table["minus whole kernel"] = less.value - less.value["whole kernel"]
+# The file has *whole minus reduced*: signs turn, and ends change places.
+table["from"], table["to"] = 0 - less.high, 0 - less.low
+table.loc["PGT"] = [exact.mean(**MODELS["PGT"]), -lead, -high, -low]
+table.round(1).rename_axis(None)
 
 # %% [markdown]
-# **The clock carries the lead.** Without it the kernel loses more than it was ahead of PGT. So half of the guess holds. The other
-# half does not: without *came from here*, but with the clock, the kernel even gains.
+# **The clock carries the lead.** Without it the kernel loses more than it was ahead of PGT. So half of the guess holds. The
+# other half does not: without *came from here*, but with the clock, the kernel even gains. (Our grid of values always keeps
+# it, so validation had no say.)
 #
 # ## Is it ahead in New York, too?
 #
@@ -169,8 +170,8 @@ less.round(1).rename_axis(None)
 # **published protocol**.
 #
 # > **Pitfall.** Who copies "unknown" can be right and name no place. On GeoLife this protocol gives the kernel
-# > {{ label["context kernel"]:.1f }} points more than the exact one, and PGT {{ label["PGT"]:.1f }}. MHSA, which cannot copy, gains
-# > nothing.
+# > {{ label["context kernel"]:.1f }} points more than the exact one, and PGT {{ label["PGT"]:.1f }}. MHSA, which cannot
+# > copy, gains nothing.
 #
 # So the table has a second column, for targets that training showed. PGT was not tuned here.
 
@@ -180,7 +181,7 @@ label = {
     name: published.mean(**which) - exact.mean(**which)
     for name, which in MODELS.items()
 }
-new_york = read_results("last_visit")  # the file of New York
+new_york = read_results("last_visit")  # New York, from the last visit
 plain = {"variant": "full", "target_time": "unknown"}
 RIVALS = {
     "most frequent place": {"model": "most_frequent"},
@@ -199,9 +200,11 @@ there.round(1).rename_axis("Acc@1 (%)", axis=1)
 
 # %% [markdown]
 # **The rule has no lead here.** Over all windows it cannot be told from PGT. On known targets, PGT is {{ ahead:.1f }} points
-# ahead ({{ from_:.1f }} to {{ to:.1f }}).
+# ahead ({{ from_:.1f }} to {{ to:.1f }}): it keeps its score, and the kernel, which often copies "unknown", loses some of
+# its own.
 #
-# And the clock? The validation windows gave it a weight of zero. Our guess: the next check-in may be many hours away.
+# And the clock? The validation windows gave it a weight of zero. Our guess: *now* is the time of the last check-in, and if
+# the next one comes many hours later, the present hour says little about it.
 #
 # ## Does a longer past help?
 #
@@ -234,17 +237,17 @@ for where, (results, which) in SETS.items():
 pd.DataFrame(levels).rename_axis("Acc@1 (%)", axis=1)
 
 # %% [markdown]
-# **A longer past helps both models in all three**, though in the town the pointer's gain is barely clear of zero. On known targets
-# of New York the gains are about as large.
+# **A longer past helps both models in all three**, though in the town the pointer's gain is barely clear of zero. On known
+# targets of New York the gains are about as large.
 #
 # ### And on a leaderboard?
 #
-# Many papers quote a leaderboard of New York. It asks only for the last check-in of each *session*, a run of check-ins less than
-# a day apart, and only where training knows the person and the place. Our tables ask for far more check-ins, so do not
+# Many papers quote a leaderboard of New York. It asks only for the last check-in of each *session*, a run of check-ins less
+# than a day apart, and only where training knows the person and the place. Our tables ask for far more check-ins, so do not
 # compare their numbers with these:
 
 # %% tags=["hide-input"]
-# @title Names for the next table
+# @title Numbers of the next table
 board = read_results("leaderboard").rows.query("model == 'contextual'")
 board = board[board.seed.isna() & ~board.told.astype(bool)]
 board = board[board.questions == "sessions"].set_index("past")
@@ -265,8 +268,8 @@ many = board["every earlier visit"].tolist()
 #
 # ## And in your own city?
 #
-# Your data needs three columns: who, where, from when. The map below also needs longitude and latitude. Here is a table made from
-# our town: unsorted check-ins without an end, in UTC, three in ten missing.
+# Your data needs three columns: who, where, from when. The map below also needs longitude and latitude. Here is a table made
+# from our town: unsorted check-ins without an end, in UTC, three in ten missing.
 
 # %% tags=["hide-input"]
 # @title `checkins.csv`, and `run`
@@ -314,8 +317,9 @@ checkins.head(3)
 run("visits checkins.csv --out visits.parquet --timezone America/Regina")
 
 # %% [markdown]
-# **Look first.** Do people come back to the places that they share? To see yours, write the path of a file of visits between the
-# quotation marks. Places with few visitors stay off the map; in a file of a few people, homes are drawn: do not share that map.
+# **Look first.** Do people come back to the places that they share? To see yours, write the path of a file of visits between
+# the quotation marks. Places with few visitors stay off the map; in a file of a few people, homes are drawn: do not share
+# that map.
 
 # %%
 # @title Figure 23.3: places that people share
@@ -339,8 +343,8 @@ maps.value_map(
 )
 
 # %% [markdown]
-# Most visitors came once or twice. {{ off_map:.0f }} % of the visits are off the map, at places to which fewer than five of the
-# 40 people go. Others tell little about such a place, so a model needs the person's own past.
+# Most visitors came once or twice. {{ off_map:.0f }} % of the visits are off the map, at places to which fewer than five of
+# the 40 people go. Others tell little about such a place, so a model needs the person's own past.
 #
 # Where next? The package ships a predictor, trained on simulated people alone
 # ([next chapter](24_trained_on_nobody.ipynb)). `evaluate` compares it with rules.
@@ -406,8 +410,8 @@ print(f"level for {len(of_person) - better - worse}")
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
-# The exact protocol: a prediction "unknown" sends you nowhere. The ceiling is *n* of `in_window` over *n* of `all`. If it is low,
-# more history helps more than a better model: try `pgt.prepare(visits, days=28)`.
+# The exact protocol: a prediction "unknown" sends you nowhere. The ceiling is *n* of `in_window` over *n* of `all`. If it is
+# low, more history helps more than a better model: try `pgt.prepare(visits, days=28)`.
 #
 # </details>
 #

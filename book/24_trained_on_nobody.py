@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Trained on nobody
 #
-# What can a model say about you that has never seen you, or anybody real?
+# What can a model say about you whose networks have never seen you, or anybody real?
 #
 # *You will be able to* ask such a model about your own visits, and say why it can travel, how good it is and whom it
 # spares. *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Real cities](23_real_cities.ipynb). *It takes*
@@ -53,7 +53,8 @@ person = visits.user_id.iloc[0] if file else 5
 mine = visits[visits.user_id == person]
 
 # %% [markdown]
-# Two lines do it: `pretrained` opens a small file of the package, and `predict` takes any table of visits.
+# Two lines do it: `pretrained` opens a small file of the package, and `predict` takes any table of visits. The others make a
+# table that one can read.
 
 # %%
 model = pgt.NextLocation.pretrained()
@@ -71,18 +72,21 @@ print(f"the person's other places: {rest:.2f}, somewhere new: {new:.2f}")
 one[["place", "visits", "probability", "age", "clock", "here"]].round(2)
 
 # %% [markdown]
-# The last three columns say how many percentage points a fact adds: *age*, how many visits ago the person was there;
-# *clock*, how near to now those visits' hours are; *here*, whether the person is there, or was just before.
+# The last three columns say what a fact does: the probability with it, minus the probability if it were the same for all
+# visits, in percentage points. (So the columns need not add up to the probability.) *Age* is how many visits ago the person
+# was there; *clock*, how near to now those visits' hours are; *here*, whether the person is there, or was just before.
 #
 # Person 5 has been at 10 Cobbler Road five times only, and yet it is the first guess. Its *age* says why: all five visits are
 # among the latest. **The town's records tell the rest: the person has just moved there.** Nobody told the model. But it plays
 # at home: it learned from worlds that are drawn around Larkmere, where people move, too.
 #
 # 35 Heather Walk is the home before: its *age* speaks against it, the *clock* for it. At the third place, the office, the
-# person is now, in the evening, so *clock* and *here* speak against it. (The next visit may be to the same place.)
+# person is now. It is on the list because the next visit may be to the same place, but in the evening *clock* and *here* speak
+# against it.
 #
-# *Somewhere new* stands for places where the person has *not* been; the model cannot name them. Seven of the last fifty visits
-# were to new places, and a mean of made-up worlds, about a quarter, counts like ten visits more.
+# *Somewhere new* stands for places where the person has *not* been; the model cannot name them. Its share is counted: seven
+# of the last fifty visits were to new places, and a mean of made-up worlds, about a quarter, counts like ten visits more. So
+# it is $(7 + 10/4) / 60$, about $0.16$.
 
 # %% tags=["hide-input"]
 # @title Figure 24.1: one person's places, and the likeliest next ones
@@ -99,7 +103,7 @@ if {"lon", "lat"} <= set(visits.columns):  # else there is nothing to draw
     display(drawn)
 
 # %% [markdown]
-# The largest ring is the new home, around a small disc.
+# The largest ring is the new home: likely, but not often visited yet, so its disc is small.
 #
 # ## Why it can travel
 #
@@ -127,8 +131,8 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # draws its habits around those of Larkmere: how curious people are, how long a habit lasts. Some towns are *recorded* as
 # diaries, some as diaries with holes, some as check-ins, of which only the beginning is known.
 #
-# On GeoLife they need a clock above all: a network from worlds without one has {{ no_clock:.1f }} points less
-# ([evidence](evidence_newcomers.ipynb)).
+# The worlds need people with daily hours above all: a network from worlds without them has, by itself, {{ no_clock:.1f }}
+# points less on GeoLife ([evidence](evidence_newcomers.ipynb)).
 #
 # ## What is fitted, and on whose visits?
 #
@@ -138,16 +142,17 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # |---|---|---|
 # | network 1 | fourteen facts about each past visit | made-up people |
 # | network 2 | the same | made-up people with diaries, where visits have an end |
-# | four kernels of [chapter 4](04_baselines.ipynb) | *came from here* and the clock, in three mixtures; how often | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
+# | four kernels of [chapter 4](04_baselines.ipynb) | three of *came from here* and the clock; one of how often | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
 # | *here*, *before* | is it where the person is now, or was just before? | nobody's |
 # | **their eight weights** | how much each opinion counts | **those of the people you ask about** |
 #
 # **Only the eight weights are fitted to a new table.** `predict` takes past visits of everybody in it, two thousand at most,
 # and finds the one set of weights under which they are likeliest.
 #
-# > **Note.** Two choices looked at real people. GeoLife and New York, which come next, are among the real cities of the table.
-# > And of two families of worlds we kept the one that scored better on their *test* windows; how much better is not
-# > on record. Larkmere was once tuned to resemble GeoLife's statistics, so New York is the cleaner test.
+# > **Note.** Two choices looked at real people. First, the kernels' numbers: GeoLife and New York, which come next, are
+# > among the real cities of the table. Second, of two families of worlds we kept the one that scored better on their *test*
+# > windows; how much better is not on record. Larkmere was once tuned to resemble GeoLife's statistics, so New York is the
+# > cleaner test.
 #
 # How do opinions become one? Take two about three places. Raise each probability to the power of a weight, multiply, and
 # divide by the sum.
@@ -167,8 +172,8 @@ said.set_axis(["one", "two", "pool"]).round(2)
 #
 # ## How good is it?
 #
-# Now the model stands beside others that were fitted to these very people. Its weights come from their training days. A
-# kernel's five numbers are the best of six hundred settings on their validation days. (*Summaries*:
+# Now the model stands beside others that were fitted to these very people. The eight weights come from the people's training
+# days. A kernel's five numbers are the best of six hundred settings on their validation days. (*Summaries*:
 # [chapter 21](21_memory_and_ceilings.ipynb).)
 #
 # GeoLife is asked in the exact [protocol](03_windows.ipynb), New York in the published one: all places that its training
@@ -226,8 +231,8 @@ scores
 # {{ bare["new york"]:.1f }} points less; on GeoLife the {{ bare["geolife"]:.1f }} cannot be told from zero. **On real people
 # kernels and facts do nearly all the work.**
 #
-# Where does it fail? At places that the last seven days do not show, a third of the windows. There the first guess is right
-# in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York.
+# Where does it fail? At places that the last seven days do not show. About a third of the targets are such, and there the
+# first guess is right in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York.
 #
 # ## Whom it spares
 #

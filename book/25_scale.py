@@ -89,6 +89,7 @@ def kept(model, batch, way):
 
     def hook(x):
         if x.data_ptr() not in weights:
+            # By address, so what is kept twice counts once.
             found[x.data_ptr()] = x.untyped_storage().nbytes()
         return x
 
@@ -195,8 +196,8 @@ show(
 )
 
 # %% [markdown]
-# Of each stretch only two numbers a window stay. PyTorch's `checkpoint` (no saved model) keeps a stretch's inputs
-# alone, and computes its scores again when the gradient asks for them:
+# Of each stretch only two numbers a window stay, beside its inputs, which are there anyway. PyTorch's `checkpoint` (no saved
+# model) computes the scores again when the gradient asks for them:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -234,7 +235,7 @@ check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
 # The price is arithmetic: every score is computed twice. On a CPU a step was no slower all the same, and with many places
-# faster ([Evidence: speed](evidence_speed.ipynb)).
+# faster, perhaps because far less is written to memory ([Evidence: speed](evidence_speed.ipynb)).
 #
 # ## A model that never counts the places
 #

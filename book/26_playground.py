@@ -57,9 +57,9 @@ playground()
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
 #    model go on: click the arrow before its first guess again and again.
 #
-# The first has an answer in the open. In the moment with which the page opens, the favourite, {{ guess }}, falls from {{
-# p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly generated. {{ other }} takes the lead
-# with {{ p_other:.2f}}.
+# The first has an answer in the open. In the moment with which the page opens, the favourite, {{ guess }}, falls from
+# {{ p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly generated. {{ other }} takes the
+# lead with {{ p_other:.2f}}.
 #
 # <details class="solution"><summary>What else we saw</summary>
 #
