@@ -8,8 +8,7 @@
 # *It takes* a quarter of an hour to read and about a minute to run, with or without a GPU.
 #
 # > **In one sentence.** In the encoder the visits look at each other; without its mask the other windows of a batch change
-# > {{ percent[0]:.0f }} % of the answers, and accuracy does not show it, nor does it show when the whole encoder is taken
-# > away.
+# > {{ percent[0]:.0f }} % of the answers, and accuracy does not show it, nor does it show when all its layers are taken away.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -165,7 +164,7 @@ show(
 # look at it, so its scores become $-\infty$ *before* the softmax, because $e^{-\infty} = 0$.
 
 # %%
-padded = torch.cat([x, torch.ones(1, 2)])  # padding is not zero
+padded = torch.cat([x, torch.ones(1, 2)])  # it, too, has a position
 padding = torch.tensor([False, False, False, True])
 scores = padded @ padded.T / math.sqrt(2)  # (4, 4)
 masked = scores.masked_fill(padding, -math.inf)  # the last column
@@ -192,7 +191,8 @@ show(
 
 # %% [markdown]
 # The mask empties padding's *column*, and each visit divides its attention among the real ones. Padding's *row* stays; what
-# it computes, nobody reads. No mask for *time* is needed, since all visits of a window lie in the past.
+# it computes, nobody reads. No mask against looking ahead is needed, as in models that write text: all visits of a window
+# lie in the past.
 #
 # ## Heads
 #
@@ -264,7 +264,7 @@ class Layer(nn.Module):
 
 
 # %% [markdown]
-# **The encoder** is positions, then a stack of layers. That is all of it.
+# **The encoder** adds the positions, then comes a stack of layers. That is all of it.
 
 
 # %%
@@ -376,9 +376,9 @@ show(
 #
 # - *Even attention*: every head takes the plain mean over the window.
 # - *No attention*: it adds nothing, and no visit hears of another.
-# - *No encoder*: the feed-forward networks add nothing either. Only the sinusoids are left.
+# - *No layers*: the feed-forward networks add nothing either. Only the sinusoids are left.
 # - *No sinusoid*: it becomes 0.
-# - *No position from the end*: every visit gets the same row of this table, the mean of the newest ten positions.
+# - *No position from the end*: every visit gets the same row of its embedding table, the mean of the newest ten positions.
 # - *Neither ruler*: both of these.
 #
 # The table has intervals of the difference in Acc@1, operated minus whole, in points ([chapter 4](04_baselines.ipynb)). Below
@@ -398,16 +398,16 @@ def operated(kind):
         project, out = part.attention.project, part.attention.out
         if kind == "even attention":  # queries, the first D rows, become 0
             project.weight[:D] = project.bias[:D] = 0
-        if kind in ("no attention", "no encoder"):
+        if kind in ("no attention", "no layers"):
             out.weight[:] = out.bias[:] = 0
-        if kind == "no encoder":  # x + 0 + 0
+        if kind == "no layers":  # x + 0 + 0
             part.feedforward[3].weight[:] = part.feedforward[3].bias[:] = 0
     return patient
 
 
 # %% tags=["hide-input"]
 # @title Table: six operations
-kinds = ["even attention", "no attention", "no encoder"]
+kinds = ["even attention", "no attention", "no layers"]
 kinds += ["no sinusoid", "no position from the end", "neither ruler"]
 splits = {"valid": data.valid, "test": data.test}
 whole = {name: evaluate(model, part) for name, part in splits.items()}
@@ -418,7 +418,7 @@ for kind in kinds:
         now = evaluate(patient, part)
         low, high = interval(now, against=whole[name])
         rows[kind][f"difference on {name}"] = f"{low:+.1f} to {high:+.1f}"
-    if kind == "no encoder":  # its answers on test
+    if kind == "no layers":  # its answers on test
         hit, still = then.better == 0, now.better == 0
         became_right = 100 * (~hit & still).mean()
         became_wrong = 100 * (hit & ~still).mean()
@@ -429,12 +429,13 @@ pd.DataFrame(rows).T
 # Without any choice of whom to look at (first row), the model loses nothing that we can measure. So much for the story of
 # head 4.
 #
-# **Even taking away the whole encoder costs nothing that we can measure** (third row). It changes {{ changed:.1f }} % of the
+# **Even taking away all layers costs nothing that we can measure** (third row). It changes {{ changed:.1f }} % of the
 # first answers on test: {{ became_right:.1f }} % become right, {{ became_wrong:.1f }} % are no longer right, and the others
 # go from one wrong place to another. The intervals are wide: a loss as large as their lower ends is possible.
 #
-# Two of the twelve intervals leave zero out. *No sinusoid* hurts on validation, and *no attention* helps on test; the other
-# split confirms neither. So we cannot show that this model needs a ruler. ("Days ago" and the hours hold some of the order.)
+# Two of the twelve intervals leave zero out; one stray in twenty is to be expected. *No sinusoid* hurts on validation, and
+# *no attention* helps on test; the other split confirms neither. So we cannot show that this model needs a ruler. ("Days
+# ago" and the hours hold some of the order.)
 #
 # A likely reason is the pointer ([next chapter](07_pointer.ipynb)), which compares the last visit with all others by
 # itself. Whether a model can be *trained* without a part is another question, for [chapter 14](14_ablations.ipynb).
@@ -453,6 +454,7 @@ pd.DataFrame(rows).T
 # model's. (Each of the two norms ends with a learned scale and shift, $D$ numbers each.)
 
 # %% tags=["try"]
+print(f"D = {D}, F = {F_}")
 formula = ...  # of D and F_
 check.exercise("6.1", formula)
 

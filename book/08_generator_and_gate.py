@@ -130,7 +130,7 @@ z = my_gate(context).item()  # of the story window
 g = 1 / (1 + math.exp(-z))
 
 # %% [markdown]
-# (Abigail See and others ([2017](https://arxiv.org/abs/1704.04368)), who brought the pointer-generator, name the weight of
+# ([See et al., 2017](https://arxiv.org/abs/1704.04368), who introduced the pointer-generator, name the weight of
 # *generating*: their gate $p_\text{gen}$ is $1 - g$.)
 #
 # ## The mixture
@@ -190,8 +190,8 @@ playground(small="gate", window=i)
 # &\log\sigma(-z) + \log P_\text{gen}\big). \end{aligned} \tag{8.6}
 # $$
 #
-# Now replace the gate by others, for all test windows. A *constant* gate is the mean of the training gates. An *oracle*
-# knows whether the target is in the window, and is 1 if so, else 0.
+# Now replace the gate by others, for all test windows. A *constant* gate is one number for all windows, the mean over the
+# training windows. An *oracle* knows whether the target is in the window, and is 1 if so, else 0.
 
 
 # %%
@@ -256,8 +256,9 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # \end{aligned} \tag{8.7}
 # $$
 #
-# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate from $0.5$ towards $r =
-# 0.75$, like a yes-or-no classifier whose label is $r$. The label moves, too: with a higher gate, more is copied.
+# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate from $0.5$ towards
+# $r = 0.75$, like a yes-or-no classifier whose label is $r$. The label moves, too: with a higher gate, more is copied. It
+# stops because one gate must serve many windows that look alike.
 #
 # The gate is trained to answer *which expert explains the target better?* and not *is it a return?* Where do the two questions
 # differ? Sort the test windows by what happened:
@@ -376,9 +377,9 @@ for exam, rows in exams.items():
 pd.DataFrame(table).T.round(2)
 
 # %% [markdown]
-# Compare *alone* and *in the mixture* on the easy targets. Alone, the layer learns the usual places. In the mixture it learns
-# little about them, because the pointer already knows. That is why its bars in figure 8.2 were so short. (The model's own
-# generator learned even less, but the encoder below it was changing, too: compare it only roughly.)
+# Compare *alone* and *in the mixture* on the easy targets. Alone, the layer learns the usual places. In the mixture it
+# learns little about them, because the pointer already knows. The model's own generator learned even less (but the encoder
+# below it was changing, too: compare it only roughly). That is why its bars in figure 8.2 were so short.
 #
 # Now the others, where the pointer is of no use. The layer that was taught alone has a few more hits there, and yet it is
 # *worse* than guessing: it is sure of the usual places, and pays for each miss. The two that were taught beside a pointer

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # The gate: does it know little, or say less than it knows?
 #
-# It knows little, and says all of it. A forecaster who says much the same every day may be hiding something, or may
-# have nothing to add, and a simulated town can tell which.
+# It knows little, and says all of it. A forecaster who says much the same every day may be hiding something, or may have
+# nothing to add. One can tell which.
 #
 # *You will be able to* score any number that calls itself a probability: draw its reliability diagram, compute its
 # skill, and tell ignorance from hedging. *You need* [The generator and the gate](08_generator_and_gate.ipynb).
 # *It takes* a quarter of an hour to read and about twenty seconds to run.
 #
 # > **In one sentence.** The gate knows little about returns and hides nothing, since exaggerating it gains nothing; a
-# > regression on who, when and a few counts of the window knows nearly twice as much.
+# > regression on who, when and a few counts of the window knows far more.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -101,7 +101,7 @@ show(
 #
 # ## It knows people, rather than moments
 #
-# Draw the mean gate at each place, and it seems to know places. Click one.
+# Draw the mean gate at each place, and it seems to know places: some are high, some low. Click one.
 
 # %%
 where = test.groupby("location_id")
@@ -114,7 +114,8 @@ maps.value_map(
     "gate",
     ground=ground(town.base),
     alt="Map of the town's often visited places, coloured by the mean gate",
-    caption="Mean gate of the windows that end at a place, if there are ten.",
+    caption="Mean gate of the windows that end at a place, if there are ten; "
+    "larger discs: more windows.",
 )
 
 # %% [markdown]
@@ -239,8 +240,8 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # > ruin a squared error, and one number mends it.
 #
 # With its level right the gate has a skill of {{ skill_gate:.1f }} %, and the town's own probability {{ skill_town:.1f }} %.
-# The town's number is a ceiling that no model can reach: the town also knows *when* the next visit will be, and its
-# probability depends on that.
+# The town's number is a ceiling that no model can reach: the rest is the coin, and the town also knows *when* the next visit
+# will be.
 #
 # ## Does it hedge?
 #
@@ -277,7 +278,7 @@ show(
 )
 
 # %% [markdown]
-# Both curves have their top a little below 1. **The gate does not hedge**; if anything, it says a bit more than it knows.
+# Both curves have their top below 1. **The gate does not hedge**; if anything, it says a bit more than it knows.
 # Its values crowd together because it knows little.
 #
 # ## A few counts know more
@@ -322,14 +323,16 @@ for y, outcome in (("in_window", in_window), ("returned", returned)):
 pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 
 # %% [markdown]
-# Here is the surprise. For both outcomes the regression beats a Transformer that sees every visit. Who the person is carries
-# part of it. "The person's share", one number for each person (how often it happened with *them* in the validation weeks),
-# knows as much of returns as the gate. Of *in the window*, which the gate is trained for, it knows about half as much.
-# ([Evidence: the gate](evidence_gate.ipynb) has intervals, five seeds and GeoLife.)
+# Here is the surprise. For both outcomes the regression beats a Transformer that sees every visit (*in the window* is the
+# fairer column: that is what the gate is trained for). Who the person is carries part of it. "The person's share", one
+# number for each person (how often it happened with *them* in the validation weeks), knows as much of returns as the gate.
+# Of *in the window* the share knows about half as much as the gate. ([Evidence: the gate](evidence_gate.ipynb) has
+# intervals, five seeds and GeoLife.)
 #
-# Why does the gate not simply count? It sees the context alone, a vector that also makes the pointer's query. A linear
-# regression can read off it how many visits a window has, but hardly how they are spread over places ([Evidence: the
-# gate](evidence_gate.ipynb)).
+# Why does the gate not simply count? It sees the context alone, a vector that also makes the pointer's query. We fitted
+# another regression, from that vector to the counts: it can read off how many visits a window has, but hardly how they are
+# spread over places ([Evidence: the gate](evidence_gate.ipynb)). So the counts are not there to be used. Why training did
+# not put them there we do not know.
 #
 # Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses nearly where
 # it was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.

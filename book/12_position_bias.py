@@ -139,7 +139,7 @@ playground(small="bias")
 # $$
 #
 # What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes. Then only one sum fits the
-# predictions (up to a constant, which a softmax does not see), but many biases do. The sum is **identifiable**, the bias is
+# attention (up to a constant, which a softmax does not see), but many biases do. The sum is **identifiable**, the bias is
 # not.
 #
 # Try it on the trained model. We replace its bias by a straight line. A slope above zero says that people prefer what is long
@@ -154,8 +154,8 @@ with torch.no_grad():
 
 
 # %% [markdown]
-# Then we train only query and key, to restore the attention that the model had before. How much of the attention lies on
-# other visits than in the original model? If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
+# Then we train only query and key, to restore the attention that the model had before. What share of the attention has moved
+# to other visits? If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
 
 
 # %% tags=["hide-input"]
@@ -293,8 +293,8 @@ due = free / 100 * falls["truth (returns)"]["our town"]
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size. More
-# is not to be expected, since the sum covers all targets and the truth only returns.
+# With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size.
+# More is hardly to be expected, since the sum covers all targets and the truth only returns.
 #
 # Our town's recency is weak. Returns are {{ free:.0f }} % of its targets; if that share of the fall is left in the sum, it is
 # {{ due:.2f }}, and runs differ by nearly as much (the last column, a standard deviation). So the sum of one run says nothing
@@ -329,9 +329,10 @@ show(
 # %% [markdown]
 # On the left the seeds agree about some hills and troughs. It is tempting to explain them. Would other people show them, too?
 #
-# On the right only the newest two positions stand out, and they show other habits than forgetting: people seldom stay where
-# they are (position 1 is low), and they often go back where they came from (position 2 is high). So take the mean
-# correlation of two curves, once with these two and once without.
+# Even so, it does not show the diamonds: what these people happened to do is louder than a recency so weak. On the right
+# only the newest two positions stand out, and they show other habits than forgetting: people seldom stay where they are
+# (position 1 is low), and they often go back where they came from (position 2 is high). So take the mean correlation of two
+# curves, once with these two and once without.
 
 
 # %%

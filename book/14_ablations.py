@@ -73,10 +73,10 @@ bet = ["pointer", "user", "time of day"]  # change it
 # %% [markdown]
 # ## One seed
 #
-# We trained the whole model and each ablation many times: {{ n_runs }} trainings in all. On
-# [GeoLife](23_real_cities.ipynb) by the published protocol each has ten seeds. On GeoLife by the exact one,
-# and on the simulated town, each has five. (*Published* makes one symbol of all places that training lacks; *exact* keeps their
-# names, see [Windows](03_windows.ipynb).) All rows of a table share their seeds, their data and their settings.
+# We trained the whole model and each ablation many times: {{ n_runs }} trainings in all. On [GeoLife](23_real_cities.ipynb)
+# by the published protocol each has ten seeds. On GeoLife by the exact one, and on the simulated town, each has five.
+# (*Published* makes one symbol of all places that training lacks; *exact* keeps their names, see
+# [Windows](03_windows.ipynb).) All rows of a table share their seeds, their data and their settings.
 
 # %%
 ablations = read_results("ablations")
@@ -195,8 +195,8 @@ show(
 # %% [markdown]
 # In {{ n_holding }} of the {{ n_intervals }} rows the interval holds zero: other people and other seeds could have turned
 # the sign. The pointer is the exception, in all three columns; on GeoLife, by the published protocol, the model loses
-# {{ pointer_loss:.0f }} points without it. And one part seems to do *harm*: by the exact protocol on GeoLife the first guess is
-# better without the generator.
+# {{ pointer_loss:.0f }} points without it. And one part seems to do *harm*: by the exact protocol on GeoLife the first guess
+# is better without the generator.
 
 # %%
 flat = {

@@ -184,8 +184,8 @@ pd.DataFrame(graph[0, :, sage].T, places, past)
 #
 # ## Looking back: masked self-attention
 #
-# The states of one place look at each other, but only backwards: that is how the original does it, though with one target at
-# the end no later day could give it away. As in [chapter 6](06_position_and_encoder.ipynb), the attention of a head is
+# The states of one place look at each other, but only backwards, as in the original. As in [chapter
+# 6](06_position_and_encoder.ipynb), the attention of a head is
 #
 # $$
 # \begin{aligned}

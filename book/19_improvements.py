@@ -11,7 +11,7 @@
 # 4. `mixture_of_softmaxes`: one softmax is too narrow for people with several habits.
 # 5. `relative_bias`: how far apart two visits are matters, not where they stand.
 # 6. `recent_and_first`: the last visits deserve extra weight, and so does the first, which opens the window.
-# 7. `post_norm`: no argument. It should be *worse* than the pre-norm that the model has.
+# 7. `post_norm`: a control. It should be *worse* than the pre-norm that the model has.
 # 8. `experts`: habit and exploration are different skills.
 # 9. `multi_scale_time`: 23:45 and 0:00 are neighbours.
 # 10. `adaptive_embeddings`: rare places need more numbers than frequent ones.

@@ -62,8 +62,8 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 # have large products.
 #
 # How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts about
-# each. We count the examples that two of them have, and those that both times of day have as they are, in quarters of an hour:
-# 96 now, times 96 then (first row).
+# each. The table counts them. Its first row has a number for each pair of quarters of an hour, 96 now times 96 then; the
+# others have one for each relation.
 
 
 # %%
@@ -247,8 +247,8 @@ def accuracy(model):
 
 
 # %% [markdown]
-# **Change this.** *Your* pointer has no clock. Switch the clock on, or *came from here* off, and watch the last row of the
-# table.
+# **Change this.** The last row will be a pointer of your own, now without a clock. Switch the clock on, or *came from here*
+# off, and watch the last row of the table.
 
 # %%
 came_from_here = True  # @param {type:"boolean"}
@@ -306,14 +306,14 @@ show(
     alt="Nine panels, a row for each reason and a column for each fact. The "
     "trained curves keep the shapes of the kernel's, with bumps; for the "
     "last visit they lie lower.",
-    caption="Logarithms. The sum along a row is a visit's log-weight for "
-    "this reason. Lines that leave a panel go on falling.",
+    caption="Logarithms of weights. The sum along a row is a visit's "
+    "log-weight for this reason. Lines that leave a panel go on falling.",
 )
 
 # %% [markdown]
-# This is equation (20.2): along a row logarithms add up; down the rows weights do. Only the shapes count in a single panel.
-# The dashed lines are what `like_kernel` wrote (bent on the left, where the axis is stretched), the others what training
-# made of them (`started`).
+# This is equation (20.2): along a row logarithms add up; down the rows weights do. Compare the knots of a panel with each
+# other, not with zero, since a constant can move along the row. The dashed lines are what `like_kernel` wrote (bent in the
+# left column, whose axis is stretched), the others what training made of them (`started`).
 #
 # **The names still hold after training, but they are no longer pure.** *Came from here* is still silent for other visits,
 # and *began at this hour* still falls with the hours. But the middle row prefers the present hour, too, and the last row
@@ -363,7 +363,8 @@ show(
     alt="Places by probability, each bar split into three reasons. 46 Alder "
     "Walk leads, as any visit and as one that came from here; The Red Grill "
     "follows, as one that came from here and began at this hour.",
-    caption="The story window: why? Bars: the tables; diamonds: PGT.",
+    caption="The story window: why? Bars: the tables. Diamonds: PGT's "
+    "mixture, which leaves some for places outside the week.",
 )
 
 # %% [markdown]
@@ -381,8 +382,9 @@ grill.assign(weight=np.exp(grill.sum(axis=1))).round(2)
 
 # %% [markdown]
 # Two reasons speak for it: the person went there from where they are now, *and* about an hour from the present time of day.
-# (Divided by the sum over all visits, these weights are the parts of its bar.)
-# (The last row owes much to *came from here*.) This is no explanation added afterwards: these *are* the terms of the sum.
+# Divided by the sum over all visits, these weights are the parts of its bar. Look at the last row, though: its *clock*
+# lowers the weight, and *came from here* raises it. **A name says where a reason began; its row says what it is now.** Even
+# so, this is no explanation added afterwards: these *are* the terms of the sum.
 #
 # ## On real people
 #
@@ -399,7 +401,7 @@ steps = {
     "pointer: visits back": ("contextual", "count_only"),
     "+ came from here": ("contextual", "and_before"),
     "+ the clock": ("contextual", "and_clock"),
-    "+ eleven facts: the whole pointer": ("contextual", "full"),
+    "the whole pointer": ("contextual", "full"),
 }
 results = read_results("beyond")
 asked = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
@@ -440,7 +442,7 @@ show(
 # - The kernel's cues are relations between a past visit and now. A product of query and key has to find them; a curve over the
 #   relation is given them.
 # - Features multiply within a reason; reasons add up. With the kernel's tables it *is* the kernel.
-# - On GeoLife *came from here* and the clock bring nearly all that is gained over counting.
+# - On GeoLife *came from here* and the clock bring nearly all that is gained over a pointer that knows only the visits back.
 # - If the tables start as a rule whose parts have names, every prediction comes with its reasons. Training blurs the names a
 #   little.
 #

@@ -115,9 +115,9 @@ show(
 )
 
 # %% [markdown]
-# It does not: both are level after fifty visits. But your pointer was trained with a hundred, so two and four hundred are
-# strange to it. On GeoLife we trained it anew for every memory, and its first guess is level after a hundred
-# ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
+# It does not. The pointer is ahead everywhere, but both are level after fifty visits. Yours was trained with a hundred
+# visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for every memory, and its first guess is level
+# after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
@@ -169,7 +169,7 @@ table.round(1)
 
 # %% [markdown]
 # Two ways lead from the kernel's seven days to the pointer's hundred visits: down and across, or across and down. By either
-# way memory brings more than the model. **More than half of the lead is memory**, and memory is no achievement of the network.
+# way memory brings more than the model. **More than half of the lead is memory**, and a longer memory is no better model.
 #
 # With a hundred visits each the pointer leads by {{ fair:.1f }} points. If every person counts equally, and not every
 # window, by {{ left:.1f }}. So the lead comes from people with many windows.
@@ -183,21 +183,21 @@ table.round(1)
 # visit there and how many visits it stands for. Of *gym, gym, home, work, home, work* a memory of two keeps the last two,
 # and one line for the gym: its second visit, which stands for two.
 #
-# What do they add? And what does the network of Part II add, if this pointer takes the place of its own?
+# What do they add? And what does PGT add, its encoder, generator and gate, if this pointer takes the place of its own?
 
 # %% tags=["hide-input"]
 # @title Table: Acc@1 on GeoLife, differences in points
 pairs = {
     "pointer minus kernel, a hundred visits each": (HUNDRED, RULE),
     "summaries, added to the pointer": (OURS, HUNDRED),
-    "Part II, added to pointer and summaries": (AROUND, OURS),
+    "PGT, around pointer and summaries": (AROUND, OURS),
 }
 for name, pair in pairs.items():
     pairs[name] = results.difference(*(GEOLIFE | one for one in pair))
 pd.DataFrame(pairs, ["mean", "95 % from", "to"]).T.round(1)
 
 # %% [markdown]
-# The interval of the summaries contains zero. **All of Part II around the pointer even costs something**: its interval is
+# The interval of the summaries contains zero. **PGT around the pointer even costs something**: its interval is
 # below zero.
 #
 # > **Pitfall.** This does not say "Transformers do not work". *These* windows, of a few dozen people, may hold nothing to
@@ -236,9 +236,9 @@ table.round(2)
 # {{ root:.2f }}. So **the root of the average agreement is an upper end, too**.
 #
 # Now real visits. For each target take the person's past stays that are like the present one: at the same place, until about
-# the same hour, on the same kind of day, after the same place. What share of their pairs agree? Where there are no two such
-# stays, we ask for less likeness. The average over targets is the lower end. For the upper end take the root of the average
-# among targets of equal likeness, and average these.
+# the same hour, on the same kind of day, after the same place. What share of their pairs agree? (Where there are no two such
+# stays, drop the last condition, then the one before, and so on.) The average over targets is the lower end. For the upper
+# end, take the root of the average among the targets that kept equally many conditions, and average these roots.
 #
 # ## Does it work? The town knows
 #
@@ -281,7 +281,8 @@ show(
 # %% [markdown]
 # Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper
 # end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom.) The pointer is
-# {{ left_over:.1f }} points below this dot. In the town little is left to win.
+# {{ left_over:.1f }} points below this dot. In the town little is left to win. (The lower end says nothing here: the pointer
+# is far above it. The second dot lies outside, because agreement is told no time.)
 #
 # ## And on GeoLife?
 #

@@ -289,8 +289,8 @@ show(
 )
 
 # %% [markdown]
-# In the long run all rise, the pointer most. Over all visits PGT does no better than naming the place where a newcomer has
-# been most often.
+# In the long run all models rise, the pointer most. Over all visits PGT does no better than naming the place where a
+# newcomer has been most often.
 #
 # What is it worth to have been in training? Train with and without the earlier days of these people, and compare on the usual
 # test windows:
@@ -304,7 +304,7 @@ worth[["acc@1", "low", "high"]].round(1).sort_index(ascending=False)
 # %% [markdown]
 # **The pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town barely;
 # those of PGT do not. All it needs is your past, which can be forgotten without training anew. ([Evidence:
-# newcomers](evidence_newcomers.ipynb) adds the context kernel, which comes nearest.)
+# newcomers](evidence_newcomers.ipynb) adds the context kernel, whose accuracy comes nearest to the pointer's.)
 #
 # ## Somewhere new
 #
@@ -343,8 +343,9 @@ shown = pd.DataFrame(shown, index=[*named, "somewhere new"])
 (100 * shown).round(1).rename_axis("probability (%)", axis=1)
 
 # %% [markdown]
-# As it is, the old office (Saffron & Violet Publishing) comes first, the old home (56 Rowan Close) second, and every answer is
-# wrong. Beside *somewhere new* each place gives up the same share, so their order stays. The second answer is right.
+# As it is, the old office (Saffron & Violet Publishing) comes first, the old home (56 Rowan Close) second, and every answer
+# is wrong. Beside *somewhere new* each place gives up the same share, so their order stays. The second likeliest, *somewhere
+# new*, is right.
 #
 # And over all test windows? Is the truth among the first three answers, and is it there by name?
 
@@ -364,12 +365,12 @@ pd.DataFrame(rows, ["in three (%)", "by name (%)", "mean loss"]).T.round(1)
 
 # %% [markdown]
 # **It buys probabilities, not names.** As it is, the truth has probability zero in the {{ impossible:.0f }} % of the windows
-# where it is new to its person, so the mean loss is infinite. *Somewhere new* makes it finite. But it takes up one of the
-# first three ranks, and the right place is named a little less often. Use it for probabilities and sets (exercise 2), not
-# for lists of names.
+# where it is new to its person, so the mean loss is infinite. *Somewhere new* makes it finite. But it is nearly always among
+# the first three, so what *in three* gains over *by name* is just about the new places, which come almost free. And the
+# right place is named a little less often. Use it for probabilities and sets (exercise 2), not for lists of names.
 #
-# The forecast is weak, only somewhat higher before first visits than before others. Its average, {{ average:.0f }} %, is too
-# high, for its level comes from the validation windows.
+# The forecast is weak, only somewhat higher before first visits than before others. Its average, {{ average:.0f }} %, is
+# above the {{ impossible:.0f }} % that it should forecast, for its level comes from the validation windows.
 #
 # ## What to remember
 #

@@ -96,7 +96,7 @@ show(
 )
 
 # %% [markdown]
-# **The rule is ahead of the networks at the first guess.** The context kernel leads PGT by {{ lead:.1f }} points (95 %
+# **The rule is ahead of these three networks at the first guess.** The context kernel leads PGT by {{ lead:.1f }} points (95 %
 # interval {{ low:.1f }} to {{ high:.1f }}). All differences on this page are taken before rounding.
 #
 # > **Change this.** Choose `acc@10` in the form above and run the two cells below it. Now PGT is ahead, but even *last place*
@@ -104,7 +104,7 @@ show(
 #
 # > **Pitfall.** Resample *people*, not windows: a few people own many of the windows (exercise 1).
 #
-# ## Which comparison gives the lead?
+# ## Which of its cues gives the lead?
 #
 # The kernel gives every past visit a vote. The vote is larger if the visit is not long ago (*recency*), if it came after the
 # place where the person is now (*came from here*), and if it began at a similar time of day (*the clock*).
@@ -140,8 +140,8 @@ show(
 # The kernel's weight falls with the hours; PGT's changes little. To PGT, the start of a visit is one of 96 quarters of an
 # hour, each with a vector of its own. Nothing tells it that two o'clock is close to a quarter past two.
 #
-# Is that why the rule leads? Take one comparison away, and choose the kernel's other numbers anew on validation windows. The
-# last columns are the 95 % interval of what changes.
+# Is that why the rule leads? Take one of the three cues away, and choose the kernel's other numbers anew on validation
+# windows. The last columns are the 95 % interval of what changes.
 
 # %%
 # wins: read for Figure 23.2, in the folded cell.
@@ -159,8 +159,8 @@ table.round(1).rename_axis(None)
 
 # %% [markdown]
 # **The clock carries the lead.** Without it the kernel loses more than it was ahead of PGT. So half of the guess holds. The
-# other half does not: without *came from here*, but with the clock, the kernel even gains. (Our grid of values always keeps
-# it, so validation had no say.)
+# other half does not: without *came from here*, but with the clock, the kernel even gains. (No setting of our grid is
+# without it, so validation could not drop it.)
 #
 # ## Is it ahead in New York, too?
 #
@@ -173,7 +173,7 @@ table.round(1).rename_axis(None)
 # > {{ label["context kernel"]:.1f }} points more than the exact one, and PGT {{ label["PGT"]:.1f }}. MHSA, which cannot
 # > copy, gains nothing.
 #
-# So the table has a second column, for targets that training showed. PGT was not tuned here.
+# So our table of New York has a second column, for targets that training showed. PGT was not tuned here.
 
 # %%
 published = read_results("geolife_published")
@@ -208,8 +208,8 @@ there.round(1).rename_axis("Acc@1 (%)", axis=1)
 #
 # ## Does a longer past help?
 #
-# So far all have seen a week. Two models can also see a person's last hundred visits: the kernel, and the
-# [contextual pointer](20_contextual_pointer.ipynb), which then gets a summary of older places as well.
+# So far no model's pointer or vote has seen more than a week. Two models can also see a person's last hundred visits: the
+# kernel, and the [contextual pointer](20_contextual_pointer.ipynb), which then gets a summary of older places as well.
 
 # %% tags=["hide-input"]
 # @title Table: a week against a hundred visits
@@ -237,14 +237,15 @@ for where, (results, which) in SETS.items():
 pd.DataFrame(levels).rename_axis("Acc@1 (%)", axis=1)
 
 # %% [markdown]
-# **A longer past helps both models in all three**, though in the town the pointer's gain is barely clear of zero. On known
-# targets of New York the gains are about as large.
+# The contextual pointer is ahead of the kernel everywhere, and on GeoLife also with a week each. **A longer past helps both
+# models in all three**, though in the town the pointer's gain is barely clear of zero. On known targets of New York the
+# gains are about as large.
 #
 # ### And on a leaderboard?
 #
 # Many papers quote a leaderboard of New York. It asks only for the last check-in of each *session*, a run of check-ins less
-# than a day apart, and only where training knows the person and the place. Our tables ask for far more check-ins, so do not
-# compare their numbers with these:
+# than a day apart, and only where training knows the person and the place. Our tables above ask for far more check-ins, so
+# their numbers do not compare with these:
 
 # %% tags=["hide-input"]
 # @title Numbers of the next table
@@ -366,9 +367,9 @@ run("evaluate visits.parquet", keep="first guess")  # keep one line
 #
 # ## Exercises
 #
-# **Exercise 1** (medium). How much wider are intervals that resample people than those that resample windows? Use
-# the kernel. Hint: `interval_of_mean([run])` resamples by the column `user_id`. The second should be about
-# $2 \cdot 1.96\, \sqrt{v / N}$ wide, with $v$ the variance of the hits over the $N$ windows.
+# **Exercise 1** (medium). How much wider are intervals that resample people than those that resample windows? Use the
+# kernel. Hint: `interval_of_mean([run])` resamples by the column `user_id`. The interval that resamples windows should be
+# about $2 \cdot 1.96\, \sqrt{v / N}$ wide, with $v$ the variance of the hits over the $N$ windows.
 
 # %% tags=["try"]
 rule = list(exact.ranks(**MODELS["context kernel"]))  # one run

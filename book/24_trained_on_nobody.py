@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Trained on nobody
 #
-# What can a model say about you whose networks have never seen you, or anybody real?
+# What can a model say about you if its networks have never seen you, or anybody real?
 #
 # *You will be able to* ask such a model about your own visits, and say why it can travel, how good it is and whom it
 # spares. *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Real cities](23_real_cities.ipynb). *It takes*
@@ -81,12 +81,12 @@ one[["place", "visits", "probability", "age", "clock", "here"]].round(2)
 # at home: it learned from worlds that are drawn around Larkmere, where people move, too.
 #
 # 35 Heather Walk is the home before: its *age* speaks against it, the *clock* for it. At the third place, the office, the
-# person is now. It is on the list because the next visit may be to the same place, but in the evening *clock* and *here* speak
-# against it.
+# person is now. With the most visits of the three it stays on the list (the next visit may be to the same place), though
+# *clock* and *here* speak against it.
 #
 # *Somewhere new* stands for places where the person has *not* been; the model cannot name them. Its share is counted: seven
-# of the last fifty visits were to new places, and a mean of made-up worlds, about a quarter, counts like ten visits more. So
-# it is $(7 + 10/4) / 60$, about $0.16$.
+# of the last fifty visits were to new places, and the share of such visits in the made-up worlds, about a quarter, counts
+# like ten visits more. So it is $(7 + 10/4) / 60$, about $0.16$.
 
 # %% tags=["hide-input"]
 # @title Figure 24.1: one person's places, and the likeliest next ones
@@ -129,10 +129,10 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # A model that knows no names can learn from people who do not exist ([Müller et al.,
 # 2022](https://arxiv.org/abs/2112.10510), call it *prior-fitted*). Ours saw the people of made-up towns. Each town
 # draws its habits around those of Larkmere: how curious people are, how long a habit lasts. Some towns are *recorded* as
-# diaries, some as diaries with holes, some as check-ins, of which only the beginning is known.
+# diaries, some as diaries with holes, some as check-ins, of which only the time of arrival is known.
 #
-# The worlds need people with daily hours above all: a network from worlds without them has, by itself, {{ no_clock:.1f }}
-# points less on GeoLife ([evidence](evidence_newcomers.ipynb)).
+# The worlds need people who do things at fixed hours, above all: a network from worlds without them has, by itself,
+# {{ no_clock:.1f }} points less on GeoLife ([evidence](evidence_newcomers.ipynb)).
 #
 # ## What is fitted, and on whose visits?
 #
@@ -142,7 +142,7 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # |---|---|---|
 # | network 1 | fourteen facts about each past visit | made-up people |
 # | network 2 | the same | made-up people with diaries, where visits have an end |
-# | four kernels of [chapter 4](04_baselines.ipynb) | three of *came from here* and the clock; one of how often | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
+# | four kernels of [chapter 4](04_baselines.ipynb) | three of *came from here* and the clock, from short to long memory; one of how often | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
 # | *here*, *before* | is it where the person is now, or was just before? | nobody's |
 # | **their eight weights** | how much each opinion counts | **those of the people you ask about** |
 #
@@ -177,8 +177,8 @@ said.set_axis(["one", "two", "pool"]).round(2)
 # [chapter 21](21_memory_and_ceilings.ipynb).)
 #
 # GeoLife is asked in the exact [protocol](03_windows.ipynb), New York in the published one: all places that its training
-# days never showed are one place, "unknown". Any model can copy it from a person's past, and that is a hit. *Somewhere new*
-# plays no part.
+# days never showed are one place, "unknown". Any model can copy "unknown" from a person's past, and that is a hit: New
+# York's numbers include such. *Somewhere new* plays no part.
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in two cities
@@ -227,8 +227,8 @@ scores
 #
 # The pointer that was trained there is ahead in both cities (no interval measured).
 #
-# What do the networks bring? The row above ours is the pool without them. In New York it has
-# {{ bare["new york"]:.1f }} points less; on GeoLife the {{ bare["geolife"]:.1f }} cannot be told from zero. **On real people
+# What do the networks bring? The row above ours is the pool without them. In New York it has {{ bare["new york"]:.1f }}
+# points less; on GeoLife it has {{ bare["geolife"]:.1f }} less, and only this cannot be told from zero. **On real people
 # kernels and facts do nearly all the work.**
 #
 # Where does it fail? At places that the last seven days do not show. About a third of the targets are such, and there the

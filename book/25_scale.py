@@ -196,7 +196,7 @@ show(
 )
 
 # %% [markdown]
-# Of each stretch only two numbers a window stay, beside its inputs, which are there anyway. PyTorch's `checkpoint` (no saved
+# Of each stretch only two numbers a window stay, besides the inputs, which are there anyway. PyTorch's `checkpoint` (no saved
 # model) computes the scores again when the gradient asks for them:
 
 # %%

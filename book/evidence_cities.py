@@ -134,8 +134,8 @@ pd.concat({"first guess": whole, "ten guesses": ten}, axis=1)
 # ## How far to trust the intervals
 #
 # We drew samples with as few people as GeoLife from a large simulated town, where the true difference between two rules is
-# known. How often did an interval that promises 95 % hold it? *Effective* says to how many people with equally many windows the
-# sample amounts.
+# known. How often did an interval that promises 95 % hold it? *Effective* says to how many people with equally many windows
+# the sample amounts.
 
 # %% tags=["hide-input"]
 # @title How often intervals of 95 % hold the truth
@@ -286,10 +286,10 @@ duels.set_index(index)[["theirs", "ours", "difference", "low", "high"]].round(
 #
 # ## The leaderboard of New York
 #
-# A *session* is a run of one person's check-ins less than a day apart; asked for is its last check-in. These are the sessions of
-# GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), rebuilt from the check-ins in
-# [GNPR-SID's](https://arxiv.org/abs/2506.01375) public repository. *In the past* is the share of targets that the past holds.
-# *Lead* is over the kernel with the same past that was told as much.
+# A *session* is a run of one person's check-ins less than a day apart; asked for is its last check-in. These are the
+# sessions of GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), rebuilt from the check-ins in
+# [GNPR-SID's](https://arxiv.org/abs/2506.01375) public repository. *In the past* is the share of targets that the past
+# holds. *Lead* is over the kernel with the same past that was told as much.
 
 # %% tags=["hide-input"]
 # @title Our rows
@@ -375,8 +375,8 @@ show(
 # | [LLM4POI](https://arxiv.org/abs/2404.17591) | 33.7 | yes | the session, and similar training sessions |
 # | [GNPR-SID](https://arxiv.org/abs/2506.01375), on the prompts | 36.2 | yes | the prompt: up to fifty visits |
 #
-# The most frequent place and PGT cannot be told the time. PGT sees a week, and has three seeds. The prompts have one question a person, and a
-# shorter past, so their scores must not be set beside those of the sessions.
+# The most frequent place and PGT cannot be told the time. PGT sees a week, and has three seeds. The prompts have one
+# question a person, and a shorter past, so their scores must not be set beside those of the sessions.
 #
 # ## What others report on GeoLife
 #

@@ -289,8 +289,8 @@ pd.Series(kept, name="share of the variance").round(2).to_frame()
 # ## Is the ceiling fair?
 #
 # The town's own probability knows the moment of the choice. The model does not know *when* the next visit will be. On a new
-# day recording often begins at home, and the town then knows that it is a return. So look at windows whose next visit is on the same
-# day.
+# day recording often begins at home, and the town then knows that it is a return. So look at windows whose next visit is on
+# the same day.
 
 # %% tags=["hide-input"]
 # @title Table: the ceiling, by day
@@ -311,10 +311,10 @@ pd.DataFrame(fair).T
 # %% [markdown]
 # ## Accuracy by gate
 #
-# [The design documents](errata.md) give mean gates of 0.67 (GeoLife) and 0.77 (DIY), each from one run: on GeoLife 0.69
-# when the target is in the window, and 0.59 when it is not. They report 20 % right answers in the windows with the lowest gates and
-# 63 % in those with the highest, but not how wide these groups are. Ours are means of five seeds; on GeoLife the model knows
-# the target's day, as theirs does.
+# [The design documents](errata.md) give mean gates of 0.67 (GeoLife) and 0.77 (DIY), each from one run: on GeoLife 0.69 when
+# the target is in the window, and 0.59 when it is not. They report 20 % right answers in the windows with the lowest gates
+# and 63 % in those with the highest, but not how wide these groups are. Ours are means of five seeds; on GeoLife the model
+# knows the target's day, as theirs does.
 
 # %% tags=["hide-input"]
 # @title Table: gate and accuracy

@@ -48,10 +48,10 @@ def with_interval(row, digits=1):
 # %% [markdown]
 # ## Every claim and its verdict
 #
-# [The design of PGT](https://where-next-book.github.io/where-next/book/documents.html) proposes these parts under a number, in a list of what to *avoid*, or in a *list* of what
-# should definitely be done. Each was trained alone with the plain model's five seeds, windows and settings, under the exact
-# protocol; none was tuned. A claim says *better*, *worse* or *no help*. The simultaneous interval (all variants of a column at
-# once, before rounding) decides:
+# [The design of PGT](https://where-next-book.github.io/where-next/book/documents.html) proposes these parts under a number,
+# in a list of what to *avoid*, or in a *list* of what should definitely be done. Each was trained alone with the plain
+# model's five seeds, windows and settings, under the exact protocol; none was tuned. A claim says *better*, *worse* or *no
+# help*. The simultaneous interval (all variants of a column at once, before rounding) decides:
 #
 # | verdict | when |
 # |---|---|
@@ -90,19 +90,20 @@ claims = pd.DataFrame(claims).T
 claims
 
 # %% [markdown]
-# None is confirmed. The advice *against* rotary positions comes close on GeoLife, where hardly more than a gain of one point is
-# left in the interval. Relative bias has nearly the same interval there; its claim points the other way.
+# None is confirmed. The advice *against* rotary positions comes close on GeoLife, where hardly more than a gain of one point
+# is left in the interval. Relative bias has nearly the same interval there; its claim points the other way.
 #
-# Not all of a list is as it seems. The list "to be done together" (`all_five`) takes relative bias, GeGLU, multi-scale time and
-# the focal loss; pre-norm the model has. And adaptive embeddings were proposed with the *rare* places wide, so that
-# both directions were trained.
+# Not all of a list is as it seems. The list "to be done together" (`all_five`) takes relative bias, GeGLU, multi-scale time
+# and the focal loss; pre-norm the model has. And adaptive embeddings were proposed with the *rare* places wide, so that both
+# directions were trained.
 #
 # ### How wide is wide enough?
 #
-# Move each variant's draws so that their mean is zero. Each draw is then a table of results in which nothing helps, with the same
-# noise. In the first row stands the share of such tables in which at least one 95 % interval misses zero. The others say
-# how many standard errors an interval reaches to each side: one alone, and all of a column at once, from the draws
-# ([Westfall and Young, 1993](https://www.wiley.com/en-us/Resampling-Based+Multiple+Testing%3A+Examples+and+Methods+for+p-Value+Adjustment-p-9780471557616)),
+# Move each variant's draws so that their mean is zero. Each draw is then a table of results in which nothing helps, with the
+# same noise. In the first row stands the share of such tables in which at least one 95 % interval misses zero. The others
+# say how many standard errors an interval reaches to each side: one alone, and all of a column at once, from the draws
+# ([Westfall and Young,
+# 1993](https://www.wiley.com/en-us/Resampling-Based+Multiple+Testing%3A+Examples+and+Methods+for+p-Value+Adjustment-p-9780471557616)),
 # if errors were normal with the same correlations, and by Bonferroni's rule.
 
 # %% tags=["hide-input"]
@@ -132,8 +133,8 @@ pd.DataFrame({n: widening(one) for n, one in changes.items()}).round(2)
 #
 # ### When training stopped
 #
-# Training keeps the epoch with the best validation windows: by Acc@1 in the city, by cross-entropy on GeoLife. With its settings the
-# plain model on GeoLife has hardly begun to train by then. Its ten seeds fall in two groups.
+# Training keeps the epoch with the best validation windows: by Acc@1 in the city, by cross-entropy on GeoLife. With its
+# settings the plain model on GeoLife has hardly begun to train by then. Its ten seeds fall in two groups.
 
 # %% tags=["hide-input"]
 # @title Ten seeds of the plain model on GeoLife
@@ -160,9 +161,9 @@ print(with_interval((lift, low, high)), "points")
 # %% [markdown]
 # ### A larger town
 #
-# One variant of each proposal in a simulated town with hundreds of people, on two splits. *Long training* splits everybody's days
-# as always. *Long test* takes the first fifth for training, a tenth for validation, and the rest for the test. Test windows
-# make an interval narrow; the seeds are few, so intervals come out somewhat too narrow.
+# One variant of each proposal in a simulated town with hundreds of people, on two splits. *Long training* splits everybody's
+# days as always. *Long test* takes the first fifth for training, a tenth for validation, and the rest for the test. Test
+# windows make an interval narrow; the seeds are few, so intervals come out somewhat too narrow.
 
 # %% tags=["hide-input"]
 # @title Ten proposals in a larger town
@@ -197,8 +198,8 @@ pd.DataFrame(verdicts).T
 pd.DataFrame(sizes).T.round(1)
 
 # %% [markdown]
-# None of the ten claims is confirmed on either split. One is contradicted, by little: the focal loss loses. The intervals hold for
-# the ten of one column, and widened for both columns this one might contain zero.
+# None of the ten claims is confirmed on either split. One is contradicted, by little: the focal loss loses. The intervals
+# hold for the ten of one column, and widened for both columns this one might contain zero.
 #
 # ### What one softmax can express
 #
@@ -206,8 +207,8 @@ pd.DataFrame(sizes).T.round(1)
 # windows under each other: at most $D + 1$ rows of such a table are independent, which is its *matrix rank*. A mixture of
 # softmaxes has no such limit, as the logarithm of a sum is not linear. PGT's prediction is one already.
 #
-# The table has every seventh test window of the city, and the shipped weights. The contexts of the untrained mixture are random
-# and large, so that its softmaxes differ.
+# The table has every seventh test window of the city, and the shipped weights. The contexts of the untrained mixture are
+# random and large, so that its softmaxes differ.
 
 # %% tags=["hide-input"]
 # @title Ranks of log-probabilities
@@ -256,8 +257,9 @@ counted[whole].astype(int).join(shares).rename(columns=heads)
 # ## Fact by fact
 #
 # The ladder of [chapter 20](20_contextual_pointer.ipynb) with the steps between, on GeoLife by the exact protocol: means and
-# standard deviations over five seeds. We chose the order, and a fact that comes early also gets the credit for what it shares with
-# later ones. In the last two rows the pointer also knows places that were last visited more than a hundred visits ago.
+# standard deviations over five seeds. We chose the order, and a fact that comes early also gets the credit for what it
+# shares with later ones. In the last two rows the pointer also knows places that were last visited more than a hundred
+# visits ago.
 
 # %% tags=["hide-input"]
 # @title The ladder
@@ -284,9 +286,9 @@ pd.DataFrame(rows, index=["Acc@1, %", "± seeds"]).T.round(2)
 # %% [markdown]
 # ### What three models look at
 #
-# By what factor does the weight of a visit rise when it shows a cue, with the other cues held fixed? A straight-line fit to the
-# logarithms of the weights, visit by visit within each test window of the city. The contextual pointer is trained here, with
-# seed 42.
+# By what factor does the weight of a visit rise when it shows a cue, with the other cues held fixed? A straight-line fit to
+# the logarithms of the weights, visit by visit within each test window of the city. The contextual pointer is trained here,
+# with seed 42.
 
 # %% tags=["hide-input"]
 # @title Factors of the weight of a visit
@@ -329,9 +331,9 @@ pd.DataFrame(told).loc[list(LABELS)].rename(index=LABELS).round(2)
 # %% [markdown]
 # ## Smaller choices
 #
-# What each choice changes on GeoLife by the exact protocol, in points of Acc@1, with its 95 % interval over people and seeds. The
-# last row compares two models that see seven days; the others stand against the full pointer. A model with one reason also starts
-# from random tables.
+# What each choice changes on GeoLife by the exact protocol, in points of Acc@1, with its 95 % interval over people and
+# seeds. The last row compares two models that see seven days; the others stand against the full pointer. A model with one
+# reason also starts from random tables.
 
 # %% tags=["hide-input"]
 # @title Choices
@@ -357,8 +359,8 @@ pd.Series(table, name="points").to_frame()
 # %% [markdown]
 # ## Everybody side by side
 #
-# Acc@1 on the test windows, means over five seeds, by both protocols and in the town. In brackets: against the contextual pointer,
-# in points, with the 95 % interval over people and seeds. Empty cells were not measured. PGT differs a little from
+# Acc@1 on the test windows, means over five seeds, by both protocols and in the town. In brackets: against the contextual
+# pointer, in points, with the 95 % interval over people and seeds. Empty cells were not measured. PGT differs a little from
 # [chapter 4](04_baselines.ipynb): on GeoLife these are five of its ten seeds, and in the town other trainings.
 
 # %% tags=["hide-input"]
@@ -398,10 +400,10 @@ side_by_side.rename_axis("Acc@1 (%)")
 # %% [markdown]
 # ## The unknown, in training
 #
-# By the published protocol all places that training has never shown are one place, *unknown*. The test asks for it, and training
-# never does ([chapter 15](15_traps.ipynb)). **Pseudo-unknowns** pretend that the training days ended earlier: places first visited
-# after that day become unknown, and the windows after it are added to the others, for three such days. First, the windows of the
-# city, each with the last hundred visits.
+# By the published protocol all places that training has never shown are one place, *unknown*. The test asks for it, and
+# training never does ([chapter 15](15_traps.ipynb)). **Pseudo-unknowns** pretend that the training days ended earlier:
+# places first visited after that day become unknown, and the windows after it are added to the others, for three such days.
+# First, the windows of the city, each with the last hundred visits.
 
 # %% tags=["hide-input"]
 # @title Unknown places in windows
@@ -423,8 +425,8 @@ for name, windows in asked.items():
 pd.DataFrame(rows).T
 
 # %% [markdown]
-# And what the extra windows change on GeoLife, in points of Acc@1, over five seeds. Unknown targets are named more often, and known
-# ones less often. A hit on *unknown* names no place.
+# And what the extra windows change on GeoLife, in points of Acc@1, over five seeds. Unknown targets are named more often,
+# and known ones less often. A hit on *unknown* names no place.
 
 # %% tags=["hide-input"]
 # @title With pseudo-unknowns against without
@@ -442,9 +444,10 @@ pd.DataFrame(drill).T.round(1)
 # %% [markdown]
 # ## Elsewhere
 #
-# All settings were chosen on GeoLife's validation windows. Here is the pointer, with no setting changed, in a larger simulated town,
-# and with simulated check-ins of people of that town: they say when somebody came and not when they left, and three visits in
-# ten are missing. The pointer has three seeds. The last row is its lead over the kernel with a hundred visits, in points.
+# All settings were chosen on GeoLife's validation windows. Here is the pointer, with no setting changed, in a larger
+# simulated town, and with simulated check-ins of people of that town: they say when somebody came and not when they left,
+# and three visits in ten are missing. The pointer has three seeds. The last row is its lead over the kernel with a hundred
+# visits, in points.
 
 # %% tags=["hide-input"]
 # @title Two other data sets
@@ -471,8 +474,9 @@ pd.DataFrame(columns).rename_axis("Acc@1 (%)")
 # %% [markdown]
 # ## Where next, and where then?
 #
-# A model that knows the time of the next visit answers another question, and an easier one. The same pointer knows of the next visit
-# nothing, its hour and weekday, or its time to the minute. The windows of the published protocol hint at the day already.
+# A model that knows the time of the next visit answers another question, and an easier one. The same pointer knows of the
+# next visit nothing, its hour and weekday, or its time to the minute. The windows of the published protocol hint at the day
+# already.
 
 # %% tags=["hide-input"]
 # @title Three questions
@@ -486,11 +490,11 @@ rows[list(QUESTIONS.values())].round(1).rename_axis(columns="Acc@1 (%)")
 # %% [markdown]
 # ## Scored in other ways
 #
-# Accuracy is a mean over windows, so people with many visits count more, and a guess next door counts as little as one across the
-# town. *People* is the mean of each person's own accuracy. *Returns* are windows whose target the person has been to before
-# ([Song, Koren et al., 2010](https://doi.org/10.1038/nphys1760)). The last column has the targets that are new to the person and
-# known to the model, among the first ten guesses. New York's windows are the published ones here
-# ([chapter 23](23_real_cities.ipynb)); empty cells were not measured.
+# Accuracy is a mean over windows, so people with many visits count more, and a guess next door counts as little as one
+# across the town. *People* is the mean of each person's own accuracy. *Returns* are windows whose target the person has been
+# to before ([Song, Koren et al., 2010](https://doi.org/10.1038/nphys1760)). The last column has the targets that are new to
+# the person and known to the model, among the first ten guesses. New York's windows are the published ones here ([chapter
+# 23](23_real_cities.ipynb)); empty cells were not measured.
 
 # %% tags=["hide-input"]
 # @title Five ways to score
@@ -525,13 +529,13 @@ shown = pd.DataFrame(shown).T.map("{:.1f}".format).replace("nan", "")
 shown.rename_axis(["data (percent)", "model"])
 
 # %% [markdown]
-# The last column is what PGT's generator is there for: in New York, whose people record their own visits, many places that are new
-# to a person are known from others. Even there a Markov chain names more of them than PGT does.
+# The last column is what PGT's generator is there for: in New York, whose people record their own visits, many places that
+# are new to a person are known from others. Even there a Markov chain names more of them than PGT does.
 #
 # A median distance is a poor score here: it is zero as soon as half of the guesses are right.
 #
-# Small leads depend on who counts. Three leads in Acc@1, with 95 % intervals over people and seeds, each window alike and each person
-# alike:
+# Small leads depend on who counts. Three leads in Acc@1, with 95 % intervals over people and seeds, each window alike and
+# each person alike:
 
 # %% tags=["hide-input"]
 # @title Leads over windows, and over people
@@ -572,15 +576,15 @@ pd.DataFrame(leads, index=heads).T.rename_axis(["data", "lead of", "over"])
 # %% [markdown]
 # ## Other ceilings
 #
-# How surprising a sequence of places is on average limits how often its next one can be guessed
-# ([Song, Qu et al., 2010](https://doi.org/10.1126/science.1177170);
-# [Ikanovic and Mollgaard, 2017](https://doi.org/10.1140/epjds/s13688-017-0107-7)). We estimate it from lengths of repetitions, as
-# [Kontoyiannis et al. (1998)](https://doi.org/10.1109/18.669425) do. It holds only for models that see nothing but the order of
-# places, and such an estimate can go wrong in many ways ([Smith et al., 2014](https://doi.org/10.1109/PerCom.2014.6813948);
-# [Xu et al., 2019](https://doi.org/10.1016/j.physa.2019.02.006);
-# [Kulkarni et al., 2019](https://doi.org/10.3390/e21040432)). In the city it promises far more than the simulator's own chances.
-# Agreement uses the strictest rule by which a person's past still holds two situations like the present one: of the same place,
-# within an hour by the clock, of the same kind of day, with the same place before.
+# How surprising a sequence of places is on average limits how often its next one can be guessed ([Song, Qu et al.,
+# 2010](https://doi.org/10.1126/science.1177170); [Ikanovic and Mollgaard,
+# 2017](https://doi.org/10.1140/epjds/s13688-017-0107-7)). We estimate it from lengths of repetitions, as [Kontoyiannis et
+# al. (1998)](https://doi.org/10.1109/18.669425) do. It holds only for models that see nothing but the order of places, and
+# such an estimate can go wrong in many ways ([Smith et al., 2014](https://doi.org/10.1109/PerCom.2014.6813948); [Xu et al.,
+# 2019](https://doi.org/10.1016/j.physa.2019.02.006); [Kulkarni et al., 2019](https://doi.org/10.3390/e21040432)). In the
+# city it promises far more than the simulator's own chances. Agreement uses the strictest rule by which a person's past
+# still holds two situations like the present one: of the same place, within an hour by the clock, of the same kind of day,
+# with the same place before.
 
 # %% tags=["hide-input"]
 # @title Limits on the best possible Acc@1, exact protocol

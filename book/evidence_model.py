@@ -96,9 +96,9 @@ pd.DataFrame(rows, index=["log P", "gradient"]).T
 # ## The cliff
 #
 # Why is the mixture of [chapter 9](09_model.ipynb) written with `logsigmoid` and `logaddexp`? The short form is
-# `log(P + 1e-10)`, where a small constant keeps $\log 0$ away. It looks harmless. Take a place that only the generator knows,
-# and let the gate's log-odds $z$ grow: the model becomes ever surer that it can copy, and it is wrong. The exact $\log P$ falls
-# in a straight line, $\log P \approx -z + \log P_\text{gen}$, whose slope tells the gate to back off.
+# `log(P + 1e-10)`, where a small constant keeps $\log 0$ away. It looks harmless. Take a place that only the generator
+# knows, and let the gate's log-odds $z$ grow: the model becomes ever surer that it can copy, and it is wrong. The exact
+# $\log P$ falls in a straight line, $\log P \approx -z + \log P_\text{gen}$, whose slope tells the gate to back off.
 
 # %% tags=["hide-input"]
 # @title Figure: the cliff
@@ -261,9 +261,9 @@ pd.Series(lean_on, name="training windows").round(3).to_frame()
 #
 # ## What pulls at the position bias
 #
-# The position bias stays nearly flat ([chapter 12](12_position_bias.ipynb)). It is added to the score, so the loss has the same
-# slope along both: that of equation (7.5) times the responsibility $r$ of the window. For visit $i$ at position $p$, with
-# attention $a_i$ and the share $r_i$ of the answer,
+# The position bias stays nearly flat ([chapter 12](12_position_bias.ipynb)). It is added to the score, so the loss has the
+# same slope along both: that of equation (7.5) times the responsibility $r$ of the window. For visit $i$ at position $p$,
+# with attention $a_i$ and the share $r_i$ of the answer,
 #
 # $$
 # \frac{\partial(-\log P(\ell^*))}{\partial b_p} = r\,(a_i - r_i) ,
@@ -351,8 +351,9 @@ print(f"log_mixture: {corner}")
 # ## Trained again, as graphs on a GPU
 #
 # Most networks of this book were trained on a CPU, by a loop that drew its batches and its dropout in another way than `fit`
-# does now. Then one seed of each was trained again by today's `fit`, as graphs on a GPU. If nothing else has changed, it is one
-# more draw of the same lottery: in 19 of 20 cases it lies in the interval in which the seeds before let one expect the next.
+# does now. Then one seed of each was trained again by today's `fit`, as graphs on a GPU. If nothing else has changed, it is
+# one more draw of the same lottery: in 19 of 20 cases it lies in the interval in which the seeds before let one expect the
+# next.
 
 # %% tags=["hide-input"]
 # @title Where the new seed lies

@@ -2,9 +2,10 @@
 # # Evidence: newcomers
 #
 # Measurements behind [Contextual pointer](20_contextual_pointer.ipynb), [Memory and ceilings](21_memory_and_ceilings.ipynb),
-# [Open vocabulary](22_open_vocabulary.ipynb) and [Trained on nobody](24_trained_on_nobody.ipynb): how long a memory should be on GeoLife, and what each fact is worth there; what
-# it is worth to have been in training; probabilities, and sets that are to hold the answer; whom the predictor serves, what its made-up worlds must have,
-# what real visits add, and whom training betrays.
+# [Open vocabulary](22_open_vocabulary.ipynb) and [Trained on nobody](24_trained_on_nobody.ipynb): how long a memory should
+# be on GeoLife, and what each fact is worth there; what it is worth to have been in training; probabilities, and sets that
+# are to hold the answer; whom the predictor serves, what its made-up worlds must have, what real visits add, and whom
+# training betrays.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -112,10 +113,10 @@ pd.Series(rows).to_frame("Acc@1, points [95 %]")
 #
 # ## Is the lead one fact's work?
 #
-# Leave out each of the contextual pointer's fourteen facts in turn and train anew, with five seeds. One of them, `unknown`, asks
-# whether a place is the symbol for unknown places, and by the exact protocol no place is. So it is a **placebo**: leaving it
-# out changes nothing but the random first weights, and its row shows chance. Our rule: a fact whose mean lies within the
-# placebo's interval cannot be told from luck.
+# Leave out each of the contextual pointer's fourteen facts in turn and train anew, with five seeds. One of them, `unknown`,
+# asks whether a place is the symbol for unknown places, and by the exact protocol no place is. So it is a **placebo**:
+# leaving it out changes nothing but the random first weights, and its row shows chance. Our rule: a fact whose mean lies
+# within the placebo's interval cannot be told from luck.
 
 # %% tags=["hide-input"]
 # @title Table: without one fact, change of Acc@1
@@ -130,21 +131,21 @@ pd.Series(texts, asks).to_frame("Acc@1, points [95 %]")
 
 # %% [markdown]
 # All rows are negative, even the placebo's: they are differences to the same five runs of the whole model, and a little luck
-# of these moves them all ([chapter 14](14_ablations.ipynb)). By our rule only the clock stands out, and barely: in intervals that
-# hold together ([chapter 19](19_improvements.ipynb)) even the clock's contains zero. Without the placebo we might have believed
-# in `age` and `count`, too: their intervals end below zero.
+# of these moves them all ([chapter 14](14_ablations.ipynb)). By our rule only the clock stands out, and barely: in intervals
+# that hold together ([chapter 19](19_improvements.ipynb)) even the clock's contains zero. Without the placebo we might have
+# believed in `age` and `count`, too: their intervals end below zero.
 #
-# Even the clock costs less than a point, and *came from here* (`before`) nothing that one could see. Yet both brought several
-# points in [chapter 20](20_contextual_pointer.ipynb), when the facts came in one after the other: others can take over. `stayed`,
-# for instance, asks whether the stay before a visit was as long as the present one. A stay of eight hours is often one at work,
-# so this fact, too, finds visits that came from here (in the town we counted it).
+# Even the clock costs less than a point, and *came from here* (`before`) nothing that one could see. Yet both brought
+# several points in [chapter 20](20_contextual_pointer.ipynb), when the facts came in one after the other: others can take
+# over. `stayed`, for instance, asks whether the stay before a visit was as long as the present one. A stay of eight hours is
+# often one at work, so this fact, too, finds visits that came from here (in the town we counted it).
 #
 # ## What is it worth to have been in training?
 #
-# People are cut into five folds; twins (the same trips under several names,
-# [chapter 15](15_traps.ipynb)) share a fold. Models are trained and chosen on four folds and predict everything of the fifth. On
-# the test days that other chapters judge by, compare with models that have seen these people's earlier days. The contextual
-# pointer has two seeds here, PGT one, so its intervals cover people alone.
+# People are cut into five folds; twins (the same trips under several names, [chapter 15](15_traps.ipynb)) share a fold.
+# Models are trained and chosen on four folds and predict everything of the fifth. On the test days that other chapters judge
+# by, compare with models that have seen these people's earlier days. The contextual pointer has two seeds here, PGT one, so
+# its intervals cover people alone.
 
 # %% tags=["hide-input"]
 # @title Table: seen in training minus not seen
@@ -335,9 +336,9 @@ minus.rename_axis("minus, Acc@1 points [95 %]")
 # Asked for nine tenths or more, they are at most {{ off_ninety:.1f }} points off; asked for four fifths or half, up to
 # {{ worst_off:.1f }}: they hold more than they say in New York, and less in Hanover.
 #
-# With one threshold for everybody they held far less than they said in Phoenix. A few people with many visits are asked there most
-# often, and they are harder to foretell than the others on whose visits the threshold stood. How much the others count was
-# chosen on validation windows.
+# With one threshold for everybody they held far less than they said in Phoenix. A few people with many visits are asked
+# there most often, and they are harder to foretell than the others on whose visits the threshold stood. How much the others
+# count was chosen on validation windows.
 
 # %% tags=["hide-input"]
 # @title Table: how often sets hold the truth
@@ -353,7 +354,8 @@ sets.rename(index=MORE).round(1).rename_axis("held the truth, %")
 #
 # Something is taken away from all the worlds, and networks are trained again: the clock, so that no hour matters; new places
 # after the first weeks; the gaps in the record; the check-ins; the differences between towns, so that all have Larkmere's
-# habits. Each bar is the score of one network (no pool) that was trained without it, minus that of one trained with everything.
+# habits. Each bar is the score of one network (no pool) that was trained without it, minus that of one trained with
+# everything.
 
 # %% tags=["hide-input"]
 # @title Figure: what a family of worlds must have
@@ -428,9 +430,9 @@ show(
 # visits* adds up the training visits of a person, *one visit* takes a single one with its past. People with fewer than twenty
 # training windows are left out of the first. Percentages are means over people and splits, which the intervals resample.
 #
-# The control is two trainings of the predictor's first network on the same made-up people, with other first weights. Neither has
-# seen a real person; one of them was called the model of the first half, the other that of the second. So what they differ in
-# has nothing to do with who was in which half, and the attack can only guess.
+# The control is two trainings of the predictor's first network on the same made-up people, with other first weights. Neither
+# has seen a real person; one of them was called the model of the first half, the other that of the second. So what they
+# differ in has nothing to do with who was in which half, and the attack can only guess.
 
 # %% tags=["hide-input"]
 # @title Table: how often the attack is right
@@ -452,16 +454,16 @@ attacks = attacks.loc[list(WHO), list(of)].rename(index=WHO, columns=of)
 attacks.rename_axis(index="right, % [95 %]", columns=None)
 
 # %% [markdown]
-# Being in training hardly changes how well the pointer foretells *later* visits of the same person (see above). The attack asks
-# about the training visits themselves, and adds up the small advantage of each.
+# Being in training hardly changes how well the pointer foretells *later* visits of the same person (see above). The attack
+# asks about the training visits themselves, and adds up the small advantage of each.
 #
 # ## Worlds with dense days
 #
-# In a city of dense days, with check-ins an hour apart, the predictor once lost to networks that were trained there. So a fifth
-# of the worlds got such people: few active days, many short stops, hardly a return to the place before, steps that recur. How
-# much people check in was taken from published statistics of location services, the rest was kept wide; both before any
-# score. Five seeds of networks from worlds with and without them were compared, on worlds that neither had seen and on
-# validation windows.
+# In a city of dense days, with check-ins an hour apart, the predictor once lost to networks that were trained there. So a
+# fifth of the worlds got such people: few active days, many short stops, hardly a return to the place before, steps that
+# recur. How much people check in was taken from published statistics of location services, the rest was kept wide; both
+# before any score. Five seeds of networks from worlds with and without them were compared, on worlds that neither had seen
+# and on validation windows.
 
 # %% tags=["hide-input"]
 # @title With dense days, minus without
@@ -471,6 +473,6 @@ n_clear = int(((dense.low > 0) | (dense.high < 0)).sum())
 dense[["points", "low", "high", "n"]].round(1)
 
 # %% [markdown]
-# {{ n_clear }} of the intervals leave zero out, and on dense worlds themselves the networks that knew them are not ahead: the pool's
-# rules, weighed on what people did before, have learned it already. So the worlds stayed as they were. (The code of the dense
-# worlds is in the repository's history, at the commit that the results file names.)
+# {{ n_clear }} of the intervals leave zero out, and on dense worlds themselves the networks that knew them are not ahead:
+# the pool's rules, weighed on what people did before, have learned it already. So the worlds stayed as they were. (The code
+# of the dense worlds is in the repository's history, at the commit that the results file names.)

@@ -55,10 +55,10 @@ baskets = read_results("temporal_sets")
 # %% [markdown]
 # ## Summaries: all rows
 #
-# Mean over three seeds and their standard deviation; with Adagrad, the optimizer of the paper, one seed and the same few steps.
-# *First words* is a rule that prints the beginning of the diary. *Names right* is the share of words outside the vocabulary
-# that are right, *triples repeated* the share of three-word sequences that the summary has already used, *all right* the share
-# of summaries without a mistake.
+# Mean over three seeds and their standard deviation; with Adagrad, the optimizer of the paper, one seed and the same few
+# steps. *First words* is a rule that prints the beginning of the diary. *Names right* is the share of words outside the
+# vocabulary that are right, *triples repeated* the share of three-word sequences that the summary has already used, *all
+# right* the share of summaries without a mistake.
 
 # %% tags=["hide-input"]
 # @title Scores of summaries
@@ -96,9 +96,10 @@ among = [POINTER, COVERED, "the true summary"]
 greedy.loc[among, list(lengths)].rename(columns=lengths).round(1)
 
 # %% [markdown]
-# Coverage is there to lower this number. It lowers it a little; but each of the four sentences is right less often, and ROUGE-2
-# falls in two of three seeds. Beside the networks stand rules: the most frequent sentence of training, and, for the two sentences
-# of names, a rule that is given the names and which of them are new, and takes the first place of the diary for the longest stay.
+# Coverage is there to lower this number. It lowers it a little; but each of the four sentences is right less often, and
+# ROUGE-2 falls in two of three seeds. Beside the networks stand rules: the most frequent sentence of training, and, for the
+# two sentences of names, a rule that is given the names and which of them are new, and takes the first place of the diary
+# for the longest stay.
 
 # %% tags=["hide-input"]
 # @title Sentences that are right as a whole, in %
@@ -147,8 +148,8 @@ table.rename(heads).round(0).astype(int)
 # = \frac{m_i\, e^{s_i}}{\sum_j m_j\, e^{s_j}} .
 # $$
 #
-# Equal on paper is not equal in a computer. If padding scores about a hundred above every word, the first softmax leaves nothing
-# for the words, and masking last divides zero by zero:
+# Equal on paper is not equal in a computer. If padding scores about a hundred above every word, the first softmax leaves
+# nothing for the words, and masking last divides zero by zero:
 
 # %% tags=["hide-input"]
 # @title Two words and padding with a high score
@@ -179,9 +180,9 @@ pd.Series(cells, name="weights").unstack().rename_axis(None)
 #
 # ## Both encoders: work and time
 #
-# PGT's encoder, two Transformer layers, divided by one layer of a BiLSTM: 2 means twice as much. *Work* counts multiplications;
-# masks and softmax, which a Transformer does for every *pair* of visits, are left out. *Time* is that of a training step, on one
-# core. Each call has a fixed cost, which counts in a small batch.
+# PGT's encoder, two Transformer layers, divided by one layer of a BiLSTM: 2 means twice as much. *Work* counts
+# multiplications; masks and softmax, which a Transformer does for every *pair* of visits, are left out. *Time* is that of a
+# training step, on one core. Each call has a fixed cost, which counts in a small batch.
 
 # %% tags=["hide-input"]
 # @title Transformer / BiLSTM, by visits and batch
@@ -204,9 +205,9 @@ cost.map("{:.1f}".format).replace("nan", "").rename_axis("visits")
 #
 # ## The parent's parts in PGT
 #
-# The table of [Side by side](17_side_by_side.ipynb), with ten guesses beside the first: the change in points, mean of five seeds,
-# with 95 % intervals over people and seeds, widened until all four of a column hold at once. *Looks back only* is a causal mask
-# in the encoder.
+# The table of [Side by side](17_side_by_side.ipynb), with ten guesses beside the first: the change in points, mean of five
+# seeds, with 95 % intervals over people and seeds, widened until all four of a column hold at once. *Looks back only* is a
+# causal mask in the encoder.
 
 # %% tags=["hide-input"]
 # @title PGT with one part of the summarizer
@@ -232,8 +233,8 @@ pd.DataFrame(cells, pd.Index(SWAPS, name="PGT with"))
 # %% [markdown]
 # The BiLSTM is clearly behind at the first guess in the town, and clearly ahead with ten guesses on GeoLife.
 #
-# A causal mask takes nothing from what PGT reads. Gate, generator and the pointer's query read the last visit, and the last row of
-# the mask is all zeros. In the first layer only the earlier visits change. With the shipped weights on one window:
+# A causal mask takes nothing from what PGT reads. Gate, generator and the pointer's query read the last visit, and the last
+# row of the mask is all zeros. In the first layer only the earlier visits change. With the shipped weights on one window:
 
 # %% tags=["hide-input"]
 # @title First layer, with a causal mask and without
@@ -267,19 +268,19 @@ shares = pd.DataFrame([shares], ["%"], range(1, 13)).round(0).astype(int)
 shares.rename_axis(columns="position from the end")
 
 # %% [markdown]
-# Few people go on to the place where they already are, so the last visit has the lowest share. From the third on the shares hardly
-# fall. (The rule that moves the people does weigh recent visits more: [chapter 12](12_position_bias.ipynb).)
+# Few people go on to the place where they already are, so the last visit has the lowest share. From the third on the shares
+# hardly fall. (The rule that moves the people does weigh recent visits more: [chapter 12](12_position_bias.ipynb).)
 #
 # ## Sets over time: the counts look ahead
 #
-# DNNTSP's mask hides later sets, but the counts of equation (18.1) run over the whole history. So a state knows a little of later
-# sets all the same. Here that is harmless, since all of the history lies before the set to be predicted. If every state were
-# trained to predict the set after its own, the counts would contain that set already: a leak.
+# DNNTSP's mask hides later sets, but the counts of equation (18.1) run over the whole history. So a state knows a little of
+# later sets all the same. Here that is harmless, since all of the history lies before the set to be predicted. If every
+# state were trained to predict the set after its own, the counts would contain that set already: a leak.
 #
 # ## Sets over time: should old sets count less?
 #
-# With `Personal(half_life=…)`, a set that lies one half-life further back counts half as much. Here the half-life is chosen on the
-# town's validation days, and the test days are scored:
+# With `Personal(half_life=…)`, a set that lies one half-life further back counts half as much. Here the half-life is chosen
+# on the town's validation days, and the test days are scored:
 
 # %% tags=["hide-input"]
 # @title Personal, then popular, with a half-life
@@ -297,9 +298,9 @@ print(f"change of NDCG@10: {100 * (after - before):+.2f} points")
 #
 # ## Baskets: longer lists, and the paper's figures
 #
-# Means over five seeds, on DC. The file is in [the paper's repository](https://github.com/yule-BUAA/DNNTSP); we keep only scores.
-# To measure again, set the environment variable `PGT_DC` to the file's path. *Personal frequency* stops after the few elements
-# of a history. Others found counting hard to beat, too ([Li et al., 2023](https://arxiv.org/abs/2109.14233);
+# Means over five seeds, on DC. The file is in [the paper's repository](https://github.com/yule-BUAA/DNNTSP); we keep only
+# scores. To measure again, set the environment variable `PGT_DC` to the file's path. *Personal frequency* stops after the
+# few elements of a history. Others found counting hard to beat, too ([Li et al., 2023](https://arxiv.org/abs/2109.14233);
 # [Hu et al., 2020](https://arxiv.org/abs/2006.00556)).
 
 # %% tags=["hide-input"]
@@ -328,14 +329,15 @@ pd.concat([board.iloc[:, :3], paper]).round(2)
 board.iloc[:, 3:].T.round(1)
 
 # %% [markdown]
-# The two rows of the paper are *not verified*. They come from notes, we could not check them against
-# [Yu et al. (2020)](https://arxiv.org/abs/2006.11483), and nothing here rests on them. One check speaks for them: the same notes
-# have the paper's row for global popularity, 16.18, 8.80 and 22.74, which is our row *popular* to the last digit. Their
+# The two rows of the paper are *not verified*. They come from notes, we could not check them against [Yu et al.
+# (2020)](https://arxiv.org/abs/2006.11483), and nothing here rests on them. One check speaks for them: the same notes have
+# the paper's row for global popularity, 16.18, 8.80 and 22.74, which is our row *popular* to the last digit. Their
 # *PersonalTOP* should equal our *personal frequency*. It is higher, and we cannot explain this.
 #
 # Two settings, the learning rate and the patience, were changed after we had seen test scores. All variants share the final
-# learning rate, that of the authors' code, so the comparison among networks stands. But the test set is no longer untouched, and
-# the choice may flatter the networks against counting. The patience of five is ours: the authors train a fixed number of epochs.
+# learning rate, that of the authors' code, so the comparison among networks stands. But the test set is no longer untouched,
+# and the choice may flatter the networks against counting. The patience of five is ours: the authors train a fixed number of
+# epochs.
 #
 # ## Baskets: each part taken out, or told more
 #
@@ -402,12 +404,12 @@ heads = ["NDCG@10 against DNNTSP, points", "the variant is"]
 pd.DataFrame(compared, index=heads).T
 
 # %% [markdown]
-# *Open*: the interval holds zero. These are seven comparisons without a correction: do not build on one near zero. Where a part
-# can be taken out without loss, ask whether it had anything to work with: a graph has nothing to join where sets have one element,
-# and a weight over time has nothing to weigh where an element's vectors are equal.
+# *Open*: the interval holds zero. These are seven comparisons without a correction: do not build on one near zero. Where a
+# part can be taken out without loss, ask whether it had anything to work with: a graph has nothing to join where sets have
+# one element, and a weight over time has nothing to weigh where an element's vectors are equal.
 #
-# With twenty to forty guesses *informed* is above counting in some measures. But the nearest end of an interval lies close to zero,
-# and nine measures were tried:
+# With twenty to forty guesses *informed* is above counting in some measures. But the nearest end of an interval lies close
+# to zero, and nine measures were tried:
 
 # %% tags=["hide-input"]
 # @title Informed against counting, longer lists
@@ -417,8 +419,8 @@ pd.Series(found, name="points").to_frame()
 # %% [markdown]
 # ## Where sets have company
 #
-# Most baskets hold a single element. The city's days more often have several places. Three networks on both, five seeds, in points
-# of NDCG@10:
+# Most baskets hold a single element. The city's days more often have several places. Three networks on both, five seeds, in
+# points of NDCG@10:
 
 # %% tags=["hide-input"]
 # @title Two data sets
@@ -434,6 +436,6 @@ lone_baskets, lone_days = alone
 compared.rename_axis(["NDCG@10, points", "network"])
 
 # %% [markdown]
-# Of the baskets {{ lone_baskets:.0f }} % hold a single element, of the city's days {{ lone_days:.0f }} %. Knowing which places were
-# there helps less on the city's days, as one would expect if lone elements were the trouble. But the two data sets differ in more
-# than that.
+# Of the baskets {{ lone_baskets:.0f }} % hold a single element, of the city's days {{ lone_days:.0f }} %. Knowing which
+# places were there helps less on the city's days, as one would expect if lone elements were the trouble. But the two data
+# sets differ in more than that.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Evidence: speed
 #
-# What stands behind three remarks: one of [Training](10_training.ipynb), that a small model on a GPU mostly waits; and two of
-# [Scale](25_scale.ipynb), that a loss from sums is no slower, and that several processes can share a training and train the same
-# model.
+# What stands behind three remarks: one of [Training](10_training.ipynb), that a small model on a GPU mostly waits; and two
+# of [Scale](25_scale.ipynb), that a loss from sums is no slower, and that several processes can share a training and train
+# the same model.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)

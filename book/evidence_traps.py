@@ -260,8 +260,8 @@ measured(
 # ## Places that knew the test days
 #
 # Places are clusters of stays. The usual pipeline clusters *all* stays and splits into training and test afterwards. We
-# clustered the training days alone, and added later stays in two ways that hardly look ahead. (Here we cluster only stays of the
-# benchmark's own people. The published pipeline clusters those of others too.)
+# clustered the training days alone, and added later stays in two ways that hardly look ahead. (Here we cluster only stays of
+# the benchmark's own people. The published pipeline clusters those of others too.)
 #
 # - *as the days come*: a new stay joins the place of the nearest earlier stay within the clustering's reach (if that one has
 #   none yet, the two make a new place);
@@ -289,13 +289,13 @@ counts = ["target seen in training", "places", "test windows"]
 by_way("clusters", scores + counts)
 
 # %% [markdown]
-# GPS puts the same flat on slightly different spots, and clustering chains them. A stay of the *test* days can be the stepping
-# stone that joins two spots of the *training* days into one home. But a system in daily use would do better than our two ways.
-# It may look back and cluster everything *anew every night*. We did that for each day of the test, with all days before it. Such
-# a system cannot name a target at a spot that is no place yet. In each half of the table all ways have the same *n* targets. The
-# upper half leaves out targets at such spots. The lower half counts them as misses of *anew every night*, which takes the
-# kernel's five numbers from *as the days come*; the others choose their own. The last row is our estimate of the leak; the rest
-# of the gap was the fault of a control that could not join places afterwards.
+# GPS puts the same flat on slightly different spots, and clustering chains them. A stay of the *test* days can be the
+# stepping stone that joins two spots of the *training* days into one home. But a system in daily use would do better than
+# our two ways. It may look back and cluster everything *anew every night*. We did that for each day of the test, with all
+# days before it. Such a system cannot name a target at a spot that is no place yet. In each half of the table all ways have
+# the same *n* targets. The upper half leaves out targets at such spots. The lower half counts them as misses of *anew every
+# night*, which takes the kernel's five numbers from *as the days come*; the others choose their own. The last row is our
+# estimate of the leak; the rest of the gap was the fault of a control that could not join places afterwards.
 
 # %% tags=["hide-input"]
 # @title The fair control
@@ -320,10 +320,11 @@ every.rename_axis(["n", "places"])
 # %% [markdown]
 # ## Whose midnight, and longitude first
 #
-# GPS receivers write universal time, and the published pipeline never converts it; Beijing is eight hours ahead. And the library
-# that finds the places hands (longitude, latitude) to a distance function that expects (latitude, longitude).
-# [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of a circle of 20 metres. A model can learn a shifted clock, since the
-# shift is the same for everybody. It cannot learn a shifted midnight: windows, weekdays and the split itself are cut there.
+# GPS receivers write universal time, and the published pipeline never converts it; Beijing is eight hours ahead. And the
+# library that finds the places hands (longitude, latitude) to a distance function that expects (latitude, longitude).
+# [Chapter 2](02_gps_to_visits.ipynb) shows what becomes of a circle of 20 metres. A model can learn a shifted clock, since
+# the shift is the same for everybody. It cannot learn a shifted midnight: windows, weekdays and the split itself are cut
+# there.
 
 # %% tags=["hide-input"]
 # @title Visits on another day, and when visits begin
@@ -352,9 +353,9 @@ show(
 )
 
 # %% [markdown]
-# Each repair alone, and both. (These windows go back from the last visit, and visits and places are only those of the people in
-# the first row. They are the people with windows in all three splits, so each repair changes who they are. That is why these
-# columns must not be compared in one table.)
+# Each repair alone, and both. (These windows go back from the last visit, and visits and places are only those of the people
+# in the first row. They are the people with windows in all three splits, so each repair changes who they are. That is why
+# these columns must not be compared in one table.)
 
 # %% tags=["hide-input"]
 # @title The benchmark with clock and coordinates right
@@ -392,8 +393,8 @@ show(
 
 # %% [markdown]
 # One rule keeps different models at different ages. Three models of the town, five seeds each, with the same stopping rule
-# (validation accuracy). Before you believe an ablation, ask which epoch each row kept. (*± seeds* is the standard deviation over
-# seeds.)
+# (validation accuracy). Before you believe an ablation, ask which epoch each row kept. (*± seeds* is the standard deviation
+# over seeds.)
 
 # %% tags=["hide-input"]
 # @title Which epoch three models of the town kept
@@ -459,8 +460,8 @@ pd.DataFrame(rows).T.rename_axis("Acc@1 (%) [95 % interval]")
 # Everything in the book was chosen on validation windows, with three exceptions:
 #
 # - Some test figures of others, and of our first baselines, were known when we designed later models.
-# - The simulated worlds of [chapter 24](24_trained_on_nobody.ipynb) were kept because they scored better than a first family on
-#   the test windows of GeoLife and New York.
+# - The simulated worlds of [chapter 24](24_trained_on_nobody.ipynb) were kept because they scored better than a first family
+#   on the test windows of GeoLife and New York.
 # - Two settings of [chapter 18](18_temporal_sets.ipynb) were changed after we had seen test scores.
 #
 # And we do *not* put everything right: the places of GeoLife are clustered from all days, with swapped coordinates, in

@@ -45,8 +45,8 @@ WAYS = {
 # %% [markdown]
 # ## How real is the town?
 #
-# The windows of the town beside those of GeoLife, people tracked by GPS around Beijing
-# ([Zheng et al., 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
+# The windows of the town beside those of GeoLife, people tracked by GPS around Beijing ([Zheng et al.,
+# 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
 # The town was tuned to the second column. The third describes the same people as the second, with all places that training
 # lacks renamed to one. (`wherenext.realism` has more rows.)
 
@@ -319,12 +319,12 @@ for name, title in titles.items():
 pd.DataFrame(fitted).T
 
 # %% [markdown]
-# PGT minus the kernel, Acc@1 in points. The intervals resample people and, since a network trained with other seeds would score
-# differently, seeds. *Full* is PGT with all its parts (on GeoLife with the settings that its specification names, in the
-# town with the package's default ones); *no pointer* and *no generator* lack one of them. On GeoLife, *default* is PGT with
-# the package's default settings, and *tuned* has the best of ten, by one seed on the validation windows of the published
-# protocol; in the exact protocol PGT keeps these, while the kernel's numbers are chosen anew. Intervals on GeoLife are somewhat
-# too narrow ([chapter 23](23_real_cities.ipynb)).
+# PGT minus the kernel, Acc@1 in points. The intervals resample people and, since a network trained with other seeds would
+# score differently, seeds. *Full* is PGT with all its parts (on GeoLife with the settings that its specification names, in
+# the town with the package's default ones); *no pointer* and *no generator* lack one of them. On GeoLife, *default* is PGT
+# with the package's default settings, and *tuned* has the best of ten, by one seed on the validation windows of the
+# published protocol; in the exact protocol PGT keeps these, while the kernel's numbers are chosen anew. Intervals on GeoLife
+# are somewhat too narrow ([chapter 23](23_real_cities.ipynb)).
 
 
 # %% tags=["hide-input"]
@@ -350,9 +350,9 @@ verdicts = pd.DataFrame.from_dict(rows, orient="index")
 verdicts.rename_axis(["data", "PGT"])
 
 # %% [markdown]
-# Without its pointer the network is much worse. But part of that is the label "unknown". Training contains no such target, so a
-# softmax over places never learns to say it, while a pointer can copy it and be credited for a place it has not named. On
-# known places the pointer still helps, but less than the headline says.
+# Without its pointer the network is much worse. But part of that is the label "unknown". Training contains no such target,
+# so a softmax over places never learns to say it, while a pointer can copy it and be credited for a place it has not named.
+# On known places the pointer still helps, but less than the headline says.
 
 # %% tags=["hide-input"]
 # @title What the pointer gains on GeoLife, published protocol, by group
