@@ -206,7 +206,7 @@ for i in range(len(today)):
         anchor = i
     anchors.append(anchor)
 off = haversine(lon[anchors], lat[anchors], lon, lat)  # (F,) metres
-fig, ax = plt.subplots(figsize=(7.4, 2.6))
+fig, ax = plt.subplots(figsize=(7.4, 2.3))
 for stay in stayed.itertuples():
     span = hours(pd.Series([stay.started_at, stay.finished_at]))
     ax.axvspan(*span.clip(upper=24), color=EXTRA, alpha=0.22, lw=0)
@@ -296,7 +296,8 @@ print(f"{(label >= 0).sum()} of them in a location -> {len(visits)} visits")
 # That is the whole pipeline. Does the package, which is faster, do the same?
 
 
-# %%
+# %% tags=["hide-input"]
+# @title steps(fixes): staypoints and visits, by the package
 def steps(fixes, **settings):
     """Staypoints and visits, by the package."""
     rule = {"distance": metres, "minutes": minutes}
@@ -383,7 +384,7 @@ def in_metres(noise, near=None):
 
 perfect = in_metres(0)
 stay = {"no drift": perfect, "5 m of drift": in_metres(5, perfect)}
-fig, panels = plt.subplots(1, 2, figsize=(7.2, 3.0), sharex=True, sharey=True)
+fig, panels = plt.subplots(1, 2, figsize=(7.2, 2.6), sharex=True, sharey=True)
 for ax, (name, (_, _, _, xy)) in zip(panels, stay.items(), strict=True):
     places, times = np.unique(xy, axis=0, return_counts=True)
     ax.scatter(*places.T, s=6 + 3 * times, color=COPIED, alpha=0.4)

@@ -170,9 +170,8 @@ class MyEmbeddings(nn.Module):
 
 
 # %% [markdown]
-# Copy the trained weights of the package into it, so that the picture shows a model that has learned something. Their
-# row 0 is zero in each table, as padding needs. The folded cell has two helpers: `as_indices(batch)` returns the seven
-# index tensors by name, and `trained(ours, theirs)` copies the weights.
+# Copy the package's trained weights into it. Row 0 is zero in each table, as padding needs. The folded cell has two helpers:
+# `as_indices(batch)` returns the seven index tensors by name, and `trained(ours, theirs)` copies the weights.
 
 
 # %% tags=["hide-input"]
@@ -214,7 +213,7 @@ letters = [chr(65 + k) for k in codes[by_place]]  # A: the first place
 look = {"cmap": "RdBu", "vmin": -2.5, "vmax": 2.5, "xticklabels": False}
 ax = sns.heatmap(wide[0][by_place], yticklabels=letters, **look)
 ax.tick_params("y", rotation=0)
-ax.figure.set_size_inches(7.2, 2.8)
+ax.figure.set_size_inches(7.2, 2.2)
 seams = np.cumsum([0, *widths])
 ax.vlines(seams[1:-1], 0, L, color=INK, lw=1.5)
 said = [name.replace("_", " ") for name in sizes]
@@ -338,7 +337,7 @@ neighbour_test(cosine)
 
 # %% [markdown]
 # **No.** Neighbours are alike no more often than by chance. A picture of the vectors, flattened to two dimensions, would
-# have shown clusters to whoever looks for them. (Can our test find clusters at all? Exercise 3.)
+# have shown clusters to whoever looks for them. (Could our test find any? Exercise 3.)
 #
 # Perhaps places need more visits? In a notebook, move the slider to 20, so that only the busiest places remain, and run the
 # cells below it again. *A district* then comes out with a small *p*. Before you celebrate, count how many questions you have
@@ -357,7 +356,8 @@ neighbour_test(cosine)
 # we take means of five, with their standard deviation (*sd*).
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Functions: score with other vectors; shuffle vectors within sets
 def accuracy(source):
     """Acc@1 after giving each location l the vector of source[l]."""
     patient = copy.deepcopy(model)
@@ -373,7 +373,8 @@ def shuffled(sets, seed):
     return source
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: what is lost by shuffling
 known = list(data.vocabulary.locations)  # their ids begin at 2
 visited = count.reindex(known).fillna(0).to_numpy()
 busy, others = (2 + np.flatnonzero(w) for w in (visited >= 20, visited < 20))

@@ -117,7 +117,7 @@ def waves(n, d):
 
 # %% tags=["hide-input"]
 # @title Figure 6.2: the sinusoids
-fig, ax = plt.subplots(figsize=(7.4, 2))
+fig, ax = plt.subplots(figsize=(7.4, 1.7))
 look = {"cmap": "RdBu", "xticklabels": 8, "yticklabels": 10, "cbar": False}
 sns.heatmap(waves(40, D), ax=ax, **look)
 ax.set(xlabel="coordinate", ylabel="visit t")
@@ -171,7 +171,7 @@ masked = scores.masked_fill(padding, -math.inf)  # the last column
 
 # %% tags=["hide-input"]
 # @title Figure 6.3: without and with the mask
-fig, axes = plt.subplots(1, 2, figsize=(6, 2.7), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(6, 2.2), sharey=True)
 names = ["home", "café", "home", "pad"]
 look = {"cmap": "Blues", "vmin": 0, "vmax": 2, "cbar": False, "fmt": ".2f"}
 look |= {"annot": True, "annot_kws": {"color": "black"}, "square": True}
@@ -335,7 +335,8 @@ pd.DataFrame({"%": percent.round(1)}, said)
 # %%
 heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: accuracy by the number of heads; yours stays
 right = dict.fromkeys((1, 2, 4, 8, 16))
 for n_heads in (*right, heads):  # yours last: it stays
     for layer in model.encoder.layers:

@@ -147,7 +147,7 @@ gate_by_hand = 0.5  # @param {type:"slider", min:0, max:1, step:0.05}
 # %% tags=["hide-input"]
 # @title Figure 8.2: the model's gate and yours
 target = batch.target[0]
-_, axes = plt.subplots(2, 1, figsize=(7.2, 3.4), sharex=True)
+_, axes = plt.subplots(2, 1, figsize=(7.2, 3.1), sharex=True)
 for ax, gate in zip(axes, (g, gate_by_hand), strict=True):
     copied = gate * log_ptr[0].exp()  # (V,)
     generated = (1 - gate) * log_gen[0].exp()  # (V,)
@@ -201,7 +201,8 @@ def mix(z, log_ptr, log_gen):
     return torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: three gates; `opened`, a row a window; `inside`
 @torch.no_grad()
 def run(windows, gate=None):
     """A row a window: the gate, log P of the target by each part, a hit."""

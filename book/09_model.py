@@ -304,7 +304,8 @@ moved.rename_axis(columns="biases of")
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: where the parameters are; `count` and `configs`
 def count(config):
     """How many numbers each part of the model has."""
     with torch.device("meta"):  # shapes only, no memory

@@ -261,7 +261,7 @@ curve = {
     text: [skill(stretched(k, y), test[y]) for k in by]
     for y, text in outcomes.items()
 }
-fig, ax = plt.subplots(figsize=(6.4, 3.2))
+fig, ax = plt.subplots(figsize=(6.4, 2.8))
 sns.lineplot(pd.DataFrame(curve, index=by), palette=[GATE, TRUTH], ax=ax)
 mine = skill(stretched(stretch, "returned"), test.returned)
 ax.plot(stretch, mine, "o", color=MUTED, ms=9, label="your stretch")
@@ -286,7 +286,8 @@ show(
 # How little is little? Here is a rival without a network: a **logistic regression**. It has a weight for each person, hour
 # and weekday, all of which the Transformer is told, too, and one for each of seven simple facts about the window:
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: seven facts of two windows
 counts = features_of(data.test).drop(columns=["user_id", "hour", "weekday"])
 counts.columns = [
     "visits",

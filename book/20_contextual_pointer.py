@@ -225,7 +225,8 @@ print(f"tables and kernel differ by at most {differ:.0e}")
 # these windows out of the training, not of the test.
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Functions: learn(pointer), accuracy(model)
 def learn(pointer, seed=1, epochs=4):
     lessons = train.subset(train.in_window)
     rng = np.random.default_rng(seed)
@@ -254,7 +255,8 @@ def accuracy(model):
 came_from_here = True  # @param {type:"boolean"}
 clock = False  # @param {type:"boolean"}
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: three facts, the kernel, PGT, and yours
 torch.manual_seed(1)
 learned = learn(ReasonPointer())
 names = ["age"] + ["from_here"] * came_from_here + ["clock"] * clock
@@ -285,7 +287,7 @@ pd.DataFrame(table, index=list(models)).round(1)
 # %% tags=["hide-input"]
 # @title Figure 20.1: what each reason makes of each fact
 by_hand = like_kernel(ReasonPointer())
-fig, grid = plt.subplots(3, 3, figsize=(7.4, 5.4), sharex="col", sharey=True)
+fig, grid = plt.subplots(3, 3, figsize=(7.4, 4.5), sharex="col", sharey=True)
 for r, row in enumerate(grid):
     row[0].set_ylabel(NAMES[r])
     for ax, (fact, knots) in zip(row, KNOTS.items(), strict=True):
@@ -352,7 +354,7 @@ by = by.loc[by.sum(axis=1).sort_values().index]
 # %% tags=["hide-input"]
 # @title Figure 20.2: places by reason
 look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
-ax = by.plot.barh(stacked=True, figsize=(7.2, 2.6), **look_of)
+ax = by.plot.barh(stacked=True, figsize=(7.2, 2.4), **look_of)
 of_pgt = seen.candidates.set_index("location_id").probability
 of_pgt = of_pgt.rename(index=place)[by.index]
 ax.plot(of_pgt, range(len(by)), "D", color=INK, label="PGT")
