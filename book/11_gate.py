@@ -110,9 +110,7 @@ places["people"] = where.user_id.nunique()
 often = places[places.visits >= 10].reset_index()
 alone = 100 * (often.people == 1).mean()
 maps.value_map(
-    located(often, town),
-    "gate",
-    ground=ground(town.base),
+    located(often, town), "gate", ground=ground(town.base),
     alt="Map of the town's often visited places, coloured by the mean gate",
     caption="Mean gate of the windows that end at a place, if there are ten; "
     "larger discs: more windows.",
