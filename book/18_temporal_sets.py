@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Sets over time
 #
-# Somebody visited Sage & Jolly Instruments on four of the last seven days, 46 Alder Walk on three, and five other places once.
-# Where tomorrow? Can a network with a graph, attention and a gate say it better than a count?
+# Take somebody's last seven *active* days, days with a visit. On four they were at Sage & Jolly Instruments, on three at 46
+# Alder Walk, and at five other places once. Where on the next active day? Can a network with a graph, attention and a gate
+# say it better than a count?
 #
-# *You will be able to* predict somebody's next basket, or the places of their next day, with masked self-attention over sets,
-# and say when counting is enough. *You need* [Position and encoder](06_position_and_encoder.ipynb) and
+# *You will be able to* predict somebody's next basket, or the places of their next active day, with masked self-attention,
+# and test such a network against a count. *You need* [Position and encoder](06_position_and_encoder.ipynb) and
 # [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and about a minute to run.
 #
 # > **In one sentence.** Count what a person took, and fill up with what everybody takes: the network of this chapter stays
@@ -44,14 +45,14 @@ town = city.load()
 days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 
 # %% [markdown]
-# Here the answer is a *set*. Its order means nothing, and several answers are right at once. [Yu et al.
-# (2020)](https://arxiv.org/abs/2006.11483) call sets in order of time *temporal sets*, and predict the next one with a
-# network, DNNTSP. We build it.
+# Here the answer is a *set*: several answers are right at once, in any order. [Yu et al.
+# (2020)](https://arxiv.org/abs/2006.11483) call sets in order of time *temporal sets*. Their network, DNNTSP, predicts the
+# next one. We build it.
 #
 # ## One person's week
 #
-# An **element** of a set is a place here; in a shop it would be a product. The person is the one whose window Part II
-# followed, and we follow Sage & Jolly through all parts.
+# An **element** of a set is a place here; in a shop it would be a product. The person is the one of Part II. We follow one of
+# their places, Sage & Jolly, through every box of figure 18.1.
 
 # %%
 i = int((days["test"].length == 7).nonzero()[3])
@@ -67,7 +68,7 @@ past = [f"−{7 - t}" for t in range(7)]  # the days
 grid = pd.DataFrame(person.present[0].int(), index=places, columns=past)
 grid["next"] = 2 * torch.isin(person.elements, person.target)[0].int()
 heights = {"height_ratios": [2.1, 1.7]}
-figure, panels = plt.subplots(2, 1, figsize=(7.4, 3.7), gridspec_kw=heights)
+figure, panels = plt.subplots(2, 1, figsize=(7.4, 3.4), gridspec_kw=heights)
 look = {"cbar": False, "linewidths": 2, "linecolor": figures.PAPER}
 colours = [figures.PAPER, figures.COPIED, figures.TRUTH]
 axes = sns.heatmap(grid, cmap=colours, vmax=2, ax=panels[0], **look)
@@ -86,15 +87,14 @@ show(
     alt="Above, a grid of places by days, marked where a place was visited. "
     "Below, boxes from left to right: rows of E, weighted GCN, masked "
     "self-attention, weighted sum, gate; the table E also leads to the gate.",
-    caption="Above: seven active days (days with visits), and the next, in "
-    "green. Below: the parts of DNNTSP, and the shape of what each gives. N: "
-    "places of the history; T: days; D: numbers of a vector; V: places of "
-    "the town.",
+    caption="Above: seven active days, and the next, in green. Below: the "
+    "parts of DNNTSP, and the shape of what each gives. N: places of the "
+    "history; T: days; D: numbers of a vector; V: places of the town.",
 )
 
 # %% [markdown]
-# We go through the boxes from left to right. Note the shape (T, N, D): each of the seven places gets a vector on *every* day,
-# visited or not. We train the package's DNNTSP for six epochs, so that our parts can `borrow` trained weights.
+# Note the shape (T, N, D): each of the seven places gets a vector on *every* day, visited or not. We train the package's
+# DNNTSP for six epochs. Then `borrow` copies the trained weights of a part into our own version of it.
 
 
 # %% tags=["hide-input"]
@@ -120,16 +120,13 @@ def borrow(part, trained_part):
 
 
 # %%
-trained = train("full")
+trained = train("full")  # the network as published
 
 # %% [markdown]
 # ## Who goes with whom: the weighted GCN
 #
-# Places of one day say something about each other. In figure 18.1 Sage & Jolly and 46 Alder Walk are together on two days,
-# and no pair more often. So on these days an edge of weight 2 / 2 joins them. On day −2 Winter Garden Centre is with them,
-# for the only time. Its edges weigh 1 / 2.
-#
-# That is a **co-occurrence graph**, one for every set. The weight between elements $\ell$ and $\ell'$ in set $i$ is
+# Places of one day say something about each other. So an edge joins them. Each set has such a **co-occurrence graph**. In set
+# $i$, the edge between elements $\ell$ and $\ell'$ weighs
 #
 # $$
 # \mathcal{G}_{\ell\ell'}^{i} = \frac{1}{\text{largest}} \begin{cases}
@@ -137,11 +134,12 @@ trained = train("full")
 # 1 & \text{if } \ell = \ell', \\ 0 & \text{otherwise.} \end{cases} \tag{18.1}
 # $$
 #
-# "Sets with both" is their number in the whole history, and "largest" the largest number that the brace gives, here 2. The
-# second line joins every element to itself, in every set.
+# "Sets with both" is their number in the whole history, "largest" the largest number that the brace gives. In figure 18.1
+# Sage & Jolly and 46 Alder Walk are together on two days, and no pair more often: "largest" is 2. On day −2 their edge weighs
+# 2 / 2. Winter Garden Centre is with them only then: 1 / 2. To itself every element has 1 / 2 in every set.
 #
 # In a *graph convolution* (GCN) each element adds up its neighbours' vectors with these weights. A linear layer, batch
-# normalisation (each number gets mean 0 and variance 1 over the batch) and a ReLU follow.
+# normalisation (mean 0 and variance 1 over the batch) and a ReLU follow.
 
 
 # %%
@@ -176,16 +174,17 @@ x = x[:, None].expand(-1, 7, -1, -1)  # the same at each time
 for layer in trained.convolutions:
     x = borrow(GraphConvolution(32), layer)(x, graph)
 sage, repair = 0, 4  # rows of figure 18.1
-pd.DataFrame(graph[0, :, sage].T, places, past)
+edges = pd.DataFrame(graph[0, :, sage].T, places, past)
+edges[edges.any(axis=1)]  # the other four rows hold only zeros
 
 # %% [markdown]
-# Compare two columns. On day −7 it was the only place, and on day −5 it was not visited. The edges are the same, so its
-# vector, its **state**, is the same, too.
+# On day −7 Sage & Jolly was the only place, and on day −5 it was not visited. The edges are the same, so its vector, its
+# **state**, is the same, too.
 #
 # ## Looking back: masked self-attention
 #
-# The states of one place look at each other, but only backwards, as in the original. As in [chapter
-# 6](06_position_and_encoder.ipynb), the attention of a head is
+# The states of one place look at each other, but only backwards. As in [chapter 6](06_position_and_encoder.ipynb), the
+# attention of a head is
 #
 # $$
 # \begin{aligned}
@@ -200,6 +199,8 @@ pd.DataFrame(graph[0, :, sage].T, places, past)
 # $$
 # \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.3}
 # $$
+#
+# The code of equation (18.2) is folded.
 
 
 # %%
@@ -208,6 +209,8 @@ def mask(n, ahead=0):
     return torch.full((n, n), -math.inf).triu(1 + ahead)
 
 
+# %% tags=["hide-input"]
+# @title MaskedSelfAttention(D, heads): equation (18.2)
 class MaskedSelfAttention(nn.Module):
     def __init__(self, D, heads):
         super().__init__()
@@ -233,10 +236,10 @@ table = pd.DataFrame(weights, past, past).round(2)
 table.loc[["−7", "−4", "−1"]]
 
 # %% [markdown]
-# Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the
-# last row five days weigh the same, as their states are the same.
+# Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the last row five days weigh
+# the same, as their states are the same.
 #
-# A mask the wrong way round need not crash. So test it: change the last two states, and see which outputs notice.
+# A mask the wrong way round need not crash. So change the last two states, and see which outputs notice.
 
 # %%
 ahead = 0  # @param {type:"slider", min:0, max:4, step:1}
@@ -276,18 +279,16 @@ class WeightedAggregation(nn.Module):
 # %%
 aggregation = borrow(WeightedAggregation(32), trained.aggregation)
 c = aggregation(z, torch.full((len(places),), 7))  # (N, D)
-print("C:", c[sage, :6].numpy().round(1), "…")
 pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 
 # %% [markdown]
-# The seven weights of Sage & Jolly are nearly alike. They need not add up to 1, and could be negative. Of its $\mathcal{C}$ we
-# see the first six of 32 numbers.
+# The seven weights of Sage & Jolly are nearly alike. They need not add up to 1.
 #
 # ## What was not seen: the gate
 #
-# Every element of the history now has a vector $\mathcal{C}_\ell$. Every place of the town also has its row of $E$. A learned
-# vector $w_\text{out}$ and a number $b$ turn either into a score. For an element that was seen, a gate $\alpha_\ell$ mixes the
-# two scores. It is a learned number that nothing keeps between 0 and 1. An element that was not seen has only its row:
+# Every element of the history now has a vector $\mathcal{C}_\ell$, and every place of the town its row of $E$. A learned vector
+# $w_\text{out}$ and a number $b$ turn either into a score. Where an element was seen, a gate $\alpha_\ell$ mixes the two scores.
+# It is a learned number that nothing keeps between 0 and 1. An element that was not seen has only its row:
 #
 # $$
 # \begin{aligned}
@@ -297,7 +298,7 @@ pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 # \end{aligned} \tag{18.5}
 # $$
 #
-# A sigmoid makes a probability of each score: every element is a separate yes or no. The loss adds up their cross-entropies.
+# A sigmoid makes a probability of each score; the loss adds up their cross-entropies.
 
 
 # %% tags=["hide-input"]
@@ -321,7 +322,7 @@ class GatedFusion(nn.Module):
         common = self.out(E).squeeze(-1)  # (V,) the same for everybody
         alpha, own = self.alpha[elements], self.out(c).squeeze(-1)  # (U, N)
         own = (1 - alpha) * common[elements] + alpha * own
-        return placed(common, elements, own)
+        return placed(common, elements, own)  # own, where seen; else common
 
 
 # %%
@@ -331,11 +332,11 @@ scores = fusion(E, e[None], c[None])[0]  # (V,)
 by_E, by_C, gates = fusion.out(E[e])[:, 0], fusion.out(c)[:, 0], fusion.alpha
 g, r, own = (float(x[sage]) for x in (gates[e], by_E, by_C))
 mixed = scores[e[sage]]
-print(f"{1 - g:.3f} · {r:.2f} + {g:.3f} · {own:.2f} = {mixed:.2f}")
+print(f"{1 - g:.4f} · {r:.3f} + {g:.4f} · {own:.3f} = {mixed:.2f}")
 
 # %% [markdown]
-# So Sage & Jolly's score mixes that by its row of $E$ and that by its $\mathcal{C}$. Here are all seven; *rank* is among
-# all places.
+# The gate is the second weight. It mixes two scores of Sage & Jolly: by its row of $E$, and by its $\mathcal{C}$. Both
+# contain $b$; as the weights add up to 1, $b$ counts once. Here are all seven; *rank* is among all places.
 
 # %% tags=["hide-input"]
 # @title Table: scores of our person's places
@@ -351,26 +352,26 @@ idle = 100 * (1 - len(used) / V)  # gates that no training reached, in %
 board.loc[:, :"rank"]
 
 # %% [markdown]
-# Sage & Jolly is a right answer, and has the best score by $\mathcal{C}$. Still its gate lets Indigo Wine Cellar,
-# visited once, go ahead. And where the gate is near zero, a seen place falls behind places never seen.
+# Sage & Jolly is a right answer, and has the best score by $\mathcal{C}$. Still its gate lets Indigo Wine Cellar, visited once,
+# go ahead. And where the gate is near zero, a seen place falls behind places never seen.
 #
 # Are these gates learned? A gate belongs to the place, not to the person, and starts at random between 0 and 1. *Histories*
-# counts the training histories with the place, and *visited next* says after how many of these
-# the place came next.
+# counts the training histories with the place, *visited next* those after which it came next.
 
 # %%
+# The same places.
 board.loc[:, ["gate at the start", "gate", "histories", "visited next"]]
 
 # %% [markdown]
-# Four places were in training histories and never came next. Training has pushed their gates down, one below zero. Indigo Wine
-# Cellar was in none, so its gate is the random start. Of all gates {{ idle:.0f }} % keep theirs.
+# Four places with histories never came next. Training has pushed their gates down, one below zero. Indigo Wine Cellar has no
+# histories, so its gate is the random start. Of all gates {{ idle:.0f }} % keep theirs.
 #
 # ## The whole network
 #
-# With the trained weights it must give the package's scores.
+# `DNNTSP` joins our parts. With the trained weights it must give the package's scores.
 
-
-# %%
+# %% tags=["hide-input"]
+# @title DNNTSP(V)
 class DNNTSP(nn.Module):
     def __init__(self, V, D=32, heads=4):
         super().__init__()
@@ -404,8 +405,7 @@ print(f"{len(some)} histories: our network gives the same scores")
 # %% [markdown]
 # ## The blind spot
 #
-# On days −7 and −1 our person visited only Sage & Jolly. Let it be Bright Repair Shop instead, as on day −4. How far do the
-# scores move?
+# On days −7 and −1 our person visited only Sage & Jolly. Let it be Bright Repair Shop instead. How far do the scores move?
 
 # %%
 present = person.present.clone()
@@ -416,14 +416,12 @@ largest = (ours(elsewhere) - ours(person)).abs().max()
 print(f"largest change of a score: {largest:.4f}")
 
 # %% [markdown]
-# Not at all. The only sign that an element was there is an edge to another one. **An element that is alone leaves no trace
-# of when it was there.**
-#
-# It is not rare: {{ lonely["town"]:.0f }} % of the town's days and {{ lonely["baskets"]:.0f }} % of the shopping baskets below
-# hold a single element.
+# Not at all. The only sign of an element in a set is an edge to another one. **An element that is alone leaves no trace of
+# when it was there.** And {{ lonely["town"]:.0f }} % of the town's days and {{ lonely["baskets"]:.0f }} % of the shopping
+# baskets below hold a single element.
 #
 # A network that we call *informed* mends it. Where a set holds an element, its first vector is
-# `table(element) + here + age(sets_ago)`. `here` and the rows of `age` are learned.
+# `table(element) + here + age(sets_ago)`, with learned `here` and `age`; in other sets it stays the plain row.
 
 # %%
 informed = train("informed")
@@ -432,17 +430,17 @@ moved = (informed(elsewhere) - informed(person))[0, both]
 print("change of both scores:", moved.numpy().round(2))
 
 # %% [markdown]
-# This one notices. The repair shop's score moves little, as its gate is close to zero here, too.
+# This one notices. The repair shop's score moves little, as its gate is near zero, too.
 #
 # ## Against counting
 #
 # By equation (18.5) the score of an element that was not seen does not depend on the person. **Beyond your own history,
-# DNNTSP has one list for everybody.** So compare it with a rule that does the same: *count what this person took, and fill
-# up with what everybody takes*. We call it *personal, then popular*.
+# DNNTSP has one list for everybody.** So compare it with a rule that does the same: *count what this person took (of equal
+# counts, the later goes first), and fill up with what everybody takes*. Its name is *personal, then popular*.
 #
-# Every model makes ten guesses for each test day. **Recall** is the share of the next set among them, computed twice: for
-# places seen in the history, and for new ones. **NDCG** adds up what equation (4.1) gives for each right answer, which is
-# less the further down it stands, and divides by what a perfect list would get.
+# Every model makes ten guesses for each test day. **Recall** is the share of the next set among them, computed for places
+# seen in the history and for new ones. **NDCG** adds up what equation (4.1) gives for each right answer, less the further
+# down it stands, and divides by what a perfect list would get.
 
 # %% tags=["hide-input"]
 # @title Table: the town's days, after six epochs
@@ -460,12 +458,15 @@ customers = facts.n["dc"]
 pd.DataFrame(means).T.astype(float).round(1).rename(columns=COLUMNS)
 
 # %% [markdown]
-# Compare the NDCG of the first row and the last: counting wins. New places are hardly ever found. But six epochs are few.
-# Here is training to the end, with five seeds, also on *DC*: a retailer's baskets, with {{ customers:,.0f }} test customers
-# whom training has never met.
+# Compare the NDCG of the first row and the last: counting wins. Recall of seen places is high, as most histories hold fewer
+# than ten places.
+#
+# But six epochs are few. Here is training to the end, with five seeds, also on *DC*: a retailer's baskets, with
+# {{ customers:,.0f }} test customers new to training. Each number is NDCG@10, in points, minus that of counting (*personal,
+# then popular*); in brackets stands its 95 % interval.
 
 # %% tags=["hide-input"]
-# @title Table: NDCG@10 minus that of counting, in points, with 95 % intervals
+# @title Table: against counting
 def lead(data, variant):
     own = {"data": data, "model": "dnntsp", "variant": variant}
     groups = ("lead", "lead low", "lead high")
@@ -479,20 +480,20 @@ ends = [[lead(one, v) for v in networks] for one in sets]
 pd.DataFrame(ends, ["town days", "DC baskets"], ["DNNTSP", "informed"])
 
 # %% [markdown]
-# Only informed draws level, on baskets. Learning rate and patience were changed after we had seen test scores, which may
-# flatter the networks ([evidence](evidence_relatives.ipynb)).
+# Only *informed*, and only on baskets, draws level with counting. Learning rate and patience were changed after we had seen
+# test scores, which may flatter the networks ([evidence](evidence_relatives.ipynb)).
 #
 # ## What to remember
 #
 # - Test a causal mask by changing later states.
-# - DNNTSP does not see whether an element was there unless it had company.
+# - Of an element that was alone, DNNTSP sees that it is in the history, but not when or how often.
 # - Beyond the history it has one list for everybody, and some of its gates are left to chance.
-# - Count what a person took, then fill up with what everybody takes: no network here is distinctly above that by NDCG@10.
+# - By NDCG@10 no network here is distinctly above counting.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). The next set has two elements, ranked first and fourth of six. What are recall, NDCG and the
-# **personal hit ratio** at 3? (The last is the share of sets of which at least one element is found.)
+# **Exercise 1** (quick). The next set has two elements, ranked first and fourth of six. What are recall, NDCG and **personal
+# hit ratio** (the share of sets of which at least one element is found) at 3?
 
 # %% tags=["try"]
 yours = ...  # for example [0.1, 0.2, 0.3]
@@ -500,8 +501,7 @@ check.exercise("18.1", yours)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-# One of two is among the first three. Its gain, 1 at rank one, is divided by
-# what both could give: ranks one and two.
+# The gain of rank one is divided by what ranks one and two could give.
 gain, ideal = 1.0, 1 + 1 / math.log2(3)
 check.exercise("18.1", [1 / 2, gain / ideal, 1.0])
 
@@ -513,8 +513,8 @@ check.exercise("18.1", [1 / 2, gain / ideal, 1.0])
 informed.fusion.alpha.fill_(1)
 scores = temporal_sets.evaluate(informed, days["test"])
 print((100 * scores[[*COLUMNS]].mean()).round(1))
-# By NDCG@10 it comes closer and stays behind. (The idea came from test days,
-# so report a score only from days that nobody has looked at.)
+# By NDCG@10 it comes closer and stays behind. (The idea came from test days:
+# report scores only from days that nobody has looked at.)
 
 # %% [markdown]
 # **Next:** [Ten improvements](19_improvements.ipynb), and what becomes of them when they are measured.
