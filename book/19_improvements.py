@@ -2,21 +2,20 @@
 # # Ten improvements
 #
 # On GeoLife the rule of five numbers of [chapter 4](04_baselines.ipynb) guesses better than our Transformer. Would a better
-# Transformer catch up? Here are ten changes, with the argument that the
-# [design documents](https://where-next-book.github.io/where-next/book/documents.html) give. Which three would you bet on?
+# Transformer catch up? Here are ten changes, with the arguments of the
+# [documents](https://where-next-book.github.io/where-next/book/documents.html) from which this book grew. Which three would
+# you bet on?
 #
 # 1. `cross_attention`: each place should *ask* who the person is and what time it is.
 # 2. `geglu`: a gate makes a feed-forward network better at the same size.
 # 3. `focal` or `balanced`: the loss should spend less on what is known, or on what is frequent.
 # 4. `mixture_of_softmaxes`: one softmax is too narrow for people with several habits.
 # 5. `relative_bias`: how far apart two visits are matters, not where they stand.
-# 6. `recent_and_first`: the last visits deserve extra weight, and so does the first, which opens the window.
-# 7. `post_norm`: a control. It should be *worse* than the pre-norm that the model has.
+# 6. `recent_and_first`: the last visits deserve extra weight, and so does the first.
+# 7. `post_norm`: a control. It should be *worse* than the model's pre-norm.
 # 8. `experts`: habit and exploration are different skills.
 # 9. `multi_scale_time`: 23:45 and 0:00 are neighbours.
-# 10. `adaptive_embeddings`: rare places need more numbers than frequent ones.
-#
-# Write down three.
+# 10. `adaptive_embeddings`: rare places need more numbers than frequent ones. (Here you bet on the opposite, a paper's way.)
 #
 # *You will be able to* build ten parts of a Transformer, in about ten lines each; see before training what a part cannot do;
 # and read two dozen comparisons without fooling yourself. *You need* [The encoder](06_position_and_encoder.ipynb),
@@ -68,7 +67,7 @@ batch = data.test.batch(np.arange(64))
 bet = ["geglu", "relative_bias", "multi_scale_time"]  # ours; write yours
 
 # %% [markdown]
-# ## Four that can be judged before training
+# ## One to four: what can be seen before training
 #
 # **1. Cross-attention.** Let each visit's place ask for its person and its times with attention. A window has *one* person:
 
@@ -82,7 +81,7 @@ print(f"the answers to two places differ by at most {apart:.6f}")
 
 # %% [markdown]
 # A softmax over one score is 1, whatever is asked. So every place gets the same answer. The part's other half asks the times
-# of *all* visits: keys of shape $(B, L, D)$.
+# of *all* visits; there the softmax does choose.
 #
 # *The bet.* Half of the part is a linear layer with a long name, and self-attention already sees the other visits' times. We
 # would not bet.
@@ -122,9 +121,9 @@ print("GeGLU, as wide:", size(GeGLU(D, FF)))
 print("GeGLU, two thirds as wide:", size(GeGLU(D, round(FF * 2 / 3))))
 
 # %% [markdown]
-# Three matrices cost more than two. So the paper makes the hidden layer a third narrower, and so do we.
+# Three matrices cost more than two. So the hidden layer is a third narrower, as in the paper.
 #
-# *The bet.* In the paper it helps at equal size. We would bet.
+# *The bet.* There it helps at equal size. We would bet.
 #
 # **3. Two losses.** The *focal loss* ([Lin et al., 2017](https://arxiv.org/abs/1708.02002)) turns down what the model knows
 # already, by an exponent $\Omega$. The *class-balanced loss* divides by how often a place is a target:
@@ -159,10 +158,11 @@ of_all, of_loss = once.float().mean(), weight[once].sum() / weight.sum()
 print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 
 # %% [markdown]
-# *The bet.* Windows whose target occurs once get nearly half of the balanced loss; Acc@1 counts all alike. We would not bet.
+# *The bet.* Windows whose target occurs once get nearly half of the balanced loss; Acc@1 counts all alike. The focal loss cuts
+# windows that are right already, where the cross-entropy is small anyway. We would not bet on either.
 #
-# **4. A mixture of softmaxes.** How many habits fit into one softmax? Take three places, let the context and each place be one
-# number instead of $D$:
+# **4. A mixture of softmaxes.** Take three places. Let the context and each place be one number instead of $D$, and their
+# product the place's score:
 
 # %%
 G = torch.tensor([1.0, 0.0, -1.0])  # gym, office, home
@@ -171,9 +171,9 @@ toy = torch.stack([one, other, (one + other) / 2]).round(decimals=2)
 pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 
 # %% [markdown]
-# The office's score always lies between the other two. So one softmax cannot say "gym or home, but not the office". Half of
-# each of two can. A bias against the office would be there in every context, also for those who go there. With $D$ numbers
-# in place of one the limit is wider, but the scores of thousands of places still depend on these $D$ alone
+# The office's score always lies between the other two. So one softmax cannot say "gym or home, but not the office". A
+# half-and-half mixture of two softmaxes can. A bias against the office would stand in every context. With $D$ numbers in
+# place of one the limit is wider, but the scores of thousands of places still depend on these $D$ alone
 # ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
 #
 # So a linear layer and a tanh make several contexts $c_k$ from $c$, and another layer and a softmax their shares $\pi_k$:
@@ -202,14 +202,14 @@ class MixtureOfSoftmaxes(nn.Module):
 # *The bet.* By equation (8.4), **PGT was a mixture of softmaxes from the beginning**: one over the visits, one over the
 # vocabulary, weighted by the gate. We would not bet on more.
 #
-# ## Six that only training can judge
+# ## Five to ten, in short
 #
-# Here is the idea of each, and one check. Long code is folded.
+# Long code is folded.
 #
 # **5. Relative position bias.** Leave out the sinusoid that says where a visit stands. Add to each attention score a learned
 # number for the distance of the two visits, from one table $\mathcal{B}$ for each head
-# ([Raffel et al., 2020](https://arxiv.org/abs/1910.10683)); rotary positions need no table
-# ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), but are not shown here.
+# ([Raffel et al., 2020](https://arxiv.org/abs/1910.10683)). Rotary positions
+# ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) need none.
 #
 # $$
 # s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + \mathcal{B}_{j-i}. \tag{19.4}
@@ -235,7 +235,8 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]
 # to these visits' scores, whoever asks.
 
 
-# %%
+# %% tags=["hide-input"]
+# @title recent_and_first(table, n)
 def recent_and_first(table, n):
     """(6, H) numbers -> (H, L): the first visit, the last five."""
     bias = torch.zeros(n, table.shape[1])
@@ -244,12 +245,12 @@ def recent_and_first(table, n):
     return bias.T
 
 
+# %%
 # 9 for the first of eight visits, 5 for the last, 4 for the one before …
 recent_and_first(torch.tensor([[9.0], [5], [4], [3], [2], [1]]), 8)
 
 # %% [markdown]
-# *The bet.* The pointer has such a $b_p$ for every position ([chapter 7](07_pointer.ipynb)). This one is for the encoder's
-# heads, before the pointer. We would not bet.
+# *The bet.* The pointer, which comes after, has such a $b_p$ ([chapter 7](07_pointer.ipynb)). We would not bet.
 #
 # **7. Pre-norm or post-norm.** Where does the normalisation stand: before a part, or after its sum
 # ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745))? Take a part that adds nothing:
@@ -270,11 +271,9 @@ for order in (pre_norm, post_norm):
     print(f"{order.__name__}: x moves by {(after - x).abs().max():.1f}")
 
 # %% [markdown]
-# In pre-norm $x$ runs through unchanged. That helps deep networks; ours has two layers.
+# *The bet.* In pre-norm $x$ runs through unchanged. That helps deep networks; ours has two layers. We would not bet.
 #
-# *The bet.* Post-norm is the step back. We would not bet.
-#
-# **8. Experts.** Take several feed-forward networks $h_k$, and a router that decides at each visit how much each counts
+# **8. Experts.** Take four feed-forward networks $h_k$, and a router that decides at each visit how much each counts
 # ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)):
 #
 # $$
@@ -298,16 +297,13 @@ class Experts(nn.Module):
         return (answers * shares[..., None, :]).sum(-1)
 
 # %%
-four = Experts(D, FF)
-print(size(four), "numbers in the place of", size(plain(D, FF)))
-# (2, 4) shares, untrained: one row a visit
-four.router(x[0]).softmax(-1).detach().numpy().round(2)
+print(size(Experts(D, FF)), "numbers in place of", size(plain(D, FF)))
 
 # %% [markdown]
-# *The bet.* This part is *not* compared at equal size, so a gain could come from size alone. We would not bet.
+# *The bet.* A gain could come from size alone. We would not bet.
 #
-# **9. Multi-scale time.** PGT has a table with a row for each quarter of an hour, and no row knows its neighbours. Take a row
-# for each hour, and sines and cosines that go round the clock one to four times a day.
+# **9. Multi-scale time.** PGT has a row for each quarter of an hour, and no row knows its neighbours. Take a row for each
+# hour, append sines and cosines that go round the clock one to four times a day, and mix all by a linear layer.
 
 
 # %%
@@ -340,10 +336,12 @@ class MultiScaleTime(nn.Module):
 
 
 # %% [markdown]
+# At 12:00 two waves are as at 0:00 and two are opposite, which cancels.
+#
 # *The bet.* What is learned at 23:45 helps at 0:00. We would bet.
 #
-# **10. Adaptive embeddings.** Make three groups of places, which occur in training windows more than 1,000 times, 100 to 1,000
-# times, or less. Each has a table of its own width, and a matrix that brings its rows to $D$ numbers.
+# **10. Adaptive embeddings.** Group places by how often they occur in training windows: more than 1,000 times, 100 to 1,000
+# times, or less. Each group has a table of its own width, and a matrix that brings its rows to $D$ numbers.
 
 
 # %% tags=["hide-input"]
@@ -372,24 +370,23 @@ times = occurrences(data.train)  # (V,) training windows count each visit
 group = (times <= 1000).long() + (times < 100).long()  # 0, 1 or 2
 adaptive = AdaptiveEmbedding(group, widths=(D, D // 2, D // 4), d=D)
 print([tuple(table.weight.shape) for table in adaptive.tables])
-print(size(adaptive), "numbers in the place of", V * D)
+print(size(adaptive), "numbers in place of", V * D)
 
 # %% [markdown]
-# The documents give rare places the *wide* rows. The paper that they cite ([Baevski and Auli,
-# 2019](https://arxiv.org/abs/1809.10853)) gives rare words the narrow ones, so that they do not overfit. We measured both
-# ([Evidence](evidence_improvements.ipynb)), and show the paper's way.
+# As in [Baevski and Auli (2019)](https://arxiv.org/abs/1809.10853), rare ones have the narrow rows, so that they do not
+# overfit. The documents cite this and do the opposite ([measured, too](evidence_improvements.ipynb)).
 #
-# *The bet.* The two arguments contradict each other. We would not bet.
+# *The bet.* They contradict each other. We would not bet.
 #
 # ## The bet is settled
 #
 # Every part was trained alone on the town and on GeoLife, with five seeds. Each training is compared with the plain model of
-# the same seed, as in [chapter 14](14_ablations.ipynb).
+# the same seed.
 #
-# There is one trap. We made {{ n_tried }} comparisons in the town. Figure 19.1 shows eleven; most of the {{ n_more }} others
-# are in the [evidence](evidence_improvements.ipynb). If an interval misses the truth one time in twenty, luck alone makes
-# about one "effect". So all are widened until they hold *together* in ninety-five of a hundred draws of people and seeds.
-# With such **simultaneous intervals** one may look down the whole column, and call what misses zero an effect.
+# There is one trap. In the town we made {{ n_tried }} such comparisons; figure 19.1 shows eleven, [the
+# evidence](evidence_improvements.ipynb) most others. If an interval misses the truth one time in twenty, luck alone makes
+# about one "effect". So the intervals of [chapter 14](14_ablations.ipynb) are widened until, nineteen times in twenty, *none*
+# misses. With such **simultaneous intervals** one may look down the whole column, and call what misses zero an effect.
 
 # %% tags=["hide-input"]
 # @title Changes and simultaneous intervals
@@ -407,7 +404,6 @@ for source, title in (("city", "the town"), ("geolife", "GeoLife")):
     level = results.mean(**PLAIN, data=source)
     kernel[title] = results.mean(model="kernel", data=source) - level
 n_tried = len(change["the town"])
-n_more = n_tried - len(shown)
 lost = -change["the town"]["mean"]["balanced"]
 
 # %% [markdown]
@@ -458,10 +454,11 @@ show(
 # **No part is better beyond luck, on either data set.** Only the balanced loss clearly does something: it costs about
 # {{ lost:.0f }} points of Acc@1 on both.
 #
-# Look at *post norm*, which should be worse: on GeoLife its mean is the best of all. So much for means without intervals.
+# Look at *post norm*, which should be worse: on GeoLife its mean is the figure's best. So much for means without intervals.
 #
-# The others may still help: their intervals leave room for a gain, and none was tuned. But all means lie to the left of the
-# dashed line, the rule of five numbers.
+# Most of the others may still help: their intervals leave room for a gain, and none was tuned. Hardly so *recent and
+# first* on GeoLife: it turns fewer than one guess in a hundred right or wrong, so its interval hides behind the dot. And
+# all means lie to the left of the dashed line, the rule of five numbers.
 #
 # Why? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the rule's two comparisons
 # with *now*: did a visit come after the place where I am now, and how far is its hour from the present one? So we guess, and
@@ -488,7 +485,8 @@ for name, found in change.items():
 # A random bet knows nothing. To show that you do, yours should beat 95 %.
 
 # %% [markdown]
-# **Exercise 2** (medium). How wide may each of four experts be if all together are to cost no more than the plain network?
+# **Exercise 2** (medium). How wide may each of four experts be if all, with the router's $4\,(D + 1)$ numbers, are to cost no
+# more than the plain network?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
