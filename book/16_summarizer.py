@@ -65,9 +65,9 @@ print("->", *story.summary)
 #
 # ## Words that nobody knows
 #
-# Our vocabulary has $V = 120$ entries: four signs, such as `[UNK]`, and the words that the most *people* use. That leaves out
-# the names of most places, and even "Street", which only a third of the people ever write. To the network's embeddings all
-# these unknown words are one word, `[UNK]`.
+# Our vocabulary has $V = 120$ entries: four signs, such as `[UNK]`, and the words that the diaries of the most *people* have.
+# "Spoon" is among them. Most names are not, nor is "Street", which only a third of the people have in theirs. To the network's
+# embeddings all unknown words are one word, `[UNK]`.
 #
 # How can one answer with a word that has no number? Each text lends its own unknown words the numbers after the end of the
 # vocabulary, for this text only: an **extended vocabulary**.
@@ -92,9 +92,9 @@ print(f"unknown: {unknown:.0f} % of the words in the test summaries")
 # P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.1}
 # $$
 #
-# $l_i$ is the word at place $i$ of the text, and $\ell$ runs over the extended vocabulary: $V$ words and $O$ lent ones. A lent
-# word has $P_\text{gen}(\ell) = 0$, so it can only be copied. (Beware of the capital: $P_\text{gen}$ is a list, $p_\text{gen}$
-# one weight.)
+# $l_i$ is the word at position $i$ of the text, and $\ell$ runs over the extended vocabulary: $V$ words and $O$ lent ones. A
+# lent word has $P_\text{gen}(\ell) = 0$, so it can only be copied. (Beware of the capital: $P_\text{gen}$ is a list,
+# $p_\text{gen}$ one weight.)
 
 
 # %%
@@ -122,53 +122,22 @@ winter = len(words) + lent.index("Winter")  # its lent number
 print(f"Winter {p[winter]:.2f}, the {p[the]:.2f}")
 
 # %% [markdown]
-# "Winter" is all copied, with $0.8 \cdot 0.9 = 0.72$ of the probability. "The" has both sources and
+# "Winter" is all copied, with $0.8 \cdot 0.9 = 0.72$ of the probability. "The" has both sources:
 # $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$ in all. Where do 0.9, 0.7 and 0.2 come from?
 #
 # ## Reading
 #
 # From layers on top of three LSTMs. An *LSTM* goes through words one by one. At each it updates two vectors: its *output*,
 # which it shows, and its *cell*, its memory.
-
-# %% tags=["hide-input"]
-# @title Figure 16.1: how one word is written
-LOOK, ALL = "attention $a_i^t$, context $c_t$", "$c_t$, $d_t$, $x_t$"
-SAY = "vocabulary $P_{gen}$, from $c_t$, $o_t$"
-STEP = {  # name: x, y, colour, and where its arrows lead
-    "words of the text": (-3, 4, INK, "two readers: $h_i$"),
-    "two readers: $h_i$": (-3, 3, INK, LOOK),
-    "previous state $d_{t-1}$": (-0.1, 4, INK, "writer: $d_t$"),
-    "previous word": (2.2, 4, INK, "input $x_t$"),
-    "previous context $c_{t-1}$": (4.6, 4, INK, "input $x_t$"),
-    "input $x_t$": (3.3, 3, INK, "writer: $d_t$", ALL),
-    "writer: $d_t$": (0, 3, colours.EXTRA, LOOK, ALL),
-    LOOK: (-3, 1.8, COPIED, ALL, "mixture"),
-    ALL: (1.6, 1.8, INK, SAY, "$p_{gen}$"),
-    "$p_{gen}$": (0.3, 0.8, colours.GATE, "mixture"),
-    SAY: (3.1, 0.8, GENERATED, "mixture"),
-    "mixture": (0, -0.2, colours.TRUTH, "next word"),
-    "next word": (0, -1, INK),
-}
-figure, axes = plt.subplots(figsize=(6.9, 3.6))
-flowchart(axes, STEP)
-show(
-    figure,
-    alt="Boxes and arrows. Readers and writer lead to attention and context; "
-    "context, state and input to p_gen and, without the input, to the "
-    "vocabulary; these and the attention to the mixture, then the next word.",
-    caption="One step of writing. The readers work once for a text; all the "
-    "rest is done again for every word.",
-)
-
-# %% [markdown]
+#
 # Two LSTMs, the readers, go through the text once, one from each end. Their outputs at word $i$, side by side, are $h_i$,
 # which so knows the words before and after.
 #
-# The third, the writer, makes one step for each word. Its output $o_t$ and its cell, side by side, are its **state** $d_t$.
-# Two layers make its first output and cell from the readers' last ones.
+# The third, the writer, makes one step for each word of the summary. Its output $o_t$ and its cell, side by side, are its
+# **state** $d_t$. Two layers make its first output and cell from the readers' last ones.
 
-
-# %%
+# %% tags=["hide-input"]
+# @title Reader: both LSTMs, and what the writer starts from (used below)
 class Reader(nn.Module):
     """A bidirectional LSTM, and what the writer starts from."""
 
@@ -180,9 +149,8 @@ class Reader(nn.Module):
 
     def forward(self, e, length):
         """(B, L, D) -> (B, L, 2H) all h_i; first output and cell (B, H)."""
-        packed = pack_padded_sequence(  # so that padding is not read
-            e, length, batch_first=True, enforce_sorted=False
-        )
+        how = {"batch_first": True, "enforce_sorted": False}
+        packed = pack_padded_sequence(e, length, **how)  # padding is not read
         h, (output, cell) = self.lstm(packed)
         h, _ = pad_packed_sequence(h, batch_first=True)
         output = self.first_output(torch.cat([*output], -1)).relu()
@@ -191,7 +159,7 @@ class Reader(nn.Module):
 
 
 e = torch.randn(*single.source.shape, 32)  # in place of embeddings
-h, o, cell = Reader(32, 32)(e, single.length)
+h, o, _ = Reader(32, 32)(e, single.length)
 print(f"h: {[*h.shape]}, the first output and cell: {[*o.shape]}")
 
 # %% [markdown]
@@ -199,7 +167,7 @@ print(f"h: {[*h.shape]}, the first output and cell: {[*o.shape]}")
 #
 # At every step the writer looks at all $h_i$, and its state $d_t$ asks. PGT would multiply query and key. The original has
 # **additive attention** ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)): add what asks and what is there, and let a
-# small network say how well they fit.
+# small network say how they fit.
 #
 # $$
 # \begin{aligned}
@@ -209,11 +177,11 @@ print(f"h: {[*h.shape]}, the first output and cell: {[*o.shape]}")
 # \end{aligned} \tag{16.2}
 # $$
 #
-# These are the score of word $i$, its attention, and the **context**: what is looked at now. Take the *coverage* $C_i^t$ as
-# zero for now.
+# These are the score of word $i$, its attention, and the **context**: what is looked at. For now, let the *coverage* $C_i^t$
+# be zero.
 #
-# In our step let "Winter" score 2.2 and "the" 0, and all others far less. As $e^{2.2} \approx 9$ and $e^0 = 1$, "Winter" gets
-# 0.9 of the attention and "the" 0.1. The context is $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
+# In our step let "Winter" score 2.2, "the" 0, all others far less. As $e^{2.2} \approx 9$ and $e^0 = 1$, "Winter" gets 0.9 of
+# the attention and "the" 0.1. The context is $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
 
 
 # %%
@@ -248,7 +216,8 @@ class AdditiveAttention(nn.Module):
 # \end{aligned} \tag{16.3}
 # $$
 #
-# (A lent word comes in as `[UNK]`; the context tells which one it was.) The new state attends, by equation (16.2), and then:
+# A lent word comes in as `[UNK]`. But $c_{t-1}$ comes from where it was copied, and $h_i$ there knows the words around it. The
+# new state attends, by equation (16.2), and then:
 #
 # $$
 # \begin{aligned}
@@ -257,8 +226,40 @@ class AdditiveAttention(nn.Module):
 # \end{aligned} \tag{16.4}
 # $$
 #
-# The list $P_\text{gen}$ sees output and context, the weight $p_\text{gen}$ the cell and the input, too. In our step let the
-# list give "the" 0.7, and the weight be $\sigma(-1.4) \approx 0.2$: rather copy. Then "Winter" gets $0.72$ in equation (16.1).
+# (As in the paper, no nonlinearity stands between $W_1$ and $W_2$.) In our step let $P_\text{gen}$ give "the" 0.7, and
+# $p_\text{gen}$ be $\sigma(-1.4) \approx 0.2$: rather copy. Then "Winter" gets $0.72$ in equation (16.1).
+#
+# Figure 16.1 shows the whole step.
+
+# %% tags=["hide-input"]
+# @title Figure 16.1: how one word is written
+LOOK, ALL = "attention $a_i^t$, context $c_t$", "$c_t$, $d_t$, $x_t$"
+SAY = "vocabulary $P_{gen}$, from $c_t$, $o_t$"
+STEP = {  # name: x, y, colour, and where its arrows lead
+    "words of the text": (-3, 4, INK, "two readers: $h_i$"),
+    "two readers: $h_i$": (-3, 3, INK, LOOK),
+    "previous state $d_{t-1}$": (-0.1, 4, INK, "writer: $d_t$"),
+    "previous word": (2.2, 4, INK, "input $x_t$"),
+    "previous context $c_{t-1}$": (4.6, 4, INK, "input $x_t$"),
+    "input $x_t$": (3.3, 3, INK, "writer: $d_t$", ALL),
+    "writer: $d_t$": (0, 3, colours.EXTRA, LOOK, ALL),
+    LOOK: (-3, 1.8, COPIED, ALL, "mixture"),
+    ALL: (1.6, 1.8, INK, SAY, "$p_{gen}$"),
+    "$p_{gen}$": (0.3, 0.8, colours.GATE, "mixture"),
+    SAY: (3.1, 0.8, GENERATED, "mixture"),
+    "mixture": (0, -0.2, colours.TRUTH, "next word"),
+    "next word": (0, -1, INK),
+}
+figure, axes = plt.subplots(figsize=(6.9, 3.6))
+flowchart(axes, STEP)
+show(
+    figure,
+    alt="Boxes and arrows. Readers and writer lead to attention and context; "
+    "context, state and input to p_gen and, without the input, to the "
+    "vocabulary; these and the attention to the mixture, then the next word.",
+    caption="One step of writing. The readers work once for a text; all the "
+    "rest is done again for every word.",
+)
 
 
 # %%
@@ -287,16 +288,16 @@ class Writer(nn.Module):
 # %% [markdown]
 # ## Not twice
 #
-# Networks that write tend to repeat themselves. The paper's cure, for its long summaries, is **coverage** $C_i^t$: the
-# attention that word $i$ of the text has had so far. It enters the score, and the loss fines looking there again. With
-# $\ell^*$ for the true word, the loss of a step is
+# Networks that write tend to repeat themselves. The paper's cure is **coverage** $C_i^t$: the attention that word $i$ of the
+# text has had so far. It enters the score, and the loss fines looking there again. With $\ell^*$ for the true word, the loss
+# of a step is
 #
 # $$
 # \mathcal{L}_t = - \log P(\ell^*) + \sum_i \min\big( a_i^t , C_i^t \big) ,
 # \qquad C_i^t = \sum_{t' < t} a_i^{t'} . \tag{16.5}
 # $$
 #
-# Why the minimum? Suppose that only one step, that of "the", came before ours:
+# Why the minimum? Suppose that only the step of "the" came before ours:
 #
 # | | "the" | "Winter" | sum |
 # |---|---|---|---|
@@ -304,17 +305,18 @@ class Writer(nn.Module):
 # | attention in our step | 0.1 | 0.9 | |
 # | the smaller of the two | 0.1 | 0.1 | 0.2 |
 #
-# Only what is looked at *both* times costs. Going on to "Winter" costs 0.2; staying at "the" would cost 0.9 + 0.1 = 1. So the
-# loss of our step is $0.2 - \log 0.72 = 0.53$.
+# Only what is looked at *both* times costs: going on to "Winter" 0.2, staying at "the" 0.9 + 0.1 = 1. So the loss of our step
+# is $0.2 - \log 0.72 = 0.53$.
 #
-# $i$ is a place in the text, not a word: a name copied from one mention may be copied from another, not
-# yet looked at, without a fine.
+# $i$ is a position, not a word: a name may be copied again, without a fine, from a mention not yet looked at.
 #
 # In training the writer is given the true previous word, whatever it would have written itself: **teacher forcing**. At the
-# end it must write a *stop*.
+# end it must write a *stop*. The folded cells join our parts and check the loss. [The
+# package's](https://where-next-book.github.io/where-next/book/api.html) `PointerGenerator` has the same. It can write, too, so
+# it stands for ours.
 
-
-# %%
+# %% tags=["hide-input"]
+# @title MySummarizer: read once, then write word by word (used below)
 class MySummarizer(nn.Module):
     def __init__(self, V, D, H):
         super().__init__()
@@ -337,10 +339,6 @@ class MySummarizer(nn.Module):
         rows = torch.stack(rows, 1) * batch.taught  # 0 after the stop, else 1
         return (rows.sum(1) / batch.taught.sum(1)).mean()
 
-
-# %% [markdown]
-# With the same weights, [the package's](https://where-next-book.github.io/where-next/book/api.html) `PointerGenerator` has the
-# same loss. It can also write, so it stands for ours.
 
 # %% tags=["hide-input"]
 # @title Check: our loss and the package's
@@ -369,7 +367,8 @@ batches = summarizer.stream(pairs, words, SMALL, training)
 steps = summarizer.train(early, batches, training.steps, training)
 model = early.with_coverage()  # a copy, which goes on
 summarizer.train(model, batches, training.coverage_steps, training)
-print(f"{len(pairs)} diaries; loss a word {steps.words[-10:].mean():.1f}")
+loss = steps.words[-10:].mean()  # at the end of the first training
+print(f"{len(pairs)} diaries; before coverage, loss a word {loss:.1f}")
 
 # %% [markdown]
 # The simplest way to write is **greedy**: take the most probable word, feed it back, go on until the
@@ -386,8 +385,8 @@ for name, network in {"without: ": early, "coverage:": model}.items():
 # Without coverage two places come twice, and the practice is missing. With it each place comes once. What is still wrong, a
 # name or a count? (On another machine the networks make other mistakes.)
 #
-# Over all test diaries coverage repeats a little less, but each of the four sentences is right less
-# often ([Evidence: the relatives](evidence_relatives.ipynb)).
+# But our story is lucky. Over all test diaries coverage repeats a little less, but each of the four sentences is right less
+# often ([Evidence: the relatives](evidence_relatives.ipynb)). So the table below is without it.
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from
@@ -409,12 +408,12 @@ show(
     "names are blue, most words that no diary has are orange.",
     caption="The attention that each word was written with, in the network "
     "with coverage. Orange: rather generated; blue: rather copied. Points, "
-    "commas, and words that never get a tenth of it are left out.",
+    "commas, and words that never get a tenth of it have no column.",
 )
 
 # %% [markdown]
-# The short diagonals are the pointer at work: the words of a name are copied one after the other. "4 Marigold Street" has two
-# fainter ones, one for each mention; equation (16.1) adds them up.
+# The short diagonals are names, copied word after word. "4 Marigold Street" has two fainter ones, one for each mention;
+# equation (16.1) adds them up. A generated word attends, too, since the vocabulary sees the context.
 #
 # Rename the place where this person ate, in the diary only. **Change this** to any word that neither the vocabulary nor this
 # diary has.
@@ -431,12 +430,13 @@ print(*again.words(words, yours.lent[0]))
 #
 # ## What the pointer is worth
 #
-# Networks with and without a pointer were trained with three seeds, without coverage, and scored on all test diaries. Both
-# attend, and learn equally long; the one without knows *every* word of the training diaries.
+# Networks with and without a pointer were trained with three seeds and scored on all test diaries. Both attend, and learn
+# equally long; the one without knows *every* word of the training diaries.
 #
-# *Names* are the words of the true summary that the small vocabulary lacks. **ROUGE**-1 ([Lin,
-# 2004](https://aclanthology.org/W04-1013)) counts the words that two summaries share. The rule learns nothing: it takes the
-# diary's first place for the longest stay, says "no errands", and in the other rows prints the beginning of the diary.
+# *Names* are the words of the true summary that the small vocabulary lacks. One is right wherever it is written, as often as
+# it is wanted. **ROUGE**-1 ([Lin, 2004](https://aclanthology.org/W04-1013)) counts the words that two summaries share. The
+# rule learns nothing: it takes the diary's first place for the longest stay, says "no errands", and otherwise prints the beginning
+# of the diary, as long as an average summary.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -470,16 +470,16 @@ table = means.rename(columns=measures).T.rename_axis("right, %", axis=1)
 table.round(0).astype(int)
 
 # %% [markdown]
-# The names are the pointer's work. The other network knows {{ there:.0f }} % of them, and hardly ever writes the right one.
-# Our explanation: to copy a name it must learn, for each name by itself, that what it attends to is this word; in as many
-# steps, a pointer learns to copy once for all. (Many more steps may narrow the gap; we gave both the same.)
+# The network without a pointer knows {{ there:.0f }} % of the names, and hardly ever writes the right one. Our explanation: to
+# copy a name it must learn, for each name by itself, that what it attends to is this word; in as many steps, a pointer learns
+# to copy once for all. (More steps may narrow the gap.)
 #
-# "Mostly" is not just the first place: the network with a pointer is right in {{ means.mostly["pointer"]:.0f }} %, the rule in
+# "Mostly" is not just the first place: the pointer is right in {{ means.mostly["pointer"]:.0f }} %, the rule in
 # {{ means.mostly["a rule"]:.0f }} %. A length is written in the diary and can be looked for. A count is written nowhere, and
 # errands come out no better than without a pointer.
 #
 # ROUGE hardly notices such mistakes: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the
-# summaries are entirely right. (The other two sentences and beam search are in the evidence.)
+# summaries are entirely right.
 #
 # ## What to remember
 #
