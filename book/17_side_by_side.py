@@ -2,7 +2,7 @@
 # # Side by side
 #
 # PGT has a parent that wrote summaries, the pointer-generator of [chapter 16](16_summarizer.ipynb). What did the child keep?
-# Five reasons are given for what it changed. Which do you believe?
+# PGT's [design documents](documents.md) and textbooks give reasons for such changes. Which of these five do you believe?
 #
 # 1. *Every place is known, so PGT needs no way to copy an unknown one.*
 # 2. *A Transformer works in parallel, so it has less to do.*
@@ -14,8 +14,8 @@
 # prove it wrong. *You need* [The whole model](09_model.ipynb), [the summarizer](16_summarizer.ipynb) and
 # [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and about a minute to run.
 #
-# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it. Put back in the
-# > simulated town, the old encoder makes its first guess worse; so does the old decoder, with each of three seeds.
+# > **In one sentence.** PGT keeps one equation, copy or generate and mix, and replaces every part around it. In the simulated
+# > town, putting the old encoder back makes PGT's first guess worse; so does the old decoder, with each of three seeds.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -54,16 +54,14 @@ config = ModelConfig(*sizes)  # PGT, with the package's default sizes
 # %% [markdown]
 # ## Part by part
 #
-# The parent ([See et al., 2017](https://arxiv.org/abs/1704.04368)) is made of *LSTMs*, networks that read step by step and
-# keep what they read in a vector. On the left two of them read a text. A third, the *decoder*, writes its summary. Each word
-# that it writes goes back into it (the dashed arrow), and it looks at the text again. On the right all visits are read at
-# once, the last one asks, and there is one answer.
+# The parent ([See et al., 2017](https://arxiv.org/abs/1704.04368)) is made of *LSTMs*, which read step by step. On the left of
+# Figure 17.1 two of them read a text. A third, the *decoder*, writes its summary. Each word that it writes goes back into it
+# (the dashed arrow), and it looks at the text again. On the right all visits are read at once, and the last one asks once.
 
 # %% tags=["hide-input"]
 # @title Figure 17.1: both data flows
-COPIED, GENERATED = figures.COPIED, figures.GENERATED
+COPIED, GENERATED, TRUTH = figures.COPIED, figures.GENERATED, figures.TRUTH
 EXTRA, GATE, INK = figures.EXTRA, figures.GATE, figures.INK
-TRUTH = figures.TRUTH
 FLOWS = {  # name: x, y, colour, and where its arrows lead
     "summarizer": {
         "words, one embedding": (0, 8, INK, "two LSTMs, from both ends"),
@@ -89,7 +87,7 @@ FLOWS = {  # name: x, y, colour, and where its arrows lead
         "one list of places": (0.3, 0.4, INK),
     },
 }
-figure, panels = plt.subplots(1, 2, figsize=(7.4, 5.2))
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 5.0))
 for axes, (title, boxes) in zip(panels, FLOWS.items(), strict=True):
     flowchart(axes, boxes)
     axes.set_title(title)
@@ -100,13 +98,13 @@ show(
     "next word, and back to the LSTM cell. Right, PGT: visits, projection, "
     "Transformer layers, the last visit, then pointer, generator and gate "
     "side by side, mixture, one list of places; nothing goes back.",
-    caption="Both data flows. Olive: what asks; blue: copies; orange: "
-    "generates; purple: weighs the two; green: the prediction.",
+    caption="Both data flows, simplified: the summarizer's gate sees the "
+    "LSTM's input, too, and the context also goes back. Olive: asks; blue: "
+    "copies; orange: generates; purple: weighs both; green: the prediction.",
 )
 
 # %% [markdown]
-# The table compares parts, with the sizes of the paper on the left and of our town's PGT on the right.
-# *Additive attention* scores by a small network. *Coverage* adds up the attention so far and shows it to the next step.
+# The table compares parts, with the sizes of the paper and of our town's PGT.
 #
 # | | the summarizer | PGT |
 # |---|---|---|
@@ -116,14 +114,13 @@ show(
 # | what asks | output and cell, 512 numbers, at each word | the last visit, 64 numbers, once |
 # | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
 # | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
-# | unknown name | has an id while its text is read, in the extended vocabulary ([chapter 16](16_summarizer.ipynb)) | has an id, or is "unknown" ([chapter 3](03_windows.ipynb)) |
+# | unknown name | has an id while its text is read, in the extended vocabulary ([chapter 16](16_summarizer.ipynb)) | has an id (exact protocol) or is "unknown" (published; [chapter 3](03_windows.ipynb)) |
 # | answers | at most 100 words | 1 list of places |
 #
-# Compare first the two cells of *what asks*: the parent asks at each word, the child once.
 # ([The evidence](evidence_relatives.ipynb) has five more rows.)
 #
-# One thing does agree, the mixture of equations (8.4) and (16.1). Only its gate is turned round: the summarizer's is the
-# weight of generating, PGT's that of copying, so $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
+# One thing agrees, the mixture of equations (8.4) and (16.1). But the summarizer's gate weighs generating, PGT's copying, so
+# $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
 
 # %%
 trained, _ = load_model(shipped("city"))  # the package's weights
@@ -133,15 +130,14 @@ with torch.no_grad():
 ours = out.log_probs.exp()  # what PGT predicts
 generated = out.generator_log_probs.exp()
 given = (generated, out.pointer_attention, window.location, 0)  # 0 lent
-theirs = summarizer.mixture(1 - out.gate, *given)
+theirs = summarizer.mixture(1 - out.gate, *given)  # 1 - g: generating
 wrong = summarizer.mixture(out.gate, *given)  # the wrong way round
 print(f"g = {float(out.gate):.3f}")
 print(f"largest difference {(ours - theirs).abs().max():.0e}")
 print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 
 # %% [markdown]
-# With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ left as it is, one place's probability is far
-# off.
+# With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ left as it is, at least one is far off.
 #
 # ## 1. Are all places known?
 #
@@ -156,17 +152,16 @@ by = [ranks.known.map(answer), ranks.in_window.map(answer)]
 groups = ranks.groupby(by).right.agg(["size", "mean"])
 groups["size"] *= 100 / len(ranks)
 groups.index.names = ["known", "in the window"]
-unknown = 100 * (~ranks.known).mean()
-copied = groups["mean"]["no", "yes"]
+unknown = groups["size"]["no"].sum()
+away, copied = groups["size"]["yes", "no"], groups["mean"]["no", "yes"]
 groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
 # Look at the two rows of unknown places. They are {{ unknown:.0f }} % of all targets. If one is in the window, PGT is right in
-# {{ copied:.0f }} % of the cases: it copies a place that training never showed, just as its parent copies a name. **Sentence 1
-# is false.**
+# {{ copied:.0f }} %: it copies a place that training never showed, as its parent a name. **Sentence 1 is false.**
 #
-# And the two zeros? PGT's first guess is here always a place of the window. Others it can generate, but never puts first.
-# ([Chapter 22](22_open_vocabulary.ipynb) names places without an id.)
+# And the two zeros? PGT's first guess is here always a place of the window. In {{ away:.0f }} % of the windows the target is
+# known, but not there: PGT can generate it, but never puts it first.
 #
 # ## 2. Less to do?
 #
@@ -195,7 +190,7 @@ cost.rename_axis("visits").round(1)
 
 # %% [markdown]
 # All numbers are above 1, and they grow with the visits. **Sentence 2 is false**: the Transformer does more, even layer
-# against layer (exercise 2), and takes longer on one core.
+# against layer (exercise 2), and takes longer on one core. Why time and work part, we did not measure.
 #
 # ## 3. Faster to train?
 #
@@ -220,8 +215,9 @@ spent.rename(index=MODELS, columns=heads).rename_axis("three seeds")
 # ## 4. Does an LSTM forget?
 #
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. PyTorch
-# starts it near one half. The summarizer of the package opens it further, by a bias of one before its sigmoid. How strongly
-# does the last visit's encoding depend on each visit? We take the gradient, before any training.
+# starts it near one half. The package's summarizer opens it to $\sigma(1) \approx 0.73$ by a bias of one. How strongly does
+# the last visit's encoding depend on each visit? Before any training, we take the gradient of how far it goes in a random
+# direction.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -232,7 +228,6 @@ def reach(encoder, n=18, windows=32):
     """(n,) gradient of the last visit's encoding by each visit's vector."""
     noise = torch.Generator().manual_seed(0)
     x = torch.randn(windows, n, config.d_model, generator=noise)
-    # A gradient is of one number: how far the encoding goes in a direction.
     direction = torch.randn(windows, config.d_model, generator=noise)
     no_padding = torch.zeros(windows, n, dtype=torch.bool)
     encoded, _ = encoder.eval()(x.requires_grad_(), no_padding)
@@ -255,6 +250,7 @@ reaches = {
 }
 reaches = pd.DataFrame(reaches, index=range(18, 0, -1))
 lstm_end, transformer_end = reaches.loc[18, ["BiLSTM", "Transformer"]]
+kept = lstm_end ** (1 / 17)  # a visit further back, on average
 axes = reaches.plot(marker="o", logy=True, figsize=(7.0, 2.6))
 axes.xaxis.get_major_locator().set_params(integer=True)
 axes.set(xlabel="position from the end (1 = last visit)")
@@ -269,12 +265,13 @@ show(
 )
 
 # %% [markdown]
-# The curve of the BiLSTM falls with every visit. The Transformer's falls once and then stays level: a layer adds to the last
-# visit's own vector what attention gathers, and before training it gathers about equally from all.
+# The curve of the BiLSTM falls with every visit, on average to {{ kept:.1f }} of the one after it: near the half that its
+# forget gate keeps. The Transformer's falls once and then stays level: a layer adds to the last visit's own vector what
+# attention gathers, and before training it gathers about equally from all.
 #
-# Compare the right ends, the oldest of 18 visits: {{ lstm_end:.5f }} in the plain BiLSTM, {{ transformer_end:.3f }} in the
-# Transformer. A forget gate that starts more open keeps more, and training may move it. We measured no trained one, so
-# **sentence 4 is not settled**.
+# At the oldest of 18 visits {{ lstm_end:.5f }} is left in the plain BiLSTM, {{ transformer_end:.3f }} in the Transformer. A
+# forget gate that starts more open keeps more, and training may move it. We measured no trained one, so **sentence 4 is not
+# settled**.
 #
 # > **Try it.** Raise the forget bias to 3 and watch the orange curve.
 #
@@ -284,15 +281,14 @@ show(
 #
 # - *BiLSTM encoder*: in the place of the Transformer layers.
 # - *Additive attention*: in the pointer, in the place of the product.
-# - *Coverage*: in the pointer. PGT answers once, so each earlier visit $j$ points, too, at all visits up to it. What visit
-#   $i$ got from them, $\sum_j a_{ij}$, times one learned number, joins its score. The number starts at zero, and training
-#   moves it.
-# - *Decoder*: between encoder and pointer. An LSTM starts from the encoded last visit, makes one step, and attends to all
-#   visits. What comes out asks pointer, generator and gate.
+# - *Coverage*: in the pointer. PGT asks once, so let each earlier visit ask, too, itself and the visits before it. Of three
+#   visits the first gives itself $1$; if the second gives it $0.3$ and itself $0.7$, their coverage is $1.3$ and $0.7$. Times
+#   one learned number, which starts at zero, it joins the scores.
+# - *Decoder*: between encoder and pointer. An LSTM starts from the encoded last visit, makes a step, and attends to all
+#   visits. What comes out asks the pointer, and goes into generator and gate.
 #
-# The cells are changes of Acc@1 in points. Three rows are means of five seeds with 95 % intervals over people and seeds,
-# *simultaneous*: so wide that all of a column are right together. The decoder has three seeds, in the town only, and no
-# interval.
+# The table's entries are changes of Acc@1 in points. Three rows are means of five seeds with 95 % intervals over people and
+# seeds, *simultaneous*: so wide that all of a column are right together. The decoder has three seeds and no interval.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -319,31 +315,30 @@ seeds = seeds.loc[rows.seed.unique()]  # in the order of the table above
 lost = seeds["pgt", "with decoder"] - seeds["pgt", "full"]
 three = ", ".join(f"{one:+.2f}" for one in lost)
 table.loc["decoder"] = f"{lost.mean():+.2f} (seeds: {three})", "not measured"
-parent = seeds["summarizer"].mean()
+parent, child = seeds["summarizer"].mean(), seeds["pgt"].mean()
 table.rename(columns={"city": "town"})
 
 # %% [markdown]
-# Only one interval leaves out zero: the old encoder costs the first guess accuracy in the town. (With ten guesses it is ahead
-# on GeoLife: [the evidence](evidence_relatives.ipynb).) Coverage changes next to nothing. The intervals of additive attention
-# are too wide to say.
+# Only one interval leaves out zero: the old encoder lowers Acc@1 in the town. (With ten guesses it is ahead on GeoLife: [the
+# evidence](evidence_relatives.ipynb).) Coverage changes next to nothing. The intervals of additive attention are too wide to
+# say.
 #
 # With a decoder, PGT is worse with each of three seeds. Its parent, too, can do without one here, where there is one word to
-# write: reading the town's windows as texts, with the same three seeds, it has {{ parent["full"]:.1f }} % Acc@1, and if the
-# last state of its LSTMs asks instead, {{ parent["no decoder"]:.1f }} %. In the town, and with few seeds, **nothing speaks
-# against sentence 5**.
+# write: reading the places of the town's windows as a text, it has {{ parent["full"]:.1f }} % Acc@1, and if the last state of
+# its LSTMs asks instead of the decoder, {{ parent["no decoder"]:.1f }} %. (PGT, which sees persons and times, too, has
+# {{ child["full"]:.1f }} %; all with three seeds.) In the town, and with few seeds, **nothing speaks against sentence 5**.
 #
 # ## What to remember
 #
 # - Both models copy, generate and mix. Their gates have opposite meanings: $g = 1 - p_\text{gen}$.
 # - Of the five reasons, 1 and 2 are false, 3 holds with two of three seeds, 4 is not settled, and 5 has nothing against it.
-# - *Parallel* is about depth, not about work. Not all places are known, and PGT can copy one that training never showed.
+# - *Parallel* is about depth, not about work.
 # - Ask of each reason for a design what measurement could prove it wrong.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). A colleague sees a mean $p_\text{gen}$ of 0.9 in the summarizer and concludes that it copies nine
-# words in ten. What is wrong? Which share of the probability comes from copying there, and which would it be in PGT with a
-# gate of $g = 0.9$?
+# **Exercise 1** (quick). A colleague sees a mean $p_\text{gen}$ of 0.9 in the summarizer and concludes: it copies nine
+# words in ten. Which share of the probability comes from copying there, and which would it be in PGT with a gate of $g = 0.9$?
 
 # %% tags=["try"]
 in_summarizer, in_pgt = ..., ...  # shares, 0 to 1
@@ -357,8 +352,9 @@ check.exercise("17.1", [1 - 0.9, 0.9])
 
 # %% [markdown]
 # **Exercise 2** (medium). From which length on (it may be short) does a Transformer of *one* layer do more work than a
-# BiLSTM with $D/2$ units in each direction, if the feed-forward network is $2D$ wide? Work it out, then check it
-# with `side_by_side.work`.
+# BiLSTM with $D/2$ units in each direction, if the feed-forward network is $2D$ wide? At each visit an LSTM makes four
+# products, each from the visit's $D$ numbers and its own last $D/2$ to $D/2$. ([Chapter 6](06_position_and_encoder.ipynb) has
+# the Transformer's.) Check with `side_by_side.work`.
 
 # %% tags=["try"]
 from_visits = ...  # the smallest number at which it does more
