@@ -435,8 +435,8 @@ print(*again.words(words, yours.lent[0]))
 #
 # *Names* are the words of the true summary that the small vocabulary lacks. One is right wherever it is written, as often as
 # it is wanted. **ROUGE**-1 ([Lin, 2004](https://aclanthology.org/W04-1013)) counts the words that two summaries share. The
-# rule learns nothing: it takes the diary's first place for the longest stay, says "no errands", and otherwise prints the beginning
-# of the diary, as long as an average summary.
+# rule learns nothing: it takes the diary's first place for the longest stay, says "no errands", and otherwise prints the
+# beginning of the diary, as long as an average summary.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without

@@ -286,9 +286,9 @@ pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 #
 # ## What was not seen: the gate
 #
-# Every element of the history now has a vector $\mathcal{C}_\ell$, and every place of the town its row of $E$. A learned vector
-# $w_\text{out}$ and a number $b$ turn either into a score. Where an element was seen, a gate $\alpha_\ell$ mixes the two scores.
-# It is a learned number that nothing keeps between 0 and 1. An element that was not seen has only its row:
+# Every element of the history now has a vector $\mathcal{C}_\ell$, and every place of the town its row of $E$. A learned
+# vector $w_\text{out}$ and a number $b$ turn either into a score. Where an element was seen, a gate $\alpha_\ell$ mixes the
+# two scores. It is a learned number that nothing keeps between 0 and 1. An element that was not seen has only its row:
 #
 # $$
 # \begin{aligned}
@@ -352,8 +352,8 @@ idle = 100 * (1 - len(used) / V)  # gates that no training reached, in %
 board.loc[:, :"rank"]
 
 # %% [markdown]
-# Sage & Jolly is a right answer, and has the best score by $\mathcal{C}$. Still its gate lets Indigo Wine Cellar, visited once,
-# go ahead. And where the gate is near zero, a seen place falls behind places never seen.
+# Sage & Jolly is a right answer, and has the best score by $\mathcal{C}$. Still its gate lets Indigo Wine Cellar, visited
+# once, go ahead. And where the gate is near zero, a seen place falls behind places never seen.
 #
 # Are these gates learned? A gate belongs to the place, not to the person, and starts at random between 0 and 1. *Histories*
 # counts the training histories with the place, *visited next* those after which it came next.
