@@ -157,8 +157,9 @@ away, copied = groups["size"]["yes", "no"], groups["mean"]["no", "yes"]
 groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
-# Look at the two rows of unknown places. They are {{ unknown:.0f }} % of all targets. If one is in the window, PGT is right in
-# {{ copied:.0f }} %: it copies a place that training never showed, as its parent a name. **Sentence 1 is false.**
+# Look at the two rows of unknown places. They are {{ unknown:.0f }} % of all targets. If one is in the window, PGT is right
+# in {{ copied:.0f }} %: it copies a place that training never showed, as its parent copies an unknown name. **Sentence 1 is
+# false.**
 #
 # And the two zeros? PGT's first guess is here always a place of the window. In {{ away:.0f }} % of the windows the target is
 # known, but not there: PGT can generate it, but never puts it first.
@@ -190,7 +191,7 @@ cost.rename_axis("visits").round(1)
 
 # %% [markdown]
 # All numbers are above 1, and they grow with the visits. **Sentence 2 is false**: the Transformer does more, even layer
-# against layer (exercise 2), and takes longer on one core. Why time and work part, we did not measure.
+# against layer (exercise 2), and takes longer on one core. Why time grows faster than work we did not measure.
 #
 # ## 3. Faster to train?
 #

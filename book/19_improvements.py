@@ -172,7 +172,7 @@ pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 
 # %% [markdown]
 # The office's score always lies between the other two. So one softmax cannot say "gym or home, but not the office". A
-# half-and-half mixture of two softmaxes can. A bias against the office would stand in every context. With $D$ numbers in
+# half-and-half mixture of two softmaxes can. (A bias against the office would say so in every context.) With $D$ numbers in
 # place of one the limit is wider, but the scores of thousands of places still depend on these $D$ alone
 # ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
 #
@@ -207,9 +207,9 @@ class MixtureOfSoftmaxes(nn.Module):
 # Long code is folded.
 #
 # **5. Relative position bias.** Leave out the sinusoid that says where a visit stands. Add to each attention score a learned
-# number for the distance of the two visits, from one table $\mathcal{B}$ for each head
-# ([Raffel et al., 2020](https://arxiv.org/abs/1910.10683)). Rotary positions
-# ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) need none.
+# number for the distance of the two visits, from one table $\mathcal{B}$ for each head ([Raffel et al.,
+# 2020](https://arxiv.org/abs/1910.10683)). Rotary positions ([Su et al., 2021](https://arxiv.org/abs/2104.09864)), which
+# turn queries and keys by an angle, need no table.
 #
 # $$
 # s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}} + \mathcal{B}_{j-i}. \tag{19.4}
@@ -300,7 +300,7 @@ class Experts(nn.Module):
 print(size(Experts(D, FF)), "numbers in place of", size(plain(D, FF)))
 
 # %% [markdown]
-# *The bet.* A gain could come from size alone. We would not bet.
+# *The bet.* Even a gain could come from size alone, and would prove nothing. We would not bet.
 #
 # **9. Multi-scale time.** PGT has a row for each quarter of an hour, and no row knows its neighbours. Take a row for each
 # hour, append sines and cosines that go round the clock one to four times a day, and mix all by a linear layer.

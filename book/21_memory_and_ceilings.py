@@ -129,7 +129,8 @@ show(
 #
 # ## Memory or model?
 #
-# Back to the lead on GeoLife. In each row both models remember equally much.
+# Back to the lead on GeoLife. In each row both models remember equally much; the corner at the bottom right is the whole
+# lead. (Differences are taken before rounding.)
 
 # %% tags=["hide-input"]
 # @title Table: memory and model on GeoLife, Acc@1 in percent, five seeds
@@ -169,7 +170,8 @@ table.round(1)
 
 # %% [markdown]
 # Two ways lead from the kernel's seven days to the pointer's hundred visits: down and across, or across and down. By either
-# way memory brings more than the model. **More than half of the lead is memory**, and a longer memory is no better model.
+# way memory brings more than the model. **More than half of the lead is memory**, and a longer memory does not make the
+# model better.
 #
 # With a hundred visits each the pointer leads by {{ fair:.1f }} points. If every person counts equally, and not every
 # window, by {{ left:.1f }}. So the lead comes from people with many windows.
@@ -238,7 +240,8 @@ table.round(2)
 # Now real visits. For each target take the person's past stays that are like the present one: at the same place, until about
 # the same hour, on the same kind of day, after the same place. What share of their pairs agree? (Where there are no two such
 # stays, drop the last condition, then the one before, and so on.) The average over targets is the lower end. For the upper
-# end, take the root of the average among the targets that kept equally many conditions, and average these roots.
+# end, take the root of the average among the targets that kept equally many conditions, and average these roots over
+# targets: by the same argument that lies below one root for all, and is still an upper end.
 #
 # ## Does it work? The town knows
 #
@@ -280,9 +283,9 @@ show(
 
 # %% [markdown]
 # Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper
-# end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom.) The pointer is
-# {{ left_over:.1f }} points below this dot. In the town little is left to win. (The lower end says nothing here: the pointer
-# is far above it. The second dot lies outside, because agreement is told no time.)
+# end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom, so the count is too low.)
+# The pointer is {{ left_over:.1f }} points below this dot. In the town little is left to win. (The lower end says nothing
+# here: the pointer is far above it. The second dot lies outside, because agreement is told no time.)
 #
 # ## And on GeoLife?
 #

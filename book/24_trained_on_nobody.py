@@ -127,9 +127,10 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # ## Made-up worlds
 #
 # A model that knows no names can learn from people who do not exist ([Müller et al.,
-# 2022](https://arxiv.org/abs/2112.10510), call it *prior-fitted*). Ours saw the people of made-up towns. Each town
-# draws its habits around those of Larkmere: how curious people are, how long a habit lasts. Some towns are *recorded* as
-# diaries, some as diaries with holes, some as check-ins, of which only the time of arrival is known.
+# 2022](https://arxiv.org/abs/2112.10510), call it *prior-fitted*). Ours saw the people of made-up towns. Each town draws its
+# habits around those of Larkmere, such as how curious people are and how long a habit lasts: in one more, in the next less.
+# Some towns are *recorded* as diaries, some as diaries with holes, some as check-ins, of which only the time of arrival is
+# known.
 #
 # The worlds need people who do things at fixed hours, above all: a network from worlds without them has, by itself,
 # {{ no_clock:.1f }} points less on GeoLife ([evidence](evidence_newcomers.ipynb)).
@@ -167,8 +168,8 @@ said.set_axis(["one", "two", "pool"]).round(2)
 
 # %% [markdown]
 # A weight of zero ignores an opinion, and a large one sharpens it. In logarithms this is a weighted sum, hence its name,
-# **log-linear pool** ([Genest and Zidek, 1986](https://doi.org/10.1214/ss/1177013825)). *Here* and *before* only multiply
-# their one place by a factor.
+# **log-linear pool** ([Genest and Zidek, 1986](https://doi.org/10.1214/ss/1177013825)). *Here* and *before* are no
+# probabilities: a weight $w$ multiplies the one place where the person is, or was, by $e^w$.
 #
 # ## How good is it?
 #
@@ -178,7 +179,7 @@ said.set_axis(["one", "two", "pool"]).round(2)
 #
 # GeoLife is asked in the exact [protocol](03_windows.ipynb), New York in the published one: all places that its training
 # days never showed are one place, "unknown". Any model can copy "unknown" from a person's past, and that is a hit: New
-# York's numbers include such. *Somewhere new* plays no part.
+# York's numbers include such. *Somewhere new* plays no part: only places are ranked.
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in two cities
@@ -192,7 +193,7 @@ POINTER = {"geolife": ("beyond", {"data": "geolife", "protocol": "exact"})}
 POINTER["new york"] = ("last_visit", {})
 LABELS = {"pgt": "PGT, trained there", "kernel": "kernel, fitted there"}
 HUNDRED, THEIRS = "kernel, 100 visits, fitted there", "pointer, trained there"
-BARE, OURS = "kernels and facts alone", "trained on nobody"
+BARE, OURS = "kernels, here and before alone", "trained on nobody"
 rule, bare = mean["minus", "kernel_memory"], mean["minus", "no networks"]
 
 runs = nobody[(nobody.table == "zero-shot") & nobody.seed.notna()]
@@ -228,8 +229,8 @@ scores
 # The pointer that was trained there is ahead in both cities (no interval measured).
 #
 # What do the networks bring? The row above ours is the pool without them. In New York it has {{ bare["new york"]:.1f }}
-# points less; on GeoLife it has {{ bare["geolife"]:.1f }} less, and only this cannot be told from zero. **On real people
-# kernels and facts do nearly all the work.**
+# points less; on GeoLife it has {{ bare["geolife"]:.1f }} less, and only this cannot be told from zero. **On real people the
+# kernels, *here* and *before* do nearly all the work.**
 #
 # Where does it fail? At places that the last seven days do not show. About a third of the targets are such, and there the
 # first guess is right in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York.
@@ -265,7 +266,8 @@ right.round(0).astype(int).to_frame("right, % of people")
 # ## What to remember
 #
 # - A network without names can learn in one world and be used in another, and the first need not exist.
-# - Only eight weights are fitted to a new table. On real people fixed kernels and facts do nearly all the work.
+# - Only eight weights are fitted to a new table. On real people the fixed kernels, *here* and *before* do nearly all the
+#   work, and the kernels' numbers were chosen on real cities.
 # - A network without names can still betray who was in training, unless that was nobody.
 #
 # ## Exercises
