@@ -2,7 +2,8 @@
 # # Side by side
 #
 # PGT has a parent that wrote summaries, the pointer-generator of [chapter 16](16_summarizer.ipynb). What did the child keep?
-# PGT's [design documents](documents.md) and textbooks give reasons for such changes. Which of these five do you believe?
+# PGT's [design documents](https://where-next-book.github.io/where-next/book/documents.html) and textbooks give reasons for
+# such changes. Which of these five do you believe?
 #
 # 1. *Every place is known, so PGT needs no way to copy an unknown one.*
 # 2. *A Transformer works in parallel, so it has less to do.*
