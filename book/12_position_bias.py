@@ -230,9 +230,10 @@ show(
 #
 # ## A world in which the answer is known
 #
-# We drew that line by hand. Does training also leave open which of the two says what is true? Take a world in which nothing
-# else is to be learned: people only copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that fades by a
-# fifth with every step back. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
+# We drew that line by hand. Does training, too, leave it to chance which of the two says what is true? Take a world in which
+# nothing else is to be learned: people only copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that
+# fades by a fifth with every step back. The right scores are $\log \kappa_p$, a straight line with the slope
+# $\log 0.8 = -0.223$.
 #
 # We trained small models in four ways, ten seeds each. In the first only the bias can tell positions apart. In the other three
 # there is a position embedding, too, so bias and content both can, and the bias learns slower than the rest, as fast, or
@@ -296,9 +297,9 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size.
 # More is hardly to be expected, since the sum covers all targets and the truth only returns.
 #
-# Our town's recency is weak. Returns are {{ free:.0f }} % of its targets; if that share of the fall is left in the sum, it is
-# {{ due:.2f }}, and runs differ by nearly as much (the last column, a standard deviation). So the sum of one run says nothing
-# either way. (Our town has ten runs with the same people; each variant has three, with other people each.)
+# Our town's recency is weak. Returns are {{ free:.0f }} % of its targets in the window; if that share of the fall is left in
+# the sum, it is {{ due:.2f }}, and runs differ by nearly as much (the last column, a standard deviation). So the sum of one
+# run says nothing either way. (Our town has ten runs with the same people; each variant has three, with other people each.)
 #
 # ## Other people
 #
@@ -327,12 +328,12 @@ show(
 )
 
 # %% [markdown]
-# On the left the seeds agree about some hills and troughs. It is tempting to explain them. Would other people show them, too?
+# On the left the seeds agree about some hills and troughs. It is tempting to explain them. But even the fast bias does not
+# show the diamonds: what these people happened to do is louder than a recency so weak. Would other people show them, too?
 #
-# Even so, it does not show the diamonds: what these people happened to do is louder than a recency so weak. On the right
-# only the newest two positions stand out, and they show other habits than forgetting: people seldom stay where they are
-# (position 1 is low), and they often go back where they came from (position 2 is high). So take the mean correlation of two
-# curves, once with these two and once without.
+# On the right only the newest two positions stand out, and they show other habits than forgetting: people seldom stay where
+# they are (position 1 is low), and they often go back where they came from (position 2 is high). So take the mean
+# correlation of two curves, once with these positions and once without.
 
 
 # %%

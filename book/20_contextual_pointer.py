@@ -62,8 +62,8 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 # have large products.
 #
 # How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts about
-# each. The table counts them. Its first row has a number for each pair of quarters of an hour, 96 now times 96 then; the
-# others have one for each relation.
+# each. The table has two of them, with a number for each relation, and before them what a product has to learn: a number for
+# each pair of quarters of an hour, 96 now times 96 then.
 
 
 # %%
@@ -384,9 +384,9 @@ grill.assign(weight=np.exp(grill.sum(axis=1))).round(2)
 
 # %% [markdown]
 # Two reasons speak for it: the person went there from where they are now, *and* about an hour from the present time of day.
-# Divided by the sum over all visits, these weights are the parts of its bar. Look at the last row, though: its *clock*
-# lowers the weight, and *came from here* raises it. **A name says where a reason began; its row says what it is now.** Even
-# so, this is no explanation added afterwards: these *are* the terms of the sum.
+# Divided by the sum over all visits, these weights are the parts of its bar. Look at the last row, though: an hour apart,
+# its *clock* is already below its best, and *came from here* lifts it. **A name says where a reason began; its row says what
+# it is now.** Even so, this is no explanation added afterwards: these *are* the terms of the sum.
 #
 # ## On real people
 #

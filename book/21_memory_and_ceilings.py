@@ -115,9 +115,9 @@ show(
 )
 
 # %% [markdown]
-# It does not. The pointer is ahead everywhere, but both are level after fifty visits. Yours was trained with a hundred
-# visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for every memory, and its first guess is level
-# after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
+# It makes no more of it. The pointer is ahead everywhere, but both are level after fifty visits. Yours was trained with a
+# hundred visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for every memory, and its first guess is
+# level after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
@@ -170,11 +170,10 @@ table.round(1)
 
 # %% [markdown]
 # Two ways lead from the kernel's seven days to the pointer's hundred visits: down and across, or across and down. By either
-# way memory brings more than the model. **More than half of the lead is memory**, and a longer memory does not make the
-# model better.
+# way memory brings more than the model. **More than half of the lead is memory**, not the model.
 #
-# With a hundred visits each the pointer leads by {{ fair:.1f }} points. If every person counts equally, and not every
-# window, by {{ left:.1f }}. So the lead comes from people with many windows.
+# With a hundred visits each the pointer leads by {{ fair:.1f }} points, and that is the lead to quote for the model. If
+# every person counts equally, and not every window, by {{ left:.1f }}. So the lead comes from people with many windows.
 #
 # In the town less than half of the lead is memory: {{ to_rule:.1f }} points for the kernel and {{ to_pointer:.1f }} for the
 # pointer, of {{ in_town:.1f }}. (There the pointer had extra memory: summaries.)
@@ -255,11 +254,13 @@ print("after such stays:", ", ".join(kind))
 print(f"{agreed:.2f} of the pairs agree")
 
 # %% [markdown]
-# Of seven stays four led home, and the others each to another place: $4 \cdot 3$ of $7 \cdot 6$ ordered pairs agree.
+# Of seven stays four led home, and the others to three more places (two of them to eat): $4 \cdot 3$ of $7 \cdot 6$ ordered
+# pairs agree.
 #
-# Where no two stays are alike in all four ways, drop the last, then the one before, and so on. The average over targets is the
-# lower end. For the upper end, take the root of the average among the targets that kept equally many, and average these roots
-# over targets: by the same argument that lies below one root for all, and is still an upper end.
+# Where no two stays are alike in all four ways, do without "after the same place", then without the kind of day, and so on.
+# The average over targets is the lower end. For the upper end, sort the targets by how many of the four ways were kept, take
+# the root of each group's average, and average these roots over targets. By the same argument this lies below one root for
+# all, and is still an upper end.
 #
 # ## Does it work? The town knows
 #
@@ -303,7 +304,8 @@ show(
 # Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper
 # end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom, so the count is too low.)
 # The pointer is {{ left_over:.1f }} points below this dot. In the town little is left to win. (The lower end says nothing
-# here: the pointer is far above it. The second dot lies outside, because agreement is told no time.)
+# here: the pointer is far above it. The second dot lies outside, because agreement knows when the stay ends, and not when
+# the next visit begins.)
 #
 # ## And on GeoLife?
 #

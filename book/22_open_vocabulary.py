@@ -62,8 +62,8 @@ V = vocabulary.n_locations
 # | **unseen** | nobody visited it in the training days; otherwise it is *known* |
 # | **new** | *this person* has not been there before |
 #
-# The home is new to person 59, but known: others were there in the training days. The office is new and unseen. On the map the
-# new home lies in the west, the new office in the middle, the old office in the far east.
+# The home is new to person 59, but known: others were there in the training days. The office is new and unseen. On the map
+# the new home lies in the west, the new office in the middle, the old office in the far east.
 
 # %% tags=["hide-input"]
 # @title Figure 22.1: the test days of person 59
@@ -217,7 +217,7 @@ rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
 # Opened, PGT is right as often as before, and needs no row for an office that opens tomorrow. What it gains at known places
-# and loses at unseen ones may be luck: both 95 % intervals over people hold zero. If it is not, sharing one row is the
+# and loses at unseen ones may be luck: both 95 % intervals over people hold zero. If it is not, sharing one row may be the
 # reason: rows of their own, even random ones, let the encoder tell unseen places apart.
 #
 # Of the unseen targets, {{ in_week:.0f }} % can be copied from a week. Open PGT names {{ open_names:.0f }} %, the pointer
@@ -312,7 +312,7 @@ worth[["acc@1", "low", "high"]].round(1).sort_index(ascending=False)
 # **somewhere new**: a place where this person has not been.
 #
 # How probable is that? The logistic regression of [chapter 11](11_gate.ipynb), with this new target, forecasts it;
-# `recalibrated` fits the level and slope of its log-odds on validation. The places share the rest.
+# `recalibrated` corrects it on validation: it replaces the log-odds $z$ by $a + b z$. The places share the rest.
 
 # %%
 # From the folded cell of Figure 22.3: `valid` and `test`, what the pointer
@@ -365,9 +365,9 @@ pd.DataFrame(rows, ["in three (%)", "by name (%)", "mean loss"]).T.round(1)
 
 # %% [markdown]
 # **It buys probabilities, not names.** As it is, the truth has probability zero in the {{ impossible:.0f }} % of the windows
-# where it is new to its person, so the mean loss is infinite. *Somewhere new* makes it finite. But it is nearly always among
-# the first three, so what *in three* gains over *by name* is just about the new places, which come almost free. And the
-# right place is named a little less often. Use it for probabilities and sets (exercise 2), not for lists of names.
+# where it is new to its person, so the mean loss is infinite. *Somewhere new* makes it finite. But it is in nearly every
+# list of three, so nearly all new places count as found *in three*, without being named. And the right place is named a
+# little less often. Use it for probabilities and sets (exercise 2), not for lists of names.
 #
 # The forecast is weak, only somewhat higher before first visits than before others. Its average, {{ average:.0f }} %, is
 # above the {{ impossible:.0f }} % that it should forecast, for its level comes from the validation windows.

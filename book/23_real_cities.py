@@ -160,7 +160,8 @@ table.round(1).rename_axis(None)
 # %% [markdown]
 # **The clock carries the lead.** Without it the kernel loses more than it was ahead of PGT. So half of the guess holds. The
 # other half does not: without *came from here*, but with the clock, the kernel even gains. (No setting of our grid is
-# without it, so validation could not drop it.)
+# without it, so validation could not drop it. [Chapter 20](20_contextual_pointer.ipynb) adds it first, before the clock, so
+# it gets the credit for what the two share.)
 #
 # ## Is it ahead in New York, too?
 #
@@ -170,8 +171,8 @@ table.round(1).rename_axis(None)
 # **published protocol**.
 #
 # > **Pitfall.** Who copies "unknown" can be right and name no place. On GeoLife this protocol gives the kernel
-# > {{ label["context kernel"]:.1f }} points more than the exact one, and PGT {{ label["PGT"]:.1f }}. MHSA, which cannot
-# > copy, gains nothing.
+# > {{ label["context kernel"]:.1f }} points more than the exact one, and PGT {{ label["PGT"]:.1f }}. MHSA cannot copy, and
+# > training never shows it "unknown" as a target: it gains nothing.
 #
 # So our table of New York has a second column, for targets that training showed. PGT was not tuned here.
 
@@ -237,9 +238,9 @@ for where, (results, which) in SETS.items():
 pd.DataFrame(levels).rename_axis("Acc@1 (%)", axis=1)
 
 # %% [markdown]
-# The contextual pointer is ahead of the kernel everywhere, and on GeoLife also with a week each. **A longer past helps both
-# models in all three**, though in the town the pointer's gain is barely clear of zero. On known targets of New York the
-# gains are about as large.
+# The contextual pointer is ahead of the kernel everywhere, with a week each and with a hundred visits each. **A longer past
+# helps both models in all three**, though in the town the pointer's gain is barely clear of zero. On known targets of New
+# York the gains are about as large.
 #
 # ### And on a leaderboard?
 #
@@ -368,7 +369,7 @@ run("evaluate visits.parquet", keep="first guess")  # keep one line
 # ## Exercises
 #
 # **Exercise 1** (medium). How much wider are intervals that resample people than those that resample windows? Use the
-# kernel. Hint: `interval_of_mean([run])` resamples by the column `user_id`. The interval that resamples windows should be
+# kernel. Hint: `interval_of_mean(rule)` resamples by the column `user_id`. The interval that resamples windows should be
 # about $2 \cdot 1.96\, \sqrt{v / N}$ wide, with $v$ the variance of the hits over the $N$ windows.
 
 # %% tags=["try"]

@@ -150,10 +150,10 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # **Only the eight weights are fitted to a new table.** `predict` takes past visits of everybody in it, two thousand at most,
 # and finds the one set of weights under which they are likeliest.
 #
-# > **Note.** Two choices looked at real people. First, the kernels' numbers: GeoLife and New York, which come next, are
-# > among the real cities of the table. Second, of two families of worlds we kept the one that scored better on their *test*
-# > windows; how much better is not on record. Larkmere was once tuned to resemble GeoLife's statistics, so New York is the
-# > cleaner test.
+# > **Note.** Two choices looked at real people. First, the kernels' numbers: GeoLife and New York, on which it is scored
+# > below, are among these real cities. Second, of two kinds of made-up worlds that we tried we kept the one that scored
+# > better on their *test* windows; how much better is not on record. Larkmere was once tuned to resemble GeoLife's
+# > statistics, so New York is the cleaner test.
 #
 # How do opinions become one? Take two about three places. Raise each probability to the power of a weight, multiply, and
 # divide by the sum.
@@ -223,8 +223,8 @@ scores
 # %% [markdown]
 # Compare the last row with the third, which sees nearly the same past: it is ahead by {{ rule["geolife"]:.1f }} points on
 # GeoLife and {{ rule["new york"]:.1f }} in New York (before rounding), and neither can be told from zero. **In these two
-# cities one file is level with a rule that was fitted there.** It is not fitted less: eight weights are more than five
-# numbers. The gain is that `predict` fits them by itself, to any table, without validation days.
+# cities the shipped file is level with a rule that was fitted there.** It is not fitted less: eight weights are more than
+# five numbers. The gain is that `predict` fits them by itself, to any table, without validation days.
 #
 # The pointer that was trained there is ahead in both cities (no interval measured).
 #
@@ -254,14 +254,14 @@ right = attacks.set_index("model").right.loc[list(WHO)].rename(WHO)
 right.round(0).astype(int).to_frame("right, % of people")
 
 # %% [markdown]
-# PGT betrays everybody: their places' rows were trained in one half only.
+# PGT betrays everybody: their own row, and those of their own places, were trained in one half only.
 #
 # But a network without a single name still betrays **{{ right.iloc[1]:.0f }} %**: the small advantages of many visits add up.
 #
 # Networks trained on nobody have seen neither half: the attack can only guess ([checked](evidence_newcomers.ipynb)).
 #
-# > **Pitfall.** This protects those whose visits would have been *trained* on, not the person you ask about: the answer
-# > says where they probably are. Whether the eight weights betray anybody, we have not tested.
+# > **Pitfall.** This protects those whose visits would have been *trained* on, not the person you ask about: the answer says
+# > where they probably go next. Whether the eight weights betray anybody, we have not tested.
 #
 # ## What to remember
 #
