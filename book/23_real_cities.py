@@ -345,8 +345,8 @@ maps.value_map(
 )
 
 # %% [markdown]
-# Most visitors came once or twice. {{ off_map:.0f }} % of the visits are off the map, at places to which fewer than five of
-# the 40 people go. Others tell little about such a place, so a model needs the person's own past.
+# On average a visitor came once or twice. {{ off_map:.0f }} % of the visits are off the map, at places to which fewer than
+# five of the 40 people go. Others tell little about such a place, so a model needs the person's own past.
 #
 # Where next? The package ships a predictor, trained on simulated people alone
 # ([next chapter](24_trained_on_nobody.ipynb)). `evaluate` compares it with rules.
