@@ -276,7 +276,7 @@ with torch.no_grad():
         for bias in biases(changed)[kind]:
             bias.zero_()
         away = changed(big)["log_probs"] - ours["log_probs"]
-        moved[kind] = f"{away.abs().max():.6f}"
+        moved[kind] = f"{away.abs().max():.4f}"
     idle = torch.cat(biases(mine)["keys"][:-1])  # of the encoder
 n_idle, drift = len(idle) + size.d_model, idle.abs().max().item()
 moved = pd.Series(moved, name="largest move").to_frame()
