@@ -357,20 +357,20 @@ neighbour_test(cosine)
 
 
 # %% tags=["hide-input"]
-# @title Functions: score with other vectors; shuffle vectors within sets
-def accuracy(source):
-    """Acc@1 after giving each location l the vector of source[l]."""
-    patient = copy.deepcopy(model)
-    weight = patient.embeddings.tables["location"].weight.data
-    weight[:] = weight[torch.from_numpy(source)]
-    return summarize(evaluate(patient, data.test), ["all"])["acc@1"].iloc[0]
+# @title Functions: Acc@1 of a model; the model with vectors shuffled
+def accuracy(network):
+    return summarize(evaluate(network, data.test), ["all"])["acc@1"].iloc[0]
 
 
 def shuffled(sets, seed):
-    source, rng = np.arange(V), np.random.default_rng(seed)
+    """A copy in which the places of each set have traded their vectors."""
+    source, rng = torch.arange(V), np.random.default_rng(seed)
     for members in sets:
-        source[members] = rng.permutation(members)
-    return source
+        source[members] = torch.from_numpy(rng.permutation(members))
+    patient = copy.deepcopy(model)
+    weight = patient.embeddings.tables["location"].weight.data
+    weight[:] = weight[source]
+    return patient
 
 
 # %% tags=["hide-input"]
@@ -385,7 +385,7 @@ operations = {
     "the same, only between places of one kind": one_kind,
     "shuffled among the others": [others],
 }
-before, lost = accuracy(np.arange(V)), {}
+before, lost = accuracy(model), {}
 for name, sets in operations.items():
     trials = [before - accuracy(shuffled(sets, seed)) for seed in range(5)]
     lost[name] = np.mean(trials), np.std(trials, ddof=1)
@@ -409,7 +409,7 @@ start, now = (table.weight.detach()[1:] for table in rows)  # 0 is padding
 kept = torch.cosine_similarity(start, now).min().item()
 back = copy.deepcopy(model)  # trained, but with the first vectors
 back.embeddings.tables["location"] = newborn.embeddings.tables["location"]
-again = summarize(evaluate(back.eval(), data.test), ["all"])["acc@1"].iloc[0]
+again = accuracy(back.eval())
 print(f"smallest cosine of a vector with its start: {kept:.4f}")
 print(f"Acc@1: all vectors put back {again:.1f} %, trained {before:.1f} %")
 

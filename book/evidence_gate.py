@@ -154,7 +154,6 @@ for y, outcome in (("in_window", in_window), ("returned", returned)):
     gap = (gate - test[y]) ** 2 - (rule - test[y]) ** 2
     gap = 100 * (gap / test[y].astype(float).var(ddof=0)).to_numpy()
     low, high = ends(resampled_means(gap[None], test.user_id.to_numpy()))
-    bent = line.predict_proba(logit(test[["gate"]].to_numpy()))[:, 1]
     leads[outcomes[y]] = {
         "regression's lead, points of skill": gap.mean(),
         "from": low,

@@ -18,6 +18,8 @@ except ImportError:  # on Colab
 
 # %% tags=["hide-input"]
 # @title Imports and data
+import copy
+
 import numpy as np
 import pandas as pd
 import torch
@@ -34,6 +36,8 @@ from pgt.metrics import gains, interval_of_mean, resampled_means
 from pgt.train import fit
 from pgt.windows import prepare
 
+data = prepare(city.load().visits, protocol="exact")
+network, _ = load_model(shipped("city"))
 results, beyond = read_results("improvements"), read_results("beyond")
 PLAIN = {"model": "improved", "variant": "plain"}
 tested = [v for v in IMPROVEMENTS if v != "plain"]
@@ -221,14 +225,12 @@ def rank_of(log_probs):
     return int((values > 1e-6 * values[0]).sum())
 
 
-exact = prepare(city.load().visits, protocol="exact")
-shipped_pgt, _ = load_model(shipped("city"))
-few = exact.test.batch(np.arange(0, len(exact.test), 7))
+few = data.test.batch(np.arange(0, len(data.test), 7))
 torch.manual_seed(0)
-c = 3 * torch.randn(len(few), shipped_pgt.config.d_model).double()
+c = 3 * torch.randn(len(few), network.config.d_model).double()
 with torch.no_grad():
-    out = shipped_pgt.double()(few)
-    mixed = MixtureOfSoftmaxes(shipped_pgt.config).double()(c)
+    out = copy.deepcopy(network).double()(few)
+    mixed = MixtureOfSoftmaxes(network.config).double()(c)
 ranks = {
     "PGT's generator": out.generator_log_probs,
     "a mixture of four softmaxes, untrained": mixed,
@@ -292,8 +294,6 @@ pd.DataFrame(rows, index=["Acc@1, %", "± seeds"]).T.round(2)
 
 # %% tags=["hide-input"]
 # @title Factors of the weight of a visit
-data = prepare(city.load().visits, protocol="exact")
-network, _ = load_model(shipped("city"))
 kernel = ContextKernel().fit(data.train).choose(data.valid)
 variant = pointer_variants.VARIANTS["full"]
 seen = pointer_variants.windows(data, variant)

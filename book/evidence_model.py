@@ -47,7 +47,7 @@ from pgt.windows import prepare
 model, vocabulary = load_model(shipped("city"))
 town = city.load()
 data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
-test, V = data.test, vocabulary.n_locations
+test = data.test
 eps = TrainConfig().label_smoothing
 batch = test.batch(np.random.default_rng(0).permutation(len(test))[:400])
 with torch.no_grad():

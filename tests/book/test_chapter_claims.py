@@ -447,7 +447,7 @@ def test_claims_of_17() -> None:
         assert (seeds["full"] < seeds["with BiLSTM"]).sum() == 2  # "two of the three seeds"
     test = prepare(city.load().visits, protocol="exact").test
     ranks = evaluate(load_model(shipped("city"))[0], test)
-    assert not gains(ranks)["acc@1"][~ranks.in_window].any()  # who copies cannot be right there
+    assert not gains(ranks)["acc@1"][~ranks.in_window].any()  # "never puts first"
 
 
 def test_erratum_23_reasons_that_the_measurements_do_not_confirm() -> None:
