@@ -129,8 +129,7 @@ show(
 #
 # ## Memory or model?
 #
-# Back to the lead on GeoLife. In each row both models remember equally much; the corner at the bottom right is the whole
-# lead. (Differences are taken before rounding.)
+# Back to GeoLife. In each of the first two rows both models remember equally much. (Differences are taken before rounding.)
 
 # %% tags=["hide-input"]
 # @title Table: memory and model on GeoLife, Acc@1 in percent, five seeds
@@ -144,17 +143,6 @@ SHORT, HUNDRED, OURS, AROUND = (
 )
 
 
-def square(where, ours):
-    """Accuracy by memory (rows) and model (columns), and differences."""
-    pairs = [WEEK, SHORT], [RULE, ours]
-    both = [[results.mean(**where, **one) for one in pair] for pair in pairs]
-    table = pd.DataFrame(both, ["seven days", "hundred visits"])
-    table.loc["memory brings"] = table.iloc[1] - table.iloc[0]
-    table[2] = table[1] - table[0]
-    table.iloc[2, 2] = both[1][1] - both[0][0]  # the whole lead: both
-    return table.set_axis(["kernel", "pointer", "model brings"], axis=1)
-
-
 def by_person(one):
     """Each person's own Acc@1, a mean over seeds."""
     runs = list(results.ranks(**GEOLIFE, **one))
@@ -162,21 +150,25 @@ def by_person(one):
     return hits.groupby(runs[0].user_id).mean()
 
 
-table = square(GEOLIFE, HUNDRED)
-fair, lead = table["model brings"].iloc[1:]
+table = {"kernel": [WEEK, RULE], "pointer": [SHORT, HUNDRED]}
+for model, pair in table.items():
+    table[model] = [results.mean(**GEOLIFE, **one) for one in pair]
+table = pd.DataFrame(table, ["seven days", "hundred visits"])
+lead = table.pointer.iloc[1] - table.kernel.iloc[0]  # down and across
+table.loc["memory brings"] = table.iloc[1] - table.iloc[0]
+table["model brings"] = table.pointer - table.kernel
+fair = table["model brings"].iloc[1]
 left = (by_person(HUNDRED) - by_person(RULE)).mean()
-to_rule, to_pointer, in_town = square(TOWN, OURS).loc["memory brings"]
-table.round(1)
+table.iloc[2, 2] = float("nan")  # the row has differences already
+table.map("{:.1f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
-# Two ways lead from the kernel's seven days to the pointer's hundred visits: down and across, or across and down. By either
-# way memory brings more than the model. **More than half of the lead is memory**, not the model.
+# The whole lead, {{ lead:.1f }} points, is the way from the kernel's seven days to the pointer's hundred visits. Walk it down
+# and across, or across and down: either way the step down, memory, is longer than the step across. **More than half of the
+# lead is memory**, not the model.
 #
 # With a hundred visits each the pointer leads by {{ fair:.1f }} points, and that is the lead to quote for the model. If
 # every person counts equally, and not every window, by {{ left:.1f }}. So the lead comes from people with many windows.
-#
-# In the town less than half of the lead is memory: {{ to_rule:.1f }} points for the kernel and {{ to_pointer:.1f }} for the
-# pointer, of {{ in_town:.1f }}. (There the pointer had extra memory: summaries.)
 #
 # ## Two additions
 #
@@ -210,21 +202,21 @@ pd.DataFrame(pairs, ["mean", "95 % from", "to"]).T.round(1)
 # market. The best guess is home, and it is right six times in ten. On a Tuesday at six this person always goes home.
 #
 # On real people nobody knows the chances. But we can count how often two such Fridays **agree**, that is, lead to the same
-# place.
+# place. What does this say about the best guess?
 
 # %%
 days = {"Friday": [0.6, 0.3, 0.1], "Tuesday": [1, 0, 0]}
 chances = pd.DataFrame(days, ["home", "gym", "market"])
 agree = (chances**2).sum()  # both home, or both gym, or both market
-names = ["two agree", "best guess is right", "square root of agreement"]
-table = pd.DataFrame([agree, chances.max(), agree**0.5], names)
+names = ["two agree", "best guess is right"]
+table = pd.DataFrame([agree, chances.max()], names)
 table["mean of both"] = table.mean(axis=1)
-root = agree.mean() ** 0.5
+table.loc["square root of the first row"] = table.iloc[0] ** 0.5
 table.round(2)
 
 # %% [markdown]
-# In each column the best guess lies between the other two. In one situation this is so for any chances $P$ of the
-# places $\ell$ ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
+# In each column the best guess lies between the first row and the last. In one situation this is so for any chances $P$ of
+# the places $\ell$ ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
 #
 # $$
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
@@ -233,8 +225,8 @@ table.round(2)
 # Left, on Friday: $0.6 \cdot 0.6 + 0.3 \cdot 0.3 + 0.1 \cdot 0.1$ averages the chances, weighted by themselves, and no average
 # exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
-# The same holds for averages over situations: see the last column. And a mean of roots is at most the root of the mean, here
-# {{ root:.2f }}. So **the root of the average agreement is an upper end, too**.
+# It also holds for the mean of many situations, the last column, as the mean of roots is never above the root of the mean.
+# So **the best guess lies between the agreement and its root**, both averaged over all that people do.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
 # until about the same hour, on the same kind of day, after the same place. What share of their pairs agree? Here is somebody
@@ -258,9 +250,8 @@ print(f"{agreed:.2f} of the pairs agree")
 # pairs agree.
 #
 # Where no two stays are alike in all four ways, do without "after the same place", then without the kind of day, and so on.
-# The average over targets is the lower end. For the upper end, sort the targets by how many of the four ways were kept, take
-# the root of each group's average, and average these roots over targets. By the same argument this lies below one root for
-# all, and is still an upper end.
+# The mean over all targets is the lower end, and its root the upper one. (The
+# [evidence](evidence_improvements.ipynb) has an upper end that is a little lower.)
 #
 # ## Does it work? The town knows
 #
@@ -270,20 +261,21 @@ print(f"{agreed:.2f} of the pairs agree")
 # @title Figure 21.2: how good a guess can be, and where the pointer is
 limits = read_results("predictability").rows.query("protocol == 'exact'")
 limits = limits.set_index(["data", "table", "group"]).sort_index()
-limits = limits[["value", "bound"]]
-truth = limits.value["city", "truth"][["time unknown", "time known"]]
+limits = limits.value
+truth = limits["city", "truth"][["time unknown", "time known"]]
 left_over = truth.iloc[0] - results.mean(**TOWN, **OURS)
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
 for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
-    found = limits.loc[where["data"]]
-    least, best = found.loc[("agreement", "finest")]
-    new = found.value["novelty", "whole past"]
+    found = limits[where["data"]]
+    least = found["agreement", "finest"]  # in percent, as all here
+    best = 100 * (least / 100) ** 0.5
+    new = found["novelty", "whole past"]
     ours = results.mean(**where, **OURS)
     known = [(one,) for one in truth] if where is TOWN else []
     spans = [*known, (least, best), (100 - new,)]
     for at, span in enumerate(spans, 4 - len(spans)):
         ax.plot(span, [at] * len(span), "o-", color=INK, lw=5)
-        text = " to ".join(f"{end:.0f}" for end in span)
+        text = " to ".join(f"{end:.1f}" for end in span)
         ax.annotate(text, (span[-1] + 1.5, at - 0.2), fontsize=8)
     ax.axvline(ours, color=EXTRA)
     ax.text(ours + 1, 3.5, "pointer", color=EXTRA, fontsize=8)
@@ -294,18 +286,18 @@ panels[0].set(yticks=range(4), yticklabels=lines, ylim=(3.8, -0.6))
 show(
     fig,
     alt="Limits on the best possible accuracy and the pointer, for the town "
-    "and GeoLife. In the town a guess that knows all habits is at the upper "
-    "end of agreement, and the pointer is little below.",
+    "and GeoLife. In the town a guess that knows all habits is near the "
+    "upper end of agreement, and the pointer is little below.",
     caption="All habits known: without, and with, the time of the next "
     "visit. Agreement: the two ends. Pointer: with summaries.",
 )
 
 # %% [markdown]
-# Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies **at the upper
-# end** of agreement. (This end is no strict limit: stays that only look alike agree too seldom, so the count is too low.)
-# The pointer is {{ left_over:.1f }} points below this dot. In the town little is left to win. (The lower end says nothing
-# here: the pointer is far above it. The second dot lies outside, because agreement knows when the stay ends, and not when
-# the next visit begins.)
+# Somebody who knows every habit in the town, but not when the next visit begins, has the first dot. It lies just below **the
+# upper end** of agreement. (The lower end says nothing here: the pointer is far above it.) The pointer is
+# {{ left_over:.1f }} points below this dot. In the town little is left to win.
+#
+# One dot lies outside: who also knows *when* the next visit begins knows more than agreement does.
 #
 # ## And on GeoLife?
 #
@@ -319,8 +311,10 @@ pd.Series(parts).to_frame("of a hundred").round(1)
 
 # %% [markdown]
 # No pointer can name a place that is new to the person, and PGT's generator hardly helps
-# ([Evidence](evidence_improvements.ipynb)). Chance and new places would each be about a fifth of all
-# targets.
+# ([Evidence](evidence_improvements.ipynb)). Chance and new places would each be about a fifth of all targets.
+#
+# > **Pitfall.** Stays that only look alike agree less than stays that are. Then the count is too low, more could be won, and
+# > less would be chance.
 #
 # ## What to remember
 #

@@ -584,7 +584,8 @@ pd.DataFrame(leads, index=heads).T.rename_axis(["data", "lead of", "over"])
 # 2019](https://doi.org/10.1016/j.physa.2019.02.006); [Kulkarni et al., 2019](https://doi.org/10.3390/e21040432)). In the
 # city it promises far more than the simulator's own chances. Agreement uses the strictest rule by which a person's past
 # still holds two situations like the present one: of the same place, within an hour by the clock, of the same kind of day,
-# with the same place before.
+# with the same place before. Its *bound* groups the windows by the rule that they allow, and averages the roots of the
+# groups' agreements; [chapter 21](21_memory_and_ceilings.ipynb) takes the root of the whole average, which is a little higher.
 
 # %% tags=["hide-input"]
 # @title Limits on the best possible Acc@1, exact protocol

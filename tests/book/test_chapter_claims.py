@@ -602,10 +602,13 @@ def test_claims_of_21() -> None:
     ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
     ways = ways[ways.measure == "acc@10"].set_index("model").value
     assert ways["markov"] > ways["pgt"], "the plainest model does better at new places"
-    limits = read_results("predictability").rows.query("protocol == 'exact' and table == 'truth'")
-    (least,) = limits[limits.group == "time unknown"].value
+    limits = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
+    limits = limits.set_index(["table", "group"]).value
+    least, agreement = limits["truth", "time unknown"], limits["agreement", "finest"] / 100
+    assert least < 100 * agreement**0.5 < least + 1, "just below the upper end"
     pointer = results.mean(data="city", protocol="exact", target_time="unknown", **full)
     assert 0 < least - pointer < 4, "in the town little is left to win"
+    assert 100 * agreement < pointer, "the lower end says nothing"
 
 
 def test_the_parts_of_19_are_those_that_were_measured() -> None:
