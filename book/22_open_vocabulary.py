@@ -8,8 +8,8 @@
 # [The generator and the gate](08_generator_and_gate.ipynb) and the [Contextual pointer](20_contextual_pointer.ipynb).
 # *It takes* fifteen minutes to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** A pointer copies the *id* of a place and needs no row for it, so it can name places and serve people
-# > that training never showed; for all that it cannot copy it needs one answer more, "somewhere new".
+# > **In one sentence.** A pointer copies the *id* of a place and needs no learned row for it, so it can name places, and serve
+# > people, that training never showed; for what it cannot copy it needs one more answer, "somewhere new".
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -38,9 +38,8 @@ from wherenext.predictions import collect, recalibrated
 from wherenext.results import read_results
 from wherenext.window_features import first_visits
 
-from pgt import plots
+from pgt import maps, plots
 from pgt.checkpoint import load_model, shipped
-from pgt.maps import places_map
 from pgt.metrics import evaluate, summarize
 from pgt.train import fit
 from pgt.vocabulary import UNKNOWN
@@ -62,47 +61,58 @@ V = vocabulary.n_locations
 # | **unseen** | nobody visited it in the training days; otherwise it is *known* |
 # | **new** | *this person* has not been there before |
 #
-# The home is new to person 59, but known: others were there in the training days. The office is new and unseen. On the map
-# the new home lies in the west, the new office in the middle, the old office in the far east.
+# The home is new to person 59, but known: others were there in the training days. The office is new and unseen.
 
 # %% tags=["hide-input"]
 # @title Figure 22.1: the test days of person 59
 visits = data.test.visits.query("split == 'test' and user_id == 59")
 known = visits.location_id.isin(vocabulary.locations[: vocabulary.n_known])
-seen = np.where(known, "in training, by somebody", "unseen")
-places_map(
-    located(visits.assign(visited=seen), town),
+seen = np.where(known, "known", "unseen")
+visits = located(visits.assign(visited=seen), town)
+CALLED = {"56 Rowan Close": "old home", "119 Gosling Row": "new home"}
+OFFICES = ["Anchor & Olive Energy", "Saffron & Violet Publishing"]
+CALLED |= dict(zip(OFFICES, ["new office", "old office"], strict=True))
+land = ground(town.base)["features"]
+land = [one for one in land if "name" not in one["properties"]]
+below = visits.groupby("name")[["lon", "lat"]].first() - [0, 0.0025]
+for name, label in CALLED.items():
+    at = {"type": "Point", "coordinates": [*below.loc[name]]}
+    land.append({"properties": {"name": label}, "geometry": at})
+maps.places_map(
+    visits,
     by="visited",
-    ground=ground(town.base),
+    ground={"features": land},
     alt="Map of one person's places in the test days, known or unseen",
-    caption="Places of person 59; the colour tells when anybody was first "
-    "seen there. Larger discs: more visits. Click a disc for its name.",
+    caption="Places of person 59. Larger disc: more visits. Click for names.",
 )
 
 # %% [markdown]
-# How many targets of the test windows are unseen, and how many of *these* are in their window?
+# What share of the targets is unseen, and what share of *these* is in the window?
 
 # %%
 unseen = data.test.targets >= unseen_from
 in_week = 100 * data.test.in_window[unseen].mean()
 print(f"{100 * unseen.mean():.1f} % of the targets are unseen places")
-print(f"{in_week:.1f} % of these are in their window")
+print(f"{in_week:.1f} % of these are in the window")
 
 # %% [markdown]
-# The second share can be won by copying. A softmax cannot name these places, for it needs a learned row for each.
+# Copying can name these; a softmax cannot, for it needs a learned row for each place.
 #
 # ## Which answers are possible?
 #
-# The summarizer of [chapter 16](16_summarizer.ipynb) had the same problem with names in the news, and could answer with known
-# words and all words of the text ([See et al., 2017](https://arxiv.org/abs/1704.04368)). Here these are the known places,
-# $\mathcal{K}$, and all places $l_i$ of the window's $L$ visits:
+# Say four places are known: home, the old office, the gym and the bar. The window holds home, the new office, the old office,
+# home, the new office. Then five answers are possible: the four known places, and the new office.
+#
+# In general the answers are the known places, $\mathcal{K}$, and all places $l_i$ of the window's $L$ visits. This is the
+# **extended vocabulary** of [See et al. (2017)](https://arxiv.org/abs/1704.04368), whose summarizer of
+# [chapter 16](16_summarizer.ipynb) copies words of the text.
 #
 # $$
-# \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \}, \tag{22.1}
+# \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \} \tag{22.1}
 # $$
 #
-# This is the **extended vocabulary**. The mixture of [chapter 8](08_generator_and_gate.ipynb) needs one change: a bracket that
-# is 1 inside $\mathcal{K}$ and 0 outside.
+# The mixture of [chapter 8](08_generator_and_gate.ipynb), with gate $g$ and attention
+# $a_i$, needs one change: a bracket that is 1 inside $\mathcal{K}$ and 0 outside, so that no unseen place is generated.
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
@@ -128,11 +138,9 @@ def mixed(gate, attention, location, scores, n_answers):
 
 
 # %% [markdown]
-# Four places are known: home (id 2), the old office (3), the gym (4) and the bar (5). The window holds five visits, two of
-# them to a new, unseen office with the next free id, 6.
+# Now our five places. The known ones have the ids 2 to 5, the new office the next free id, 6.
 #
-# **Change this.** Move the gate and run the cells down to the figure. At one half *home* is ahead, for it also has a generated
-# part.
+# **Change this.** Move the gate and run the cells down to the figure. At one half *home* is ahead, for it is also generated.
 
 # %%
 gate = 0.7  # @param {type:"slider", min:0, max:1, step:0.05}
@@ -154,9 +162,7 @@ axes = plots.mixture(table)
 axes.set(xlim=(0, 0.7))
 show(
     axes.figure,
-    alt="Stacked bars for five places. Home and the old office have two "
-    "parts, gym and bar a generated one; the new office has only a copied "
-    "one, and the longest bar.",
+    alt="Stacked bars; that of the new office is longest, and all copied.",
     caption="Four places with a row in the table, and one without.",
 )
 
@@ -165,9 +171,9 @@ show(
 #
 # ## PGT, opened
 #
-# Until now PGT cheated a little: each unseen place had a row of its own, random and never trained. Keep the trained weights,
-# but let all unseen places share the row of *unknown*, and generate none. This row is untrained, too, but one row serves any
-# office to come. So encode with masked ids, and copy with the real ones:
+# Until now PGT cheated a little: each unseen place had a row of its own, random and never trained. Now all unseen places
+# share one row, that of *unknown*. It is untrained, too, but serves any office to come. So the encoder sees masked ids, and
+# the pointer copies the real ones:
 
 # %%
 closed, _ = load_model(shipped("city"))  # PGT, with a row for each place
@@ -217,17 +223,15 @@ rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
 # Opened, PGT is right as often as before, and needs no row for an office that opens tomorrow. What it gains at known places
-# and loses at unseen ones may be luck: both 95 % intervals over people hold zero. If it is not, sharing one row may be the
-# reason: rows of their own, even random ones, let the encoder tell unseen places apart.
+# and loses at unseen ones may be luck: both 95 % intervals over people hold zero.
 #
 # Of the unseen targets, {{ in_week:.0f }} % can be copied from a week. Open PGT names {{ open_names:.0f }} %, the pointer
-# {{ names:.0f }} %: it remembers more, and it is told how each visit relates to now.
+# {{ names:.0f }} %: it remembers a hundred visits, and it is told how each relates to now.
 #
 # What does the pointer give to both offices of person 59 before each visit to the new one?
 
 # %% tags=["hide-input"]
 # @title Figure 22.3: a new job
-OFFICES = ["Anchor & Olive Energy", "Saffron & Violet Publishing"]
 valid, test = (collect(model, w, 0) for w in (lasting.valid, lasting.test))
 says = np.exp(test.log_probs)  # (N, V) by window and place
 found = town.places.set_index("name").location_id[OFFICES]
@@ -236,37 +240,35 @@ is_at = data.test.visits.location_id.to_numpy()[data.test.target - 1]
 there = is_at == found.iloc[0]  # already
 to_new = (test.users == 59) & (test.target == ids[0]) & ~there
 gets = pd.DataFrame(says[to_new][:, ids], None, ["new office", "old office"])
-gets.index += 1
-figure, axes = plt.subplots(figsize=(7.0, 3.0))
+gets.index = (gets.index + 1).rename("visit to the new office, no.")
+axes = plt.subplots(figsize=(7.0, 3.0))[1]
 sns.lineplot(gets, markers=True, palette=[COPIED, MUTED], ax=axes)
 axes.set(xticks=gets.index, ylim=(0, 1), ylabel="probability")
-axes.set_xlabel("visit to the new office, no.")
 show(
-    figure,
-    alt="Before twelve visits to the new office, the old one's probability "
-    "falls from almost one half; the new one's rises to two thirds.",
+    axes.figure,
+    alt="Twelve visits: the old office's curve falls, the new one's rises.",
     caption="The contextual pointer before person 59 goes to the new office.",
 )
 
 # %% [markdown]
-# At first there is nothing to copy. Then there are more and more visits to copy, while no weight changes. (The curve also
-# goes up and down with the hour and the place from which the person leaves.)
+# At first there is nothing to copy. Then there are more and more visits to copy, while no weight changes. The curve also goes
+# up and down with the hour, and with the place that the person leaves.
 #
 # ## Newcomers
 #
 # What works for unseen places should work for **newcomers**, people whom training has never met (a **cold start**). The
-# pointer has no table of people. In PGT's, a newcomer gets the padding row, all zeros.
+# pointer has no table of people. PGT has one, and gives each newcomer its padding row, all zeros.
 #
 # People are cut into five folds. Models train on four and predict the fifth.
 
 # %% tags=["hide-input"]
 # @title Figure 22.4: newcomers
-newcomers = read_results("newcomers").rows
-newcomers = newcomers[newcomers.seed.isna()]  # means over seeds
+# Rows without a seed are means over seeds.
+newcomers = read_results("newcomers").rows.query("seed.isna()")
 rows = newcomers.query("variant == 'new' and model != 'kernel'")
 rows = rows[rows.group.str[0].str.isdigit()]  # by visits so far
-been = rows[rows.model == "contextual"]
-been = been.assign(model="been there before", **{"acc@1": been.reach})
+been = rows[rows.model == "contextual"].assign(model="been there before")
+been["acc@1"] = been.reach
 NAMES = {"contextual": "contextual pointer", "pgt": "PGT"}
 NAMES |= {"most_frequent": "most frequent"}
 lines = pd.concat([been, rows]).replace({"model": NAMES})
@@ -277,9 +279,8 @@ titles = {"city": "the town", "geolife": "GeoLife"}
 for ax, (where, own) in zip(panels, lines.groupby("data"), strict=True):
     sns.lineplot(own, x="group", y="acc@1", ax=ax, **look)
     ax.legend().remove()  # one for both
-    ax.set(title=titles[where], xlabel="", ylabel="share of targets (%)")
+    ax.set(title=titles[where], xlabel="visits so far", ylabel="targets (%)")
     ax.tick_params("x", rotation=50)
-fig.supxlabel("visits that the person has made so far", fontsize=10)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
 show(
     fig,
@@ -289,95 +290,94 @@ show(
 )
 
 # %% [markdown]
-# In the long run all models rise, the pointer most. Over all visits PGT does no better than naming the place where a
-# newcomer has been most often.
+# In the long run all models rise, the pointer most. Only on GeoLife, after one or two visits, is PGT above it, on few targets.
+# Over all visits PGT does no better than naming the place where a newcomer has been most often.
 #
-# What is it worth to have been in training? Train with and without the earlier days of these people, and compare on the usual
-# test windows:
+# What does a model gain from having met you in training? Train it with and without the earlier days of these people, and
+# compare on the usual test windows:
 
 # %% tags=["hide-input"]
-# @title Table: Acc@1 in points, trained with these people minus without
+# @title Table: what a model gains from training on these people
 worth = newcomers.query("variant == 'seen - new'")
 worth.index = worth.model.map(NAMES) + ", " + worth.data.map(titles)
-worth[["acc@1", "low", "high"]].round(1).sort_index(ascending=False)
+worth = worth[["acc@1", "low", "high"]].sort_index(ascending=False)
+worth.round(1).set_axis(["gain of Acc@1, points", "low", "high"], axis=1)
 
 # %% [markdown]
 # **The pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town barely;
-# those of PGT do not. All it needs is your past, which can be forgotten without training anew. ([Evidence:
-# newcomers](evidence_newcomers.ipynb) adds the context kernel, whose accuracy comes nearest to the pointer's.)
+# those of PGT do not. All the pointer needs is your past, which can be forgotten without training anew. ([Evidence:
+# newcomers](evidence_newcomers.ipynb) has more.)
 #
 # ## Somewhere new
 #
-# Before the first visit to the new office, the pointer cannot name it, but it can *say so*. Give it one answer more,
-# **somewhere new**: a place where this person has not been.
+# Before the first visit to the new office, the pointer cannot name it, but it can *say so*. Give it one more answer,
+# **somewhere new**: any place where this person has not been.
 #
-# How probable is that? The logistic regression of [chapter 11](11_gate.ipynb), with this new target, forecasts it;
-# `recalibrated` corrects it on validation: it replaces the log-odds $z$ by $a + b z$. The places share the rest.
+# Say it gives home $0.5$, the old office $0.3$ and the gym $0.2$. *Somewhere new* is forecast with $0.25$. The places share
+# the other $0.75$: home gets $0.75 \cdot 0.5 = 0.375$, the others $0.225$ and $0.15$. *Somewhere new* stands second.
+
 
 # %%
-# From the folded cell of Figure 22.3: `valid` and `test`, what the pointer
-# says in each window; `says`, its probabilities on test; `to_new`, the
-# windows of the new office.
-forecast = first_visits(data)  # learned from the training windows
-new_on = {
-    split: recalibrated(forecast["valid"], valid.new, forecast[split])
-    for split in ("valid", "test")  # level and slope from valid
-}
-
-
 def with_new(part, new):
     """(N, V + 1) probabilities: places, and somewhere new."""
     places = np.exp(part.log_probs) * (1 - new)[:, None]
     return np.hstack([places, new[:, None]])
 
 
-on_test = with_new(test, new_on["test"])
+# %% [markdown]
+# The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb), trained to foretell first visits and
+# corrected on the validation windows. Here is the first of person 59's visits to the new office.
+
+# %% tags=["hide-input"]
+# @title Table: before the first visit; and the forecast of each window
+likely = first_visits(data)  # learned from the training windows
+new_valid, new = (  # level and slope from valid
+    recalibrated(likely["valid"], valid.new, likely[split])
+    for split in ("valid", "test")
+)
+on_test = with_new(test, new)
 first_day = to_new.argmax()  # the first of these windows
 best = says[first_day].argsort()[:-4:-1]  # the three likeliest places
-shown = {
-    "as it is": [*says[first_day, best], 0],
-    "beside somewhere new": on_test[first_day, [*best, V]],
-}
 named = town.places.set_index("location_id").name[vocabulary.decode(best)]
-shown = pd.DataFrame(shown, index=[*named, "somewhere new"])
+shown = pd.DataFrame(index=[*named.replace(CALLED)])
+shown["without somewhere new"] = says[first_day, best]
+shown["with it"] = on_test[first_day, best]
+shown.loc["somewhere new"] = 0, new[first_day]
+shown = shown.astype(float).sort_values("with it", ascending=False)
 (100 * shown).round(1).rename_axis("probability (%)", axis=1)
 
 # %% [markdown]
-# As it is, the old office (Saffron & Violet Publishing) comes first, the old home (56 Rowan Close) second, and every answer
-# is wrong. Beside *somewhere new* each place gives up the same share, so their order stays. The second likeliest, *somewhere
-# new*, is right.
+# Without *somewhere new* every answer is wrong, and the old office comes first. With it, the second answer is right.
 #
-# And over all test windows? Is the truth among the first three answers, and is it there by name?
+# And over all test windows? How often is the right place among the first three answers, and how large is the mean loss,
+# $-\log P$ of the truth?
 
-# %%
-new = new_on["test"]
-rows = {"as it is": with_new(test, 0 * new), "beside somewhere new": on_test}
+# %% tags=["hide-input"]
+# @title Table: all test windows, without and with somewhere new
+rows = {"without somewhere new": with_new(test, 0 * new), "with it": on_test}
 for name, table in rows.items():
     # test.answer: the column of the truth, the last if it is new
     own = table[np.arange(len(table)), test.answer]
-    three = ((table > own[:, None]).sum(1) < 3) & (own > 0)
-    loss = -torch.tensor(own).log().mean().item()
-    rows[name] = [100 * three.mean(), 100 * (three & ~test.new).mean(), loss]
-impossible, average = 100 * test.new.mean(), 100 * new.mean()
+    three = ((table > own[:, None]).sum(1) < 3) & ~test.new
+    rows[name] = 100 * three.mean(), -torch.tensor(own).log().mean().item()
+impossible = 100 * test.new.mean()
 print(f"The forecast of somewhere new: {new[test.new].mean():.0%} on average",
       f"before first visits, {new[~test.new].mean():.0%} before others")
-pd.DataFrame(rows, ["in three (%)", "by name (%)", "mean loss"]).T.round(1)
+pd.DataFrame(rows, ["place in first three (%)", "mean loss"]).T.round(1)
 
 # %% [markdown]
-# **It buys probabilities, not names.** As it is, the truth has probability zero in the {{ impossible:.0f }} % of the windows
-# where it is new to its person, so the mean loss is infinite. *Somewhere new* makes it finite. But it is in nearly every
-# list of three, so nearly all new places count as found *in three*, without being named. And the right place is named a
-# little less often. Use it for probabilities and sets (exercise 2), not for lists of names.
+# **It buys probabilities, not names.** In {{ impossible:.0f }} % of the windows the truth is new to its person. Without
+# *somewhere new* it has probability zero there, so the mean loss is infinite; with it, the loss is finite. But one of the
+# three answers may now be *somewhere new*, so the right place is among them a little less often.
 #
-# The forecast is weak, only somewhat higher before first visits than before others. Its average, {{ average:.0f }} %, is
-# above the {{ impossible:.0f }} % that it should forecast, for its level comes from the validation windows.
+# The forecast is weak: on average it is only somewhat higher before first visits than before others.
 #
 # ## What to remember
 #
 # - The answers to a question are the known places and everything in the window. A place is copied by its id, and
 #   needs no row.
 # - With the same past, a pointer without rows predicts newcomers about as well as people whom training has met.
-# - Whoever copies must be able to say "somewhere new". When it happens is hard to foretell.
+# - Whoever copies must be able to say "somewhere new". When to say it is hard to foretell.
 #
 # ## Exercises
 #
@@ -407,7 +407,7 @@ check.exercise("22.1", [answers, together, 0.6])  # at most the gate
 # If windows stay alike, nine sets in ten hold the answer. Do those of the test windows? How often do they hold it *by name*?
 
 # %% tags=["try"]
-on_valid = with_new(valid, new_on["valid"])  # (N, V + 1)
+on_valid = with_new(valid, new_valid)  # (N, V + 1)
 # valid.answer: the column of the truth, V where it is new.
 own = on_valid[np.arange(len(valid.target)), valid.answer]
 limit = ...  # Theta
