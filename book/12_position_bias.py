@@ -7,8 +7,8 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* a quarter of an hour to read and about
 # twenty seconds to run, with or without a GPU.
 #
-# > **In one sentence.** The position bias does not show how fast people forget: other parts of the model can say nearly the
-# > same in its place, and weak forgetting is lost even in what they say together.
+# > **In one sentence.** The position bias does not show how fast people forget: the rest of the model can say nearly the same
+# > in its place, and weak forgetting does not show even in the sum of the two.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -56,8 +56,8 @@ data = prepare(town.visits, protocol="exact", vocabulary=known)
 # %% [markdown]
 # ## Ten curves, nearly flat
 #
-# Ten models were trained beforehand on the town, with ten seeds. We look at the bias of each at the newest fifteen positions;
-# 1 is the last visit.
+# Ten models were trained on the town, with ten seeds. We look at the bias of each at the newest fifteen positions; 1 is the
+# last visit.
 
 # %%
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
@@ -73,8 +73,8 @@ def curves(what, variant, letter="b", upto=15):
 learned = curves("city", "as documented")
 
 # %% [markdown]
-# And the truth: a person who *returns* chooses freely among known places, and there a past visit counts less with every visit
-# since. Attention is made of $e^{s+b} = e^s e^b$, so a bias is the logarithm of such a factor. Only differences of scores
+# And the truth? A person who *returns* chooses freely among known places, and there a past visit counts less with every visit
+# since. Attention is made of $e^{s+b} = e^s e^b$, so a bias is the logarithm of such a weight. Only differences of scores
 # matter, so all our curves have a mean of zero.
 
 
@@ -114,13 +114,13 @@ show(
 # In the town, the fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last. The learned curves do not
 # show it.
 #
-# The diamonds hold for returns, {{ free:.0f }} % of the targets in the window. In the others the hour decides: home, work or
+# The diamonds hold for returns, {{ free:.0f }} % of the targets in the window. At the others the hour decides: home, work or
 # school. So we expect a weaker fall than that of the diamonds. But why none at all?
 #
 # > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively.
 #
-# How little such a bias does can be tried out. Here is the pointer of a trained model, alone. Dots are the content of each
-# visit; sticks, nearly invisible at ×1, are its bias. Multiply the bias: when does it begin to matter?
+# Try how little such a bias does. Here is the pointer of a trained model, alone. Dots are the content of each visit (the
+# panel's title calls it *score*); sticks, nearly invisible at ×1, are its bias. Multiply the bias: when does it matter?
 
 # %%
 playground(small="bias")
@@ -132,18 +132,17 @@ playground(small="bias")
 # $0.9 + 0.3$, the score is the same. So is the attention, and so is the prediction.
 #
 # The content can make such an exchange, because it knows the position, too: the position embedding, the sinusoid and "days
-# ago" are all in the encoded visit. Let $\xi_p$ be any curve over positions. Then
+# ago" are all in the encoded visit. In general, let $\xi_p$ be any curve over positions:
 #
 # $$
 # s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.1}
 # $$
 #
-# What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes. Then only one sum fits the
-# attention (up to a constant, which a softmax does not see), but many biases do. The sum is **identifiable**, the bias is
-# not.
+# What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes. So many biases give the same
+# attention, but, up to a constant, only one sum does. The sum is **identifiable**, the bias is not.
 #
-# Try it on the trained model. We replace its bias by a straight line. A slope above zero says that people prefer what is long
-# past. **Change this** slope.
+# We replace the trained model's bias by a straight line. A slope above zero says that people prefer what is long past.
+# **Change this** slope.
 
 # %%
 slope = 0.10  # @param {type:"slider", min:-0.2, max:0.2, step:0.05}
@@ -154,8 +153,8 @@ with torch.no_grad():
 
 
 # %% [markdown]
-# Then we train only query and key, to restore the attention that the model had before. What share of the attention has moved
-# to other visits? If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
+# Then we train only query and key, to restore the attention that the model had before. We measure what share of the attention
+# has moved to other visits. If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
 
 
 # %% tags=["hide-input"]
@@ -223,21 +222,19 @@ show(
 )
 
 # %% [markdown]
-# On the left the content has nearly all the shape. On the right it leans against your line, so that the sum is about the same
-# again. Query and key have undone most of what the line did, and not all: the content cannot say an exact straight line.
+# On the left the content has nearly all the shape. On the right it does the opposite of your line, so the sum is about as
+# before. Query and key have undone most of what the line did, but not all.
 #
 # Whoever sees only this bias concludes that people prefer the distant past.
 #
 # ## A world in which the answer is known
 #
-# We drew that line by hand. Does training, too, leave it to chance which of the two says what is true? Take a world in which
-# nothing else is to be learned: people only copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that
-# fades by a fifth with every step back. The right scores are $\log \kappa_p$, a straight line with the slope
-# $\log 0.8 = -0.223$.
+# We drew that line by hand. When bias and content are both trained, which one learns what is true? Take a world with nothing
+# else to learn: people only copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that shrinks by a fifth with
+# every step back. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
 #
 # We trained small models in four ways, ten seeds each. In the first only the bias can tell positions apart. In the other three
-# there is a position embedding, too, so bias and content both can, and the bias learns slower than the rest, as fast, or
-# faster.
+# the content can, too, by a position embedding; the bias learns slower than the rest, as fast, or faster.
 
 # %% tags=["hide-input"]
 # @title Table: slopes of bias, content and sum
@@ -262,16 +259,17 @@ slopes.rename_axis("slope of", axis=1).round(2) + 0.0
 # Compare the last two columns: in all four rows the sum is nearly right. Then look at the bias. It has all of the slope, a
 # part, or next to nothing, as the optimizer was set. **From the bias alone you cannot know which row you are in.**
 #
-# This also tells why the town's bias may have stayed flat. In one step AdamW moves each number by about the learning rate. A
-# position has one bias, and query and key have many numbers, which together move a score faster. Once they have said what
-# there is to say, nothing pulls at the bias any more ([Evidence: the model](evidence_model.ipynb) measures the pull).
+# This may be why the town's bias stayed flat. In one step AdamW moves each number by about the learning rate. A position has
+# one bias, but query and key have many numbers, which together move a score faster. Once they have said what there is to say,
+# nothing pulls at the bias any more ([Evidence: the model](evidence_model.ipynb) measures the pull).
 #
 # ## Read the sum
 #
 # So add up the two: the bias of a position, and the mean content of the visits there. Does the sum show how fast people
-# forget? Two variants of our town differ from it in one number. In *short memory* the part that fades shrinks by a fifth
-# with every visit since; in *no recency* all remembered visits count alike. The *fall* of a curve is its mean at positions 1
-# to 5 minus its mean at positions 11 to 15.
+# forget? Two variants of our town differ from it in one number. In *short memory* the weight of a past visit fades by about
+# a fifth with every visit since; in *no recency* all remembered visits count alike. The *fall* of a curve is its mean at
+# positions 1 to 5 minus its mean at positions 11 to 15. The table has mean falls: our town's over ten seeds, each variant's
+# over three towns with other people.
 
 # %% tags=["hide-input"]
 # @title Table: how far curves fall, from positions 1–5 to 11–15
@@ -283,28 +281,30 @@ def fall(table):
 falls = {}
 for what, rate in (("short memory", 0.8), ("city", decay), ("no recency", 1)):
     bias, content = (fall(curves(what, "as documented", x)) for x in "bc")
-    falls["our town" if what == "city" else what] = {
-        "truth (returns)": fall(log_weight(rate)[None])[0],
-        "bias": bias.mean(),
-        "sum": (bias + content).mean(),
-        "spread of the sum": (bias + content).std(ddof=1),
-    }
-falls = pd.DataFrame(falls).T.round(2) + 0.0
+    both = bias + content
+    falls[what] = fall(log_weight(rate)[None])[0], bias.mean(), both.mean()
+    if what == "city":
+        seeds_differ = both.std(ddof=1)
+falls = pd.DataFrame(falls, ["truth (returns)", "bias", "sum"]).T
+falls = falls.rename({"city": "our town"}).round(2) + 0.0
 due = free / 100 * falls["truth (returns)"]["our town"]
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the bias hardly falls, and the sum does: strong recency shows in the sum, at about half its size.
-# More is hardly to be expected, since the sum covers all targets and the truth only returns.
+# With the short memory the sum falls: strong recency shows in it, at about half its size. More is hardly to be expected, since
+# the sum covers all targets and the truth only returns. The bias hardly falls in any of the three. In the row *the same rate*
+# above it had more than a third of the sum. Why it has so much less with the short memory is not explained here; in our town
+# even the sum hardly falls.
 #
-# Our town's recency is weak. Returns are {{ free:.0f }} % of its targets in the window; if that share of the fall is left in
-# the sum, it is {{ due:.2f }}, and runs differ by nearly as much (the last column, a standard deviation). So the sum of one
-# run says nothing either way. (Our town has ten runs with the same people; each variant has three, with other people each.)
+# Our town's recency is weak. If only the share of returns, {{ free:.0f }} %, of its fall is left in the sum, it is
+# {{ due:.2f }}. The seeds alone differ by nearly as much, with a standard deviation of {{ seeds_differ:.2f }}. So the sum of
+# one run says nothing either way.
 #
 # ## Other people
 #
-# One could also force the bias to speak: give it, and nothing else, a hundred times the learning rate. Now its curves are
-# lively. Here they are from ten seeds in our town, and from ten other *towns*: other people with the same habits.
+# Would other people give the same curve? We compare two sets of ten models: ten seeds in our town, and one model in each of
+# ten *towns*, which have other people with the same habits. So that the bias has something to show, it alone gets a hundred
+# times the learning rate.
 
 # %%
 fast = curves("city", "fast bias")
@@ -328,12 +328,11 @@ show(
 )
 
 # %% [markdown]
-# On the left the seeds agree about some hills and troughs. It is tempting to explain them. But even the fast bias does not
-# show the diamonds: what these people happened to do is louder than a recency so weak. Would other people show them, too?
+# On the left the seeds agree about some hills and troughs. But these are not the diamonds, and on the right they are gone.
 #
-# On the right only the newest two positions stand out, and they show other habits than forgetting: people seldom stay where
-# they are (position 1 is low), and they often go back where they came from (position 2 is high). So take the mean
-# correlation of two curves, once with these positions and once without.
+# There only the newest two positions stand out, and they show other habits than forgetting. People seldom stay where they are:
+# position 1 is low. They often go back where they came from: position 2 is high. So we take the mean correlation of two
+# curves twice, with these positions and without.
 
 
 # %%
@@ -350,8 +349,8 @@ seeds, towns = (pair[1] for pair in found.values())
 pd.DataFrame(found, rows).rename_axis("correlation", axis=1).round(2)
 
 # %% [markdown]
-# Look at the second row. {{ seeds:.2f }} is a moderate agreement of seeds, {{ towns:.2f }} is none of towns. The seeds agreed
-# on what these particular people happened to do. (We left out the newest two *after* we had seen them.)
+# Look at the second row. Seeds agree moderately, {{ seeds:.2f }}, and towns do not, {{ towns:.2f }}. So the seeds agreed on
+# what these particular people happened to do. (We left out the newest two positions *after* we had seen them.)
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #
@@ -402,9 +401,8 @@ for half in (people[::2], people[1::2]):
     halves.append(position_bias.bias_of(new, 15).numpy())
 print(f"all positions: correlation {agreement(np.stack(halves), 1):.2f}")
 print(f"from position 3 on: {agreement(np.stack(halves), 3):.2f}")
-# The halves share the newest two positions, which other people may show, too.
-# From position 3 on they do not agree: that is these people, or this run.
-# One pair of curves is little: another seed gives another correlation.
+# From position 3 on the halves do not agree: that is these people, or this
+# run. One pair of curves is little: another seed, another correlation.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.
