@@ -104,15 +104,15 @@ print(f"{in_week:.1f} % of these are in the window")
 # home, the new office. Then five answers are possible: the four known places, and the new office.
 #
 # In general the answers are the known places, $\mathcal{K}$, and all places $l_i$ of the window's $L$ visits. This is the
-# **extended vocabulary** of [See et al. (2017)](https://arxiv.org/abs/1704.04368), whose summarizer of
-# [chapter 16](16_summarizer.ipynb) copies words of the text.
+# **extended vocabulary** of [See et al. (2017)](https://arxiv.org/abs/1704.04368), whose summarizer
+# ([chapter 16](16_summarizer.ipynb)) copies words of a text.
 #
 # $$
 # \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \} \tag{22.1}
 # $$
 #
-# The mixture of [chapter 8](08_generator_and_gate.ipynb), with gate $g$ and attention
-# $a_i$, needs one change: a bracket that is 1 inside $\mathcal{K}$ and 0 outside, so that no unseen place is generated.
+# The mixture of [chapter 8](08_generator_and_gate.ipynb), with gate $g$ and attention $a_i$, needs one change: a bracket that
+# is 1 inside $\mathcal{K}$ and 0 outside, so that no unseen place is generated.
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
