@@ -1,10 +1,11 @@
 # %% [markdown]
 # # The generator and the gate
 #
-# Nobody ever shows the gate what a return is. So what does it learn?
+# Will the person return to a known place, or go somewhere new? The gate is said to decide that. But nobody ever shows it
+# what a return is. So what does it learn?
 #
 # *You will be able to* build the part that names any place of the town and the gate that mixes it with the pointer; derive
-# what a gate is trained to mean; and explain why one part of a mixture may learn almost nothing. *You need*
+# what a gate is trained to say; and explain why one part of a mixture may learn almost nothing. *You need*
 # [The pointer](07_pointer.ipynb). *It takes* twenty minutes to read and half a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** The gate learns which of the two, pointer or generator, explains the answer better; and
@@ -83,18 +84,24 @@ def parts(windows, index):
     return batch, encoded[last], model(batch).pointer_log_probs
 
 
-batch, context, log_ptr = parts(test, [i])  # the story window
 w = {name: value.detach() for name, value in model.state_dict().items()}
-scores = context @ w["generator.weight"].T + w["generator.bias"]  # (B, V)
-log_gen = scores.log_softmax(1)
+
+
+def generate(context):
+    """(B, D) -> (B, V) log P_gen, by equations (8.1) and (8.2)."""
+    scores = context @ w["generator.weight"].T + w["generator.bias"]
+    return scores.log_softmax(1)
+
+
+batch, context, log_ptr = parts(test, [i])  # the story window
+log_gen = generate(context)
 
 # %% [markdown]
-# The generator has $V(D + 1)$ numbers: double the town, and it doubles. The pointer has the same size everywhere.
+# The generator has $V(D + 1)$ numbers: twice the places, twice the generator. The pointer has the same size everywhere.
 #
 # ## The gate
 #
-# There are two experts, the pointer and the generator, and one number between them. The **gate** $g$ is the weight of
-# *copying*:
+# Now there are two experts, pointer and generator. The **gate** $g$ is the weight of *copying*, of the pointer:
 #
 # $$
 # \begin{aligned}
@@ -103,35 +110,20 @@ log_gen = scores.log_softmax(1)
 # \end{aligned} \tag{8.3}
 # $$
 #
-# A linear layer $W_g$ takes the context to $D/2$ numbers. GELU damps the negative ones, and $w_z$ adds them up to one number
-# $z$. The sigmoid makes it a weight: $\sigma(0) = \tfrac12$, and $\sigma(-z) = 1 - \sigma(z)$. Read backwards,
-# $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
-
+# A linear layer $W_g$ takes the context to $D/2$ numbers. GELU damps the negative ones, and a second layer $w_z$ adds them up,
+# weighted, to one number $z$. The sigmoid $\sigma$ makes a weight between 0 and 1 of it: one half at $z = 0$, and nearly 1 if $z$ is
+# large. Read backwards, $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
 
 # %%
-class MyGate(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.first = nn.Linear(d, d // 2)
-        self.second = nn.Linear(d // 2, 1)
-
-    def forward(self, context):
-        """(B, D) -> (B,) log-odds for copying."""
-        hidden = self.first(context)
-        hidden = hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2  # GELU
-        return self.second(hidden).squeeze(-1)
-
-
-my_gate = MyGate(D)
-trained = list(model.gate.state_dict().values())  # other names, same order
-weights = zip(my_gate.state_dict(), trained, strict=True)
-my_gate.load_state_dict(dict(weights))
-z = my_gate(context).item()  # of the story window
+first, second = nn.Linear(D, D // 2), nn.Linear(D // 2, 1)
+my_gate = nn.Sequential(first, nn.GELU(), second).requires_grad_(False)
+my_gate.load_state_dict(model.gate.state_dict())  # the trained weights
+z = my_gate(context).item()  # log-odds of the story window
 g = 1 / (1 + math.exp(-z))
 
 # %% [markdown]
-# ([See et al., 2017](https://arxiv.org/abs/1704.04368), who introduced the pointer-generator, name the weight of
-# *generating*: their gate $p_\text{gen}$ is $1 - g$.)
+# [See et al. (2017)](https://arxiv.org/abs/1704.04368), who introduced the pointer-generator, name the weight of
+# *generating*: their gate $p_\text{gen}$ is $1 - g$.
 #
 # ## The mixture
 #
@@ -161,11 +153,10 @@ caption = "The story window. Above: the model's gate. Below: yours."
 show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# Change `gate_by_hand`. The numbers change, but the first place stays first until you set it to 0. Then the list is the
-# generator's, whose probability is spread thinly over all {{ V:, }} ids. Why so thinly? We shall see under *Who teaches the
-# generator?*
+# Change `gate_by_hand`. The first place stays first until you set it to 0. Then the list is the generator's, whose
+# probability is spread thinly over all {{ V:, }} ids. *Who teaches the generator?*, below, says why.
 #
-# Below is the same for all windows of this person. Tick *set it by hand* to move the gate.
+# Here is the same for all windows of this person. Tick *set it by hand* to move the gate.
 
 # %%
 from wherenext.live import playground
@@ -182,16 +173,17 @@ playground(small="gate", window=i)
 # $$
 #
 # for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows without bound as the
-# true place gets less probability. Its unit is the **nat**. Code never leaves logarithms
-# ([chapter 9](09_model.ipynb) says why). With $\operatorname{logaddexp}(a, b) = \log(e^a + e^b)$ equation (8.4) becomes
+# true place gets less probability. Its unit is the **nat**.
+#
+# Code never leaves logarithms ([chapter 9](09_model.ipynb) says why). Since $1 - g = \sigma(-z)$, and with
+# $\operatorname{logaddexp}(a, b) = \log(e^a + e^b)$, equation (8.4) becomes
 #
 # $$
 # \begin{aligned} \log P = \operatorname{logaddexp}\big(&\log\sigma(z) + \log P_\text{ptr}, \\
 # &\log\sigma(-z) + \log P_\text{gen}\big). \end{aligned} \tag{8.6}
 # $$
 #
-# Now replace the gate by others, for all test windows. A *constant* gate is one number for all windows, the mean over the
-# training windows. An *oracle* knows whether the target is in the window, and is 1 if so, else 0.
+# With the trained weights this must give the package's answers, or the cell stops with an error.
 
 
 # %%
@@ -201,8 +193,17 @@ def mix(z, log_ptr, log_gen):
     return torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)
 
 
+many, c, lp = parts(test, np.arange(0, len(test), 12))
+ours = mix(my_gate(c), lp, generate(c))  # (B, V)
+theirs = model(many).log_probs.detach()
+torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)  # or an error
+
+# %% [markdown]
+# Now replace the gate by others, in all test windows. A *constant* gate is one number for all windows, the mean over the
+# training windows. An *oracle* knows whether the target is in the window: it is 1 if so, else 0.
+
 # %% tags=["hide-input"]
-# @title Table: three gates; `opened`, a row a window; `inside`
+# @title Table: three gates (makes `opened` and `inside`, used below)
 @torch.no_grad()
 def run(windows, gate=None):
     """A row a window: the gate, log P of the target by each part, a hit."""
@@ -230,41 +231,45 @@ gain = worth.loc["constant", "loss, nats"] - worth["loss, nats"]
 worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 
 # %% [markdown]
-# We expected the first column to show what a gate is good for. It does not. The generator's probability is spread so
-# thinly that the first guess is the pointer's *for nearly any gate*. Even an oracle gains next to nothing, because where it
-# turns the pointer off, the generator's first guess is nearly always wrong, too.
+# Read down the first column: for the first guess the gate hardly matters. The generator's probability is spread so thinly
+# that the first guess is the pointer's *for nearly any gate*. Even an oracle gains next to nothing. Where it turns the
+# pointer off, the generator's first guess is nearly always wrong, too.
 #
-# What a gate can win is in the loss: it sets how much probability is left for places outside the window. The oracle wins
-# {{ gain["oracle"]:.2f }} nats over the constant, the trained gate only {{ gain["the model's gate"]:.2f }}.
-# [Chapter 11](11_gate.ipynb) looks closer.
+# Now the second column. A gate sets how much probability is left for places outside the window, and that shows in the loss.
+# The oracle wins {{ gain["oracle"]:.2f }} nats over the constant, the trained gate only
+# {{ gain["the model's gate"]:.2f }}. [Chapter 11](11_gate.ipynb) looks closer.
 #
 # ## What does a gate learn?
 #
-# "The gate says whether the person returns or explores." That is the usual description. But nobody ever shows the gate
-# a label "return". It sees one thing: the slope of the loss. From here on $P$, $P_\text{ptr}$ and $P_\text{gen}$ are the
+# Training shows the gate one thing: the slope of the loss. From here on $P$, $P_\text{ptr}$ and $P_\text{gen}$ are the
 # probabilities of the *target*.
 #
-# Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied, a share of
+# Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied: a share of
 # $0.75$. This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓,
-# nearly all of it. The slope of the loss along $z$ is $g - r$: since $P = g P_\text{ptr} + (1 - g) P_\text{gen}$ and
-# $\partial g / \partial z = g (1 - g)$,
+# nearly all of it.
+#
+# The slope of the loss along $z$ is $g - r$:
 #
 # $$
 # \begin{aligned}
 # \frac{\partial \mathcal{L}}{\partial z}
 #   &= -\,g (1 - g)\,\frac{P_\text{ptr} - P_\text{gen}}{P} \\[0.6em]
-#   &= g - r, \qquad r = \frac{g\,P_\text{ptr}}{P},
+#   &= g - r, \qquad r = \frac{g\,P_\text{ptr}}{P}.
 # \end{aligned} \tag{8.7}
 # $$
 #
-# because $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$. So training pulls the gate from $0.5$ towards
-# $r = 0.75$, like a yes-or-no classifier whose label is $r$. The label moves, too: with a higher gate, more is copied. It
-# stops because one gate must serve many windows that look alike.
+# The first line uses $\partial g / \partial z = g (1 - g)$. The second uses
+# $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$, which follows from equation (8.4).
 #
-# The gate is trained to answer *which expert explains the target better?* and not *is it a return?* Where do the two questions
-# differ? Sort the test windows by what happened:
+# Training steps down the slope. So it pulls the gate from $0.5$ towards $r = 0.75$, like a yes-or-no classifier whose label
+# is $r$. With a higher gate more is copied, and $r$ rises, too. But windows that look alike share one gate, and the best it
+# can be is the mean of their $r$.
+#
+# The gate learns *which expert explains the target better?* and not *is it a return?* Where do the two questions differ? Sort
+# the test windows by what happened:
 
 # %%
+# `opened`: a row a test window; `ptr` and `mix` are log P of the target.
 opened["r"] = np.exp(np.log(opened.gate) + opened.ptr - opened.mix)
 explored = test.visits.explored.to_numpy()[test.target]  # a first visit
 kinds = ["return, in the window", "return, not in the window", "exploration"]
@@ -276,15 +281,14 @@ gates = by_kind["mean gate g"]
 by_kind.round(3)
 
 # %% [markdown]
-# In practice the question is nearly *is the target in the window?* The gate does not reach $r$, because it sees only the
-# context and not the target. The best it can do is the mean of $r$ over windows that look alike.
+# Read down the column of $r$: in practice the question is nearly *is the target in the window?* The gate beside it stays far
+# from $r$. It sees the context and not the target, and many contexts look alike.
 #
 # **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. Only the
-# generator can name the place, so $r = 0$ exactly, and the gate is pulled down, as if it were an exploration. Nothing in the
-# loss tells the two apart.
+# generator can name such a place, so $r = 0$ exactly, as for an exploration. Nothing in the loss tells the two apart.
 #
-# The trained gate does tell them apart, a little ({{ gates["return, not in the window"]:.3f }} against
-# {{ gates["exploration"]:.3f }}), but only because they happen in different contexts.
+# The trained gate does, a little: {{ gates["return, not in the window"]:.3f }} against {{ gates["exploration"]:.3f }}. But it
+# can do so only because the two happen in different contexts.
 #
 # ## Who teaches the generator?
 #
@@ -299,10 +303,10 @@ by_kind.round(3)
 # $$
 #
 # since $(1 - g) P_\text{gen}(\ell^*) / P$ is $1 - r$; the bracket is 1 at the target and 0 elsewhere. This is the ordinary
-# softmax slope, *times* $1 - r$. Where the pointer explains the target, the generator's lesson is cancelled.
+# slope of a softmax, *times* $1 - r$. With $r = 0.75$ a quarter of the lesson is left. With $r = 1$ nothing is.
 #
-# How large is $r$ before the very first step, where the target is in the window? Attention is nearly even, so the pointer
-# counts visits, and the generator guesses among thousands.
+# How large is $r$ before the very first step, if the target is in the window? The pointer then counts visits, and the
+# generator guesses among thousands of places.
 
 # %%
 torch.manual_seed(0)
@@ -317,10 +321,10 @@ print(f"mean r before training: {newborn_r:.3f}")
 
 # %% [markdown]
 # It is nearly one. So the generator is taught almost only about targets outside the window. This predicts something
-# surprising: the generator should be *poor at the easiest targets*, such as people's homes.
+# surprising: it should be *poor at the easiest targets*, such as people's homes.
 #
-# Test it. Freeze everything before the generator, and train a fresh one twice on the same contexts: once *alone*,
-# and once *in the mixture*, with the trained pointer and gate beside it.
+# We test that. Freeze all that comes before the generator. Then train a fresh generator on the same contexts, twice: once
+# *alone*, and once *in the mixture*, with the trained pointer and gate beside it.
 
 
 # %% tags=["hide-input"]
@@ -332,7 +336,7 @@ def frozen(windows):
     for index in np.array_split(np.arange(len(windows)), 20):
         b, c, lp = parts(windows, index)
         lp = lp.gather(1, b.target[:, None])[:, 0]
-        found.append((c, my_gate(c), lp, b.target))
+        found.append((c, my_gate(c)[:, 0], lp, b.target))
     return [torch.cat(column) for column in zip(*found, strict=True)]
 
 
@@ -353,76 +357,51 @@ def teach(lessons, in_mixture, epochs=6):
 
 
 # %% [markdown]
-# Then come the exams, on test windows whose target training has shown. *Easy* means that the target is in the window; *the
-# others* are the rest. How many nats are the layers better than guessing, which costs $\log V$? *The model's* is the
-# generator that was trained with the model.
+# Then comes the exam, on test windows whose target training has shown. *Easy* targets are in the window, *the others* are
+# not. *The model's* is the generator that was trained with the model.
+#
+# The measure is the loss. A **uniform guess** gives each of the $V$ places the probability $1/V$, so its loss is
+# $\log V$, here {{ uniform:.2f }} nats. How many nats better is each generator?
 
 # %% tags=["hide-input"]
 # @title Table: taught twice, and examined
 lessons = frozen(data.train)
-context, _, _, truth = frozen(test)
+contexts, _, _, truth = frozen(test)
 known = vocabulary.is_known(test.targets)
 exams = {"easy": inside & known, "the others": ~inside & known}
-taught = {"the model's": model.generator}
-taught["alone"] = teach(lessons, in_mixture=False)
+uniform = math.log(V)  # nats
+taught = {"alone": teach(lessons, in_mixture=False)}
 taught["in the mixture"] = teach(lessons, in_mixture=True)
+taught["the model's"] = model.generator
 table = {}
 for exam, rows in exams.items():
     for how, layer in taught.items():
         row = table.setdefault(f"generator, {how}", {})
-        log_p = layer(context[rows]).log_softmax(1).detach()
+        log_p = layer(contexts[rows]).log_softmax(1).detach()
         own = log_p.gather(1, truth[rows][:, None]).mean().item()
         right = (log_p.argmax(1) == truth[rows]).double().mean().item()
-        row[f"{exam}: nats better"] = own + math.log(V)
+        row[f"{exam}: nats better"] = own + uniform
         row[f"{exam}: Acc@1, %"] = 100 * right
-pd.DataFrame(table).T.round(2)
+pd.DataFrame(table).T.iloc[:, :3].round(2)
 
 # %% [markdown]
-# Compare *alone* and *in the mixture* on the easy targets. Alone, the layer learns the usual places. In the mixture it
-# learns little about them, because the pointer already knows. The model's own generator learned even less (but the encoder
-# below it was changing, too: compare it only roughly). That is why its bars in figure 8.2 were so short.
+# Compare the first two rows in both *easy* columns. Alone, the generator learns the usual places. In the mixture it learns
+# little about them, because the pointer already explains them.
 #
-# Now the others, where the pointer is of no use. The layer that was taught alone has a few more hits there, and yet it is
-# *worse* than guessing: it is sure of the usual places, and pays for each miss. The two that were taught beside a pointer
-# are spared that, but are hardly better than guessing. Each of these places is seldom visited, so there is little to learn
-# from.
+# The model's own generator learned even less. That is why its bars in figure 8.2 were so short. (Compare it only roughly:
+# the encoder below it was changing, too.)
 #
-# Mixtures of experts are like that: the expert that is better early gets most of the gradient. A generator that was never
-# asked about the easy targets should not be judged by its accuracy on them.
+# Now the last column, where the pointer is of no use. No generator is much better than a uniform guess: each of these places
+# is seldom visited, so there is little to learn from. The one that was taught alone is even *worse*. It is sure of the usual
+# places, and pays for each miss.
 #
-# ## The whole part, and the package's
+# In a mixture, the expert that is better early gets most of the gradient. So do not judge the generator by targets that it
+# was hardly ever asked about.
 #
-# Here are generator, gate and mixture in one module. With the trained weights it must give the package's answers, or the cell
-# stops with an error.
-
-
-# %%
-class MyHead(nn.Module):
-    """Generator, gate and mixture in one."""
-
-    def __init__(self, d, n_places):
-        super().__init__()
-        self.generator, self.gate = nn.Linear(d, n_places), MyGate(d)
-
-    def forward(self, context, log_ptr):  # -> (B, V) log P
-        log_gen = self.generator(context).log_softmax(-1)
-        return mix(self.gate(context)[:, None], log_ptr, log_gen)
-
-
-many, context, log_ptr = parts(test, np.arange(0, len(test), 12))
-mine = MyHead(D, V)
-values = [*model.generator.state_dict().values(), *trained]
-mine.load_state_dict(dict(zip(mine.state_dict(), values, strict=True)))
-with torch.no_grad():
-    ours, theirs = mine(context, log_ptr), model(many).log_probs
-torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)  # or an error
-
-# %% [markdown]
 # ## What to remember
 #
-# - The generator can name any place, the pointer only those in sight; the gate $g$ is the weight of *copying*.
-# - The gate is pulled by $r - g$: it learns which expert explains the target better. "Return or exploration" is our
-#   interpretation, and the loss knows nothing of it.
+# - The generator can name any place, the pointer only those in sight. The gate $g$ is the weight of *copying*.
+# - The gate is pulled by $r - g$: it learns which expert explains the target better. The loss knows nothing of returns.
 # - The generator's lesson is multiplied by $1 - r$, so it learns little about what the pointer already explains.
 # - What a gate can win is in the loss, and this one wins little of it; the first guess hardly feels it.
 #
@@ -450,13 +429,14 @@ check.exercise("8.1", [turn, responsibility])
 # dL / d log P_gen(l*) = -(1 - g) P_gen(l*) / P = -(1 - r), and
 # d log P_gen(l*) / ds = [l = l*] - P_gen(l).
 with torch.no_grad():
-    s = mine.generator(context).double()  # (B, V)
-    z = mine.gate(context).double()[:, None]
+    s = model.generator(c).double()  # (B, V)
+    log_odds = my_gate(c).double()  # (B, 1)
 s.requires_grad_()
-log_p = mix(z, log_ptr.double(), s.log_softmax(1))
+log_p = mix(log_odds, lp.double(), s.log_softmax(1))
 own = log_p.gather(1, many.target[:, None])
 own.neg().sum().backward()
-copied = F.logsigmoid(z) + log_ptr.double().gather(1, many.target[:, None])
+copied = F.logsigmoid(log_odds)
+copied = copied + lp.double().gather(1, many.target[:, None])
 r = (copied - own).exp().detach()  # (B, 1)
 truth = F.one_hot(many.target, V)
 formula = (1 - r) * (s.detach().softmax(1) - truth)
