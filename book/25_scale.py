@@ -1,17 +1,17 @@
 # %% [markdown]
 # # Scale
 #
-# A city grows: it gets more places, and more people. What grows with it in the memory of your machine, and what can be done a
-# piece at a time?
+# A city gets more places, and more people. What grows with it in the memory of your machine, and what can be done a piece at
+# a time?
 #
 # *You will be able to* measure what a step of training keeps in memory, compute the exact loss a stretch of places at a time,
 # and deal out a table of visits by person with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
 # [Training](10_training.ipynb) and [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to
 # run; the first half uses a GPU if there is one.
 #
-# > **In one sentence.** With {{ places:,}} places instead of 2,500, a loss written as usual keeps {{ more:.0f }} times as
-# > much in memory, and one that adds up a stretch of places at a time keeps no more than before; a table of visits can be
-# > taken in pieces, too, by person.
+# > **In one sentence.** With {{ places:,}} places instead of 2,500, a step of training keeps {{ more:.0f }} times as much in
+# > memory, but no more than before if the loss adds up a stretch of places at a time; a table of visits, too, can be taken in
+# > pieces, by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -39,7 +39,7 @@ from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, GENERATED, MUTED, show
 
-from pgt import large_vocabulary
+from pgt import large_vocabulary, read_visits
 from pgt import visits as tables
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
@@ -60,17 +60,16 @@ print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 # %% [markdown]
 # ## More places: what grows?
 #
-# We give the model a larger vocabulary than the town's. Nobody visits the new places, so the windows stay as they are. Only
-# the location table, the generator and the loss meet more places.
+# We give the model a larger vocabulary than the town's. Nobody visits the new places, so the windows stay as they are.
 #
-# The loss can be written in two ways. The first makes a log-probability for every place and every window. The second needs
-# only sums over the places; the next section shows how.
+# The loss can be written in two ways. The first makes a log-probability for every place and window. The second needs only
+# sums over the places; the next section shows how.
 
 
 # %%
 def every_place(model, batch):
     log_probs = model(batch).log_probs  # (B, V)
-    return cross_entropy(log_probs, batch.target, 0.03)
+    return cross_entropy(log_probs, batch.target, 0.03)  # 0.03: smoothing
 
 
 def only_sums(model, batch):
@@ -113,28 +112,29 @@ for n in (2_500, 20_000, places):
     one = 4 * model.n_parameters() / 1e6  # four bytes a number
     memory[f"{n:,}"] = [*ways, 4 * one]  # gradient, two averages, too
 heads = ["kept: every place", "kept: only sums", "weights and AdamW"]
-memory = pd.DataFrame(memory, heads).T.rename_axis("MB, by places")
+memory = pd.DataFrame(memory, heads).T.round().astype(int)
 usual = memory["kept: every place"]
 more = usual.iloc[-1] / usual.iloc[0]
+saved = (usual - memory["kept: only sums"]).iloc[-1]
 one_array = 4 * len(batch) * places / 1e6  # B x V, four bytes a number
-arrays = (usual - memory["kept: only sums"]).iloc[-1] / one_array
-memory.round(0).astype(int)
+memory.rename_axis("MB, by places")
 
 # %% [markdown]
-# Compare the ends of the first column. The windows are the same, and yet the loss keeps {{ more:.0f }} times as much. It pays
-# for a new place once per window: it keeps arrays of $B \times V$, windows by places, among them the log-softmax, the
-# pointer's probabilities and the mixture. In the last row one such array has {{ one_array:.0f }} MB, and the ways differ by
-# {{ arrays:.0f }} of them.
+# Compare the ends of the first column. The windows are the same, and yet a step keeps far more.
 #
-# With sums, no more is kept than before. The last column is the same both ways: weights, gradients, and AdamW's two averages.
+# For a new place the loss pays once per window. It keeps arrays of $B \times V$, windows by places, among them the
+# log-softmax, the pointer's probabilities and the mixture. In the last row one such array has {{ one_array:.0f }} MB. The
+# second way makes none of them, and keeps {{ saved:.0f }} MB less.
+#
+# The last column is the same both ways: weights, gradients, and AdamW's two averages.
 #
 # ## Why are sums enough?
 #
 # Label smoothing deals out a share of the answer evenly over all places. So the loss, equation (9.1), needs $\log P$ of the
-# target, and the sum of $\log P$ over all places. Can we have this sum without its row?
+# target, and the sum of $\log P$ over all places. Can we have this sum without an array of windows by places?
 #
 # Take a city of four places. The window holds only home, the gate $g$ is one half, and the generator's scores are 2 for home,
-# 1 for the office, 0 for gym and bar. (Logarithms are to the base 2 here, so that the numbers are round.)
+# 1 for the office, 0 for gym and bar. Logarithms are to the base 2 here, so that the numbers are round.
 
 # %%
 g, score = 0.5, np.array([2.0, 1, 0, 0])
@@ -150,11 +150,11 @@ four.assign(sum=four.sum(axis=1)).round(1)
 # Compare the last two rows: they differ at home alone, the one place in the window. So the last sum is the sum above it, put
 # right at home.
 #
-# And that sum needs no row. Each of its numbers is $-1 + \text{score} - 3$, where $-1$ is the logarithm of $1 - g$ and $3$ is
-# `total`. Four of them make $4 \cdot (-1 - 3)$ plus the sum of the scores: $-13$.
+# That sum needs no row. Each of its numbers is $-1 + \text{score} - 3$, where $-1$ is the logarithm of $1 - g$ and $3$ is
+# `total`. The four make $4 \cdot (-1 - 3)$ plus the sum of the scores: $-13$.
 #
-# Now in symbols. Let $s_\ell$ be the score of a place, and $\Lambda = \log\sum_\ell e^{s_\ell}$ (`total` in the example).
-# A place that is never copied has
+# Now in symbols. Let $s_\ell$ be the score of a place, and $\Lambda = \log\sum_\ell e^{s_\ell}$, the `total`. A place that is
+# never copied has
 #
 # $$
 # \log P_\text{never}(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
@@ -170,10 +170,9 @@ four.assign(sum=four.sum(axis=1)).round(1)
 # \end{aligned} \tag{25.2}
 # $$
 #
-# In the example the first line is $-16 + 3$, and the second is $-0.4 + 2$ of home: $-11.4$ in all.
+# In the example the first line is $-16 + 3$. The second, home alone, is $-0.4 + 2$. Together they are $-11.4$ again.
 #
-# Two sums go over all places: the one in $\Lambda$, and the plain one, $\sum_\ell s_\ell$. Both can be made a stretch of
-# places at a time.
+# Two sums go over all places: the one in $\Lambda$, and the plain one. Both can be made a stretch of places at a time.
 
 # %% tags=["hide-input"]
 # @title Figure 25.1: a stretch at a time
@@ -190,14 +189,13 @@ axes.set(ylim=(-0.05, 1.3))
 axes.axis("off")
 show(
     figure,
-    alt="A wide rectangle of scores, of which one stretch is filled; "
-    "beside it two narrow columns for the sums.",
+    alt="A wide row of scores, one stretch filled; beside it two sums.",
     caption="Orange: the only scores in memory. Blue: all that stays.",
 )
 
 # %% [markdown]
-# Of each stretch only two numbers a window stay, besides the inputs, which are there anyway. PyTorch's `checkpoint` (no saved
-# model) computes the scores again when the gradient asks for them:
+# Of each stretch only two numbers a window stay. When the gradient needs the scores, PyTorch's `checkpoint` computes them
+# again.
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -234,8 +232,8 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# The price is arithmetic: every score is computed twice. On a CPU a step was no slower all the same, and with many places
-# faster, perhaps because far less is written to memory ([Evidence: speed](evidence_speed.ipynb)).
+# The price is that every score is computed twice. On a CPU a step was no slower all the same, and with many places it was
+# faster ([Evidence: speed](evidence_speed.ipynb)).
 #
 # ## A model that never counts the places
 #
@@ -254,39 +252,56 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 
 # %% [markdown]
-# It does not. The places of a person's past are numbered within the window, 0, 1, 2, …, and only the answer at the end gets
-# its name.
+# It does not. It numbers the places of the person's past, 0, 1, 2, …, and gives only the answer its name.
 #
 # ## More people: what grows?
 #
 # With more people the table of visits grows, until it does not fit into memory. Can it, too, be taken a piece at a time?
 #
-# A window never crosses from one person to another, and for the splits each person's days are counted apart. So a piece, or
-# **part**, has all the visits of some people. For a rule with fixed numbers, parts share only the vocabulary: which places
-# exist, and how they are numbered.
+# Here are six visits of three people, and a rule: guess where the person was last. We deal the rows out by person, and each
+# **part** goes to a worker.
+
+# %%
+rows = "Ann home, Ben home, Cem gym, Ann office, Ben bar, Ann home"
+six = pd.DataFrame([row.split() for row in rows.split(", ")])
+six.columns = ["who", "place"]
+
+
+def guessed(part):  # a worker gets a part and returns it with guesses
+    return part.assign(guess=part.groupby("who").place.shift())
+
+
+dealt = [six[six.who == "Ann"], six[six.who != "Ann"]]
+together = pd.concat(map(guessed, dealt), keys=[0, 1])
+together.rename_axis(["part", "row"]).fillna("")
+
+# %% [markdown]
+# A guess needs only earlier rows of the same person. Had we cut the table below row 2 instead, Ann's office would have no
+# guess.
 #
-# To try this, we repeat the town's people under new numbers, up to a million visits. These still fit, and give the answers to
-# compare with: the ranks of the context kernel ([chapter 4](04_baselines.ipynb)).
+# This rule learns nothing, so the parts share only the vocabulary: home is in both, and must have one number. So each part is
+# asked twice:
+#
+# 1. Which places does it have? Those of all parts make the vocabulary, here of four places.
+# 2. What are its answers, in that vocabulary?
+#
+# Our windows, too, stay with one person, and the splits count each person's days apart. So let us deal out a million visits:
+# the town's people over and over, under new numbers. These still fit into memory, and give answers to compare with: how high
+# the context kernel ([chapter 4](04_baselines.ipynb)) ranks each next place.
 
 # %% tags=["hide-input"]
 # @title `million` visits, and the kernel's ranks `in_memory`
 columns = ["user_id", "location_id", "started_at", "finished_at"]
-
-
-def grown(n):
-    """n visits: the town's people over and over, as other people."""
-    one = town.visits[columns]
-    times = range(-(-n // len(one)))  # rounded up
-    copies = [one.assign(user_id=one.user_id + 1000 * k) for k in times]
-    return pd.concat(copies, ignore_index=True)[:n]
-
-
-million = grown(1_000_000)
+one, n = town.visits[columns], 1_000_000
+times = range(-(-n // len(one)))  # rounded up
+copies = [one.assign(user_id=one.user_id + 1000 * k) for k in times]
+million = pd.concat(copies, ignore_index=True)[:n]
 big = prepare(million, protocol="exact")  # all in memory at once
 in_memory = evaluate(ContextKernel().fit(big.train), big.test)
 
 # %% [markdown]
-# Now suppose that the table is too large, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part:
+# Now suppose that the table is too large, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part; a
+# hash of the person's number picks it:
 
 # %%
 import duckdb
@@ -304,32 +319,13 @@ files = sorted(parts.rglob("*.parquet"))
 print(f"{len(million):,} visits in {len(files)} files")
 
 # %% [markdown]
-# Each part is asked twice:
-#
-# 1. Which places does it have? Those of all parts make the vocabulary.
-# 2. What are its answers, in that vocabulary?
-#
-# > **Pitfall.** DuckDB's timestamps with a time zone are *moments*, not clocks: what was eight in the morning in the town
-# > comes back as two in the afternoon in UTC. All hours move alike, but {{ moved:.0f }} % of the visits fall on another
-# > day. `read` turns the moments back into the town's time.
+# The two questions are two functions of a part:
+
 
 # %%
-local = town.visits.started_at.dt
-zone, day = local.tz, local.tz_convert("UTC").dt.day
-moved = 100 * (local.day != day).mean()
-
-
-def read(file):
-    """The visits of a part, in the town's time."""
-    part = pd.read_parquet(file)
-    for name in ("started_at", "finished_at"):
-        part[name] = part[name].dt.tz_convert(zone)
-    return part
-
-
 def places_of(part):
     """Who was where, in which split: each once."""
-    parted = tables.split_by_days(tables.check(part))
+    parted = tables.split_by_days(part)
     return parted[["user_id", "location_id", "split"]].drop_duplicates()
 
 
@@ -342,8 +338,11 @@ def answers_of(part, vocabulary):
 
 # %% [markdown]
 # [Dask](https://www.dask.org) calls such functions on all parts. It is **lazy**: `from_map` and `map_partitions` only note
-# what is to be done. `compute` does it: each process takes a part, reads it, answers, and takes the next. Because nothing has
-# been read before, Dask must be told what a result looks like: `meta` is an example, from the town.
+# what is to be done. `compute` does it: each of two processes takes a part, reads it, answers, and takes the next. As nothing
+# is read before, an example, `meta`, shows Dask the columns of a result.
+#
+# > **Pitfall.** DuckDB's files are in UTC: seven in the evening comes back as one in the morning, on the next day. With
+# > `timezone`, `read_visits` turns the times back into the town's.
 #
 # First the vocabulary:
 
@@ -352,7 +351,8 @@ import dask.dataframe as dd
 
 two = {"scheduler": "processes", "num_workers": 2}  # on this machine
 example = million[: len(town.visits)]  # the town's own people
-dealt = dd.from_map(read, files, meta=example)  # reads nothing yet
+zone = {"timezone": str(example.started_at.dt.tz)}
+dealt = dd.from_map(read_visits, files, **zone, meta=example)
 visited = dealt.map_partitions(places_of, meta=places_of(example))
 vocabulary = Vocabulary.build(visited.compute(**two), "exact")
 print(f"{vocabulary.n_locations:,} places")
@@ -376,7 +376,7 @@ print(f"{len(apart):,} windows: every answer as in memory")
 # The weights of a location table and of a generator do: no sum replaces them. One person's visits must still fit into memory.
 # We have not tried a billion visits.
 #
-# Training is harder to divide, because each step needs the weights that the last one left. Several processes can share it
+# Training is harder to divide, because each step needs the weights of the last, but several processes can share it
 # ([Evidence: speed](evidence_speed.ipynb)).
 #
 # ## What to remember
@@ -438,7 +438,7 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 #
 # Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)` and put it in the place of
 # `answers_of`, with `meta=next_of(example)`. The predictor weighs its opinions by the past of everybody in the table, and a
-# part is another table. Here the parts are alike, so that few answers change, if any.
+# part is another table. The parts are alike, so that few answers change, if any.
 #
 # </details>
 #
