@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Side by side
 #
-# PGT has a parent that wrote summaries, the pointer-generator of [chapter 16](16_summarizer.ipynb). What did the child keep?
-# PGT's [design documents](https://where-next-book.github.io/where-next/book/documents.html) and textbooks give reasons for
-# such changes. Which of these five do you believe?
+# PGT has a parent that wrote summaries, the pointer-generator of [chapter 16](16_summarizer.ipynb). What did the child change,
+# and why? PGT's [design documents](https://where-next-book.github.io/where-next/book/documents.html) and textbooks give
+# reasons. Which of these five do you believe?
 #
 # 1. *Every place is known, so PGT needs no way to copy an unknown one.*
 # 2. *A Transformer works in parallel, so it has less to do.*
@@ -56,8 +56,8 @@ config = ModelConfig(*sizes)  # PGT, with the package's default sizes
 # ## Part by part
 #
 # The parent ([See et al., 2017](https://arxiv.org/abs/1704.04368)) is made of *LSTMs*, which read step by step. On the left of
-# Figure 17.1 two of them read a text. A third, the *decoder*, writes its summary. Each word that it writes goes back into it
-# (the dashed arrow), and it looks at the text again. On the right all visits are read at once, and the last one asks once.
+# Figure 17.1 two of them read a text. A third, the *decoder*, writes its summary. Each word goes back into it (the dashed
+# arrow), and it looks at the text again. On the right PGT reads all visits at once, and the last one asks once.
 
 # %% tags=["hide-input"]
 # @title Figure 17.1: both data flows
@@ -105,7 +105,7 @@ show(
 )
 
 # %% [markdown]
-# The table compares parts, with the sizes of the paper and of our town's PGT.
+# The sizes in the table are those of the paper and of our town's PGT.
 #
 # | | the summarizer | PGT |
 # |---|---|---|
@@ -120,8 +120,8 @@ show(
 #
 # ([The evidence](evidence_relatives.ipynb) has five more rows.)
 #
-# One thing agrees, the mixture of equations (8.4) and (16.1). But the summarizer's gate weighs generating, PGT's copying, so
-# $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
+# One thing agrees: the mixture, equations (8.4) and (16.1). Only the gates are opposite: the summarizer's $p_\text{gen}$
+# weighs generating, PGT's $g$ copying, so $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
 
 # %%
 trained, _ = load_model(shipped("city"))  # the package's weights
@@ -138,7 +138,7 @@ print(f"largest difference {(ours - theirs).abs().max():.0e}")
 print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 
 # %% [markdown]
-# With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ left as it is, at least one is far off.
+# With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ as it is, at least one is far off.
 #
 # ## 1. Are all places known?
 #
@@ -158,20 +158,19 @@ away, copied = groups["size"]["yes", "no"], groups["mean"]["no", "yes"]
 groups.rename(columns={"size": "windows (%)", "mean": "Acc@1 (%)"}).round(1)
 
 # %% [markdown]
-# Look at the two rows of unknown places. They are {{ unknown:.0f }} % of all targets. If one is in the window, PGT is right
-# in {{ copied:.0f }} %: it copies a place that training never showed, as its parent copies an unknown name. **Sentence 1 is
-# false.**
+# Look at the two rows of places not known: {{ unknown:.0f }} % of all targets. If such a place is in the window, PGT is right
+# in {{ copied:.0f }} %. It copies what training never showed, as its parent does. **Sentence 1 is false.**
 #
-# And the two zeros? PGT's first guess is here always a place of the window. In {{ away:.0f }} % of the windows the target is
-# known, but not there: PGT can generate it, but never puts it first.
+# And the two zeros? Here PGT's first guess is always a place of the window. In {{ away:.0f }} % of the windows the target is
+# known but not in the window. PGT can generate it, but never puts it first.
 #
 # ## 2. Less to do?
 #
 # *Parallel* is about **depth**, the number of steps that must wait for each other: an LSTM needs one for each visit, a
-# Transformer one for each layer. Less to do would be about **work**, the multiplications in products of matrices.
+# Transformer one for each layer. *Less to do* is about **work**, the multiplications in products of matrices.
 #
-# The table divides PGT's encoder, two Transformer layers, by one layer of a *BiLSTM*, an LSTM from each end: 2 means twice as
-# much. Time is that of a training step of the encoder alone, on one core, with 16 windows.
+# The table divides PGT's encoder, two Transformer layers, by a *BiLSTM*, one layer with an LSTM from each end. So 2 means
+# twice as much. Time is that of a training step of the encoder alone, on one core, with 16 windows.
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
@@ -191,12 +190,12 @@ cost["time"] = steps["transformer"] / steps["bilstm"]
 cost.rename_axis("visits").round(1)
 
 # %% [markdown]
-# All numbers are above 1, and they grow with the visits. **Sentence 2 is false**: the Transformer does more, even layer
-# against layer (exercise 2), and takes longer on one core. Why time grows faster than work we did not measure.
+# All numbers are above 1, and they grow with the visits. The Transformer does more, even layer against layer (exercise 2), and
+# takes longer on one core. **Sentence 2 is false.** We did not measure why time grows faster than work.
 #
 # ## 3. Faster to train?
 #
-# Here are whole trainings on our town, on one core: PGT, and PGT with a BiLSTM in the encoder's place.
+# Here are whole trainings on our town, on one core: PGT, and PGT with a BiLSTM as encoder.
 
 # %% tags=["hide-input"]
 # @title Table: whole trainings, with three seeds
@@ -211,15 +210,16 @@ spent = spent.loc["pgt"].loc[list(MODELS)]
 spent.rename(index=MODELS, columns=heads).rename_axis("three seeds")
 
 # %% [markdown]
-# Compare *seconds*, seed by seed. **Sentence 3 holds with two of the three**, but not because a step is quicker: an epoch
-# takes longer. In these two the Transformer stops after far fewer epochs. Longer windows or another machine may change this.
+# Compare *seconds*, seed by seed. **Sentence 3 holds with two of the three.** PGT's epochs take longer, but with these two
+# seeds it stops after far fewer. Longer windows or another machine may change this.
 #
 # ## 4. Does an LSTM forget?
 #
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. PyTorch
-# starts it near one half. The package's summarizer opens it to $\sigma(1) \approx 0.73$ by a bias of one. How strongly does
-# the last visit's encoding depend on each visit? Before any training, we take the gradient of how far it goes in a random
-# direction.
+# starts it near one half. The package's summarizer opens it to $\sigma(1) \approx 0.73$ by a bias of one.
+#
+# How strongly does the last visit's encoding depend on each visit? Before any training, we add up the encoding's numbers, each
+# times a random one, and take the gradient of the sum by each visit's vector.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -267,9 +267,11 @@ show(
 )
 
 # %% [markdown]
-# The curve of the BiLSTM falls with every visit, on average to {{ kept:.1f }} of the one after it: near the half that its
-# forget gate keeps. The Transformer's falls once and then stays level: a layer adds to the last visit's own vector what
-# attention gathers, and before training it gathers about equally from all.
+# The curve of the plain BiLSTM falls with every visit further back, on average to {{ kept:.1f }} of what it was: near the half
+# that its forget gate keeps.
+#
+# The Transformer's curve falls once and then stays level. A layer adds to the last visit's own vector what attention gathers,
+# and before training it gathers about equally from all.
 #
 # At the oldest of 18 visits {{ lstm_end:.5f }} is left in the plain BiLSTM, {{ transformer_end:.3f }} in the Transformer. A
 # forget gate that starts more open keeps more, and training may move it. We measured no trained one, so **sentence 4 is not
@@ -281,16 +283,16 @@ show(
 #
 # We put four parts of the parent into PGT, one at a time:
 #
-# - *BiLSTM encoder*: in the place of the Transformer layers.
-# - *Additive attention*: in the pointer, in the place of the product.
-# - *Coverage*: in the pointer. PGT asks once, so let each earlier visit ask, too, itself and the visits before it. Of three
-#   visits the first gives itself $1$; if the second gives it $0.3$ and itself $0.7$, their coverage is $1.3$ and $0.7$. Times
-#   one learned number, which starts at zero, it joins the scores.
+# - *BiLSTM encoder*: in place of the Transformer layers.
+# - *Additive attention*: in the pointer, in place of the product.
+# - *Coverage*, the attention so far: in the pointer. PGT asks once, so let each earlier visit ask, too, itself and those
+#   before it. Of three visits the first gives itself $1$. If the second gives it $0.3$ and itself $0.7$, their coverage is
+#   $1.3$ and $0.7$. Times a learned number, at first zero, it joins the scores when the third asks.
 # - *Decoder*: between encoder and pointer. An LSTM starts from the encoded last visit, makes a step, and attends to all
 #   visits. What comes out asks the pointer, and goes into generator and gate.
 #
-# The table's entries are changes of Acc@1 in points. Three rows are means of five seeds with 95 % intervals over people and
-# seeds, *simultaneous*: so wide that all of a column are right together. The decoder has three seeds and no interval.
+# The table has changes of Acc@1 in points. Three rows are means of five seeds, with 95 % intervals over people and seeds. The
+# intervals are *simultaneous*: so wide that all of a column hold at once. The decoder has three seeds and no interval.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -322,12 +324,12 @@ table.rename(columns={"city": "town"})
 
 # %% [markdown]
 # Only one interval leaves out zero: the old encoder lowers Acc@1 in the town. (With ten guesses it is ahead on GeoLife: [the
-# evidence](evidence_relatives.ipynb).) Coverage changes next to nothing. The intervals of additive attention are too wide to
-# say.
+# evidence](evidence_relatives.ipynb).) Coverage changes next to nothing. For additive attention the intervals are too wide to
+# tell.
 #
 # With a decoder, PGT is worse with each of three seeds. Its parent, too, can do without one here, where there is one word to
-# write: reading the places of the town's windows as a text, it has {{ parent["full"]:.1f }} % Acc@1, and if the last state of
-# its LSTMs asks instead of the decoder, {{ parent["no decoder"]:.1f }} %. (PGT, which sees persons and times, too, has
+# write. It reads the places of the town's windows as a text and has {{ parent["full"]:.1f }} % Acc@1. If the last state of its
+# LSTMs asks instead of the decoder, it has {{ parent["no decoder"]:.1f }} %. (PGT, which also sees persons and times, has
 # {{ child["full"]:.1f }} %; all with three seeds.) In the town, and with few seeds, **nothing speaks against sentence 5**.
 #
 # ## What to remember
@@ -340,7 +342,7 @@ table.rename(columns={"city": "town"})
 # ## Exercises
 #
 # **Exercise 1** (quick). A colleague sees a mean $p_\text{gen}$ of 0.9 in the summarizer and concludes: it copies nine
-# words in ten. Which share of the probability comes from copying there, and which would it be in PGT with a gate of $g = 0.9$?
+# words in ten. Which share of the probability comes from copying there, and which in PGT with $g = 0.9$?
 
 # %% tags=["try"]
 in_summarizer, in_pgt = ..., ...  # shares, 0 to 1
@@ -353,7 +355,7 @@ check.exercise("17.1", [1 - 0.9, 0.9])
 # nearly: a gate is a weight, not a count.
 
 # %% [markdown]
-# **Exercise 2** (medium). From which length on (it may be short) does a Transformer of *one* layer do more work than a
+# **Exercise 2** (medium). From which length on does a Transformer of *one* layer do more work than a
 # BiLSTM with $D/2$ units in each direction, if the feed-forward network is $2D$ wide? At each visit an LSTM makes four
 # products, each from the visit's $D$ numbers and its own last $D/2$ to $D/2$. ([Chapter 6](06_position_and_encoder.ipynb) has
 # the Transformer's.) Check with `side_by_side.work`.
