@@ -119,8 +119,8 @@ show(
 #
 # > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively.
 #
-# Try how little such a bias does. Here is the pointer of a trained model, alone. Dots are the content of each visit (the
-# panel's title calls it *score*); sticks, nearly invisible at ×1, are its bias. Multiply the bias: when does it matter?
+# Try how little such a bias does. Here is the pointer of a trained model, alone. Dots are the content of each visit;
+# sticks, nearly invisible at ×1, are its bias. Multiply the bias: when does it matter?
 
 # %%
 playground(small="bias")
