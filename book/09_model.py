@@ -3,8 +3,8 @@
 #
 # Some of this model's numbers are trained in every step and do nothing at all. Which ones? We build the model, and find them.
 #
-# *You will be able to* read and write every line of the Pointer-Generator Transformer, check that your model is the
-# package's, say where its parameters live, and take its loss apart. *You need* PyTorch's basics and
+# *You will be able to* write every line of the Pointer-Generator Transformer, check that your model is the package's, say
+# where its parameters live, and take its loss apart. *You need* PyTorch's basics and
 # [Windows](03_windows.ipynb). The four chapters before take each part slowly. *It takes* twenty minutes to read and half a
 # minute to run; a GPU makes no difference.
 #
@@ -53,25 +53,38 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # ## One prediction, from end to end
 #
-# First follow one window through the trained model, step by step, with its own numbers.
+# First follow one window through the trained model, with its own numbers. Each step names the code below that does it.
 
-# %%
+# %% tags=["hide-input"]
+# @title The walk-through, with the code's name added to each title
 from wherenext.walkthrough import walkthrough
 
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
-walkthrough(package, test, i, names)
+shown = walkthrough(package, test, i, names)
+does = ["test.batch", *3 * ["Visits"], "sinusoid", "Layer", "MyPGT"]
+does += [*3 * ["Pointer"], "MyPGT.generator", "MyPGT.gate", "MyPGT", "loss"]
+both = zip(shown.steps, does, strict=True)
+steps = [replace(s, title=f"{s.title} · {code}") for s, code in both]
+replace(shown, steps=tuple(steps))
 
 # %% [markdown]
 # ## The model, part by part
 #
-# We write three parts and then the model, `MyPGT`, which joins them.
-#
-# **The numbers of a visit.** Each of seven whole numbers chooses a row of a table. The rows, side by side, are projected to
-# $D$ numbers and normalised (equations (5.2) and (5.3)). Row 0 of a table is padding, and for users also anyone whom training
-# has not seen.
-
+# We write three parts, run each on a batch, and join them in one class, `MyPGT`. Their weights are random: only the shapes
+# count. Two parts that earlier chapters built are folded. The batch has eight windows, the story window first.
 
 # %%
+batch = test.batch([i, *range(7)])
+batch.location.shape  # (B, L): windows, visits of the longest
+
+# %% [markdown]
+# **The numbers of a visit:** class `Visits` (steps 2 to 4). Each of seven whole numbers chooses a row of a table. The rows,
+# side by side, are projected to $D$ numbers and normalised, as in [chapter 5](05_embeddings.ipynb) (equations (5.2) and
+# (5.3)). Row 0 of a table is padding, and for users also anyone whom training has not seen.
+
+
+# %% tags=["hide-input"]
+# @title class Visits, used below
 class Visits(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -105,13 +118,18 @@ class Visits(nn.Module):
         return self.norm(self.project(torch.cat(facts, -1)))  # (B, L, D)
 
 
-# %% [markdown]
-# **The encoder.** A sinusoid (equation (6.1)) says which visit stands where. Then a layer normalises, lets visits look at each
-# other, and adds; it normalises, transforms each visit alone, and adds (equations (6.2) and (6.3)). `drop` is dropout: in
-# training it sets random numbers to zero, and in evaluation it does nothing.
-
-
 # %%
+x = Visits(size)(batch)
+x.shape  # (B, L, D)
+
+# %% [markdown]
+# **The encoder:** `sinusoid` and class `Layer` (steps 5 and 6), as in [chapter 6](06_position_and_encoder.ipynb). The
+# sinusoid says which visit stands where (equation (6.1)). In a layer the visits look at each other (equation (6.2)), and
+# then each is transformed alone. Both times the result is added to what was there (equation (6.3)).
+
+
+# %% tags=["hide-input"]
+# @title sinusoid and class Layer, used below
 def sinusoid(n, d):
     """(n, d) waves, a row for each visit."""
     rate = 10_000 ** (-torch.arange(0, d, 2).double() / d)  # (d/2,)
@@ -143,9 +161,15 @@ class Layer(nn.Module):
         return x + self.drop(self.down(wide))
 
 
+# %%
+x = x + sinusoid(*x.shape[1:]).to(x)
+x = Layer(size)(x, batch.padding)  # one of the model's layers
+x.shape  # (B, L, D)
+
 # %% [markdown]
-# **The pointer.** It scores each visit against the last one, adds a bias for its position, and makes weights of the scores
-# (equations (7.1) and (7.2)). Each place collects the weights of its visits (equation (7.4)).
+# **The pointer:** class `Pointer` (steps 7 to 10). The last visit's vector is the context $c$. The pointer scores each visit
+# against it, adds a bias for the visit's position, and makes weights of the scores (equations (7.1) and (7.2)). Each place
+# collects the weights of its visits (equation (7.4)).
 
 
 # %%
@@ -168,20 +192,25 @@ class Pointer(nn.Module):
         return a, log_ptr
 
 
+# %%
+c = x[torch.arange(len(x)), batch.length - 1]  # the last visit
+a, log_ptr = Pointer(size)(c, x, batch)
+c.shape, a.shape, log_ptr.shape  # (B, D), (B, L), (B, V): V places
+
 # %% [markdown]
-# > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$, as wanted. In the backward pass it makes
+# > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$. In the backward pass it makes
 # > gradients NaN: where a place is not in the window, a gradient of 0 meets the logarithm's slope at 0, which is $\infty$,
 # > and $0 \cdot \infty$ is NaN. The outer `where` does not help, since the gradient still passes through the logarithm.
-# > `p_ptr.where(seen, 1)` does: it puts a harmless 1 under the logarithm.
+# > The inner one does: it puts a harmless 1 there.
 #
-# **The model.** The last visit's vector $c$ asks the pointer, makes the generator's scores of all places (equation (8.1)), and
-# sets the gate (equation (8.3)), which mixes the two (equation (8.4), here in logarithms). `forward` also returns what it
-# made on the way.
+# **The model.** `MyPGT` repeats the lines above in its `forward`, and goes on. From the context alone come the generator's
+# scores of all places (step 11, equation (8.1)) and the gate (step 12, equation (8.3)). What both know of earlier visits,
+# self-attention must have carried into $c$. The gate mixes pointer and generator (step 13, equation (8.4), in logarithms).
 
 
 # %%
 class MyPGT(nn.Module):
-    """B windows, L visits, D = d_model, V places."""
+    """From a batch to log P of all places, (B, V)."""
 
     def __init__(self, config):
         super().__init__()
@@ -203,13 +232,9 @@ class MyPGT(nn.Module):
         a, log_ptr = self.pointer(c, x, batch)  # (B, L), (B, V)
         log_gen = self.generator(c).log_softmax(-1)  # (B, V)
         z = self.gate(c)  # (B, 1) log-odds of copying
-        copied, generated = F.logsigmoid(z), F.logsigmoid(-z)
-        log_p = torch.logaddexp(copied + log_ptr, generated + log_gen)
-        return {
-            "encoded": x, "context": c, "attention": a,
-            "log_pointer": log_ptr, "log_generator": log_gen,
-            "gate": z.sigmoid()[:, 0], "log_probs": log_p,
-        }
+        copied = F.logsigmoid(z) + log_ptr  # (B, V)
+        log_p = torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)
+        return {"attention": a, "log_pointer": log_ptr, "log_probs": log_p}
 
 
 # %% [markdown]
@@ -217,16 +242,6 @@ class MyPGT(nn.Module):
 # > float32 rounds the gate to exactly 1. If the target is not in the window then, $P$ is 0, the slope $g\,(1-g)$ is 0, too,
 # > and nothing pulls the gate back. In logarithms, $\log(1-g)$ is about $-z$ however large $z$ is, and its slope about $-1$
 # > ([Evidence: the model](evidence_model.ipynb)).
-
-# %%
-batch = test.batch([i, *range(7)])  # the story window and seven others
-torch.manual_seed(0)
-out = MyPGT(size).eval()(batch)
-pd.Series({name: tuple(x.shape) for name, x in out.items()}, name="shape")
-
-# %% [markdown]
-# The context is the last visit's vector alone. What the generator and the gate know of the other visits, self-attention must
-# have carried into it. The pointer sees every visit again.
 #
 # ## Is it the same model?
 #
@@ -251,12 +266,12 @@ both = ours["log_probs"], theirs.log_probs
 torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 
 # %% [markdown]
-# In evaluation it is the same model. [Evidence: the model](evidence_model.ipynb) compares a step of training, too.
+# It is. [Evidence: the model](evidence_model.ipynb) compares a step of training, too.
 #
 # ## Numbers that do nothing
 #
-# Queries, keys and values each have a bias, a vector that is added to all of them. Which of these biases matter? An
-# experiment: take the trained model, set all biases of one kind to zero, and see how far the log-probabilities move.
+# Queries, keys and values each have a bias, a vector that is added to all of them. Which of these biases matter? Take the
+# trained model, set all biases of one kind to zero, and see how far the log-probabilities move.
 
 
 # %%
@@ -279,12 +294,11 @@ with torch.no_grad():
         moved[kind] = f"{away.abs().max():.4f}"
     idle = torch.cat(biases(mine)["keys"][:-1])  # of the encoder
 n_idle, drift = len(idle) + size.d_model, idle.abs().max().item()
-moved = pd.Series(moved, name="largest move").to_frame()
-moved.rename_axis(columns="biases of")
+pd.DataFrame({"largest move": moved}).rename_axis(columns="biases of")
 
 # %% [markdown]
-# Compare the rows *queries* and *keys*. Without the biases of the keys nothing moves but rounding. **These {{ n_idle }}
-# numbers do nothing**: $D$ in each layer of the encoder, and $D$ in the pointer.
+# Compare the rows *queries* and *keys*. Without the keys' biases nothing moves but rounding. **These {{ n_idle }} numbers do
+# nothing**: $D$ in each layer of the encoder, and $D$ in the pointer.
 #
 # Why? With a bias $b$ on the keys, a query's scores are $q \cdot (k_i + b) = q \cdot k_i + q \cdot b$: each has the same
 # number added. And a softmax does not see a number that is added to all its scores: $(1, 0, 2)$ and $(6, 5, 7)$ give the
@@ -292,13 +306,12 @@ moved.rename_axis(columns="biases of")
 #
 # Training moves them nevertheless. Their true gradient is zero, and what arrives is rounding. But AdamW, which makes the steps
 # ([chapter 10](10_training.ipynb)), divides each gradient by its typical size, so even rounding becomes steps. In the
-# package the key biases of the encoder begin at zero (the pointer's begin at random). They came as far as {{ drift:.4f }}.
+# package the encoder's key biases begin at zero. They came as far as {{ drift:.4f }}.
 #
 # ## Where do the parameters live?
 #
-# Most of them in lists of places, and the more so the larger the city. Let us count, for our town, for GeoLife, and for a
-# large city: DIY, a private data set for which the model's design gives settings. Its counts of places and people are
-# assumptions of ours. **Change this:** the number of places.
+# Let us count, for our town, for GeoLife, and for a large city: DIY, a private data set for which the model's design gives
+# settings. Its counts of places and people are assumptions of ours. **Change this:** its number of places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -327,14 +340,11 @@ lists = ["visits.tables.location", "visits.tables.user", "generator"]
 table = pd.DataFrame({"lists of places, people": share.loc[lists].sum()})
 table["pointer"] = share.loc["pointer"]
 table["everything else"] = 100 - table.sum(axis=1)
-table["width D"] = [c.d_model for c in configs.values()]
 table.round(1).rename_axis(columns="% of the parameters")
 
 # %% [markdown]
-# **With many places, nearly all parameters are lists**, one row a place or a person (first row).
-#
-# The pointer, after which the model is named, has less than one per cent of DIY's parameters. It points at *visits*, so at one
-# width a village and a metropolis give it equally many.
+# **With many places, nearly all parameters are lists**, one row a place or a person: see DIY. The pointer has less than one
+# per cent of DIY's parameters. It points at *visits*, so its size does not depend on the number of places.
 #
 # ## The loss
 #
@@ -388,12 +398,11 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The middle of the histogram is $\varepsilon / V$, and most probabilities lie within a factor of ten of it. So what these
-# places get is not knowledge. It is roughly the share that label smoothing asks for.
+# Most probabilities lie within a factor of ten of $\varepsilon / V$. So these places get roughly the share that
+# label smoothing asks for, and not knowledge.
 #
 # ## What to remember
 #
-# - The model is seven tables, an encoder, a pointer, a generator and a gate that mixes the two.
 # - With many places nearly all parameters are lists of places. The pointer has few, and no more in a larger city.
 # - Biases of keys do nothing: a softmax does not see what is added to all scores.
 # - Label smoothing gives a place never seen about $\varepsilon / V$.
@@ -411,12 +420,8 @@ check.exercise("9.1", places)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-two, diy = ["visits.tables.location", "generator"], configs["DIY"]
-# In a DIY model the two hold (2 * 64 + 1) V numbers: 129 V > 9 rest.
-by_paper = math.ceil(9 * rest.sum() / (2 * diy.d_model + 1))
-for v in (by_paper - 1, by_paper):
-    numbers = count(replace(diy, n_locations=v))
-    print(v, "places:", numbers[two].sum() / numbers.sum())
+# The two hold (2 * 64 + 1) V numbers, so 129 V must exceed 9 times rest.
+by_paper = math.ceil(9 * rest.sum() / (2 * 64 + 1))
 check.exercise("9.1", by_paper)
 
 # %% [markdown]
@@ -449,17 +454,14 @@ check.same(mine_fixed.exp().detach(), theirs.exp().detach(), name="no_gate")
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 tied = MyPGT(size)  # counts only: the training is yours
-free = sum(p.numel() for p in tied.parameters())
 tied.generator.weight = tied.visits.tables["location"].weight
-bound = sum(p.numel() for p in tied.parameters())  # counts it once
-saved = size.n_locations * size.d_model
-check.same(free - bound, saved, name="what tying saves")
-print(f"{free:,} -> {bound:,} parameters")
+for model in (mine, tied):  # a number that is used twice counts once
+    print(sum(p.numel() for p in model.parameters()), "parameters")
 
 # %% [markdown]
-# **Exercise 4** (quick). Before you open the solution: the model is trained and in evaluation mode. Which one of these
-# changes its answer for a window: more *padding* at the end of its row, longer *neighbours* in the same batch, another
-# *batch order* of the windows, or another *visit order* within the window?
+# **Exercise 4** (quick). The model is trained and in evaluation mode. Which one of these changes its answer for a window:
+# more *padding* at the end of its row, longer *neighbours* in the same batch, another *batch order* of the windows, or
+# another *visit order* within the window?
 
 # %% tags=["try"]
 # "padding", "neighbours", "batch order" or "visit order"
