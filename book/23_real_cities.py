@@ -39,9 +39,8 @@ from pgt.metrics import gains, interval_of_mean
 #
 # **GeoLife** ([Zheng et al.,
 # 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/))
-# holds GPS tracks from Beijing, 2007 to 2012. [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) published code
-# that turns them into visits. 45 people pass its filters. We may not pass the data on, so this page reads the scores that our
-# experiments kept.
+# holds GPS tracks from Beijing, 2007 to 2012. The code of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) turns
+# them into visits; 45 people pass its filters. We may not pass the data on, so this page reads stored scores.
 #
 # Seven models answer the same {{ n_windows:,}} test windows: four rules, and three networks. These are our PGT, and an LSTM and
 # a Transformer without a pointer (MHSA), both as Hong et al. built them. Each network has the best of ten settings, chosen on
@@ -162,8 +161,9 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # %% [markdown]
 # **The clock carries the lead.** Compare the last two rows: without the clock the kernel loses more than its lead over PGT.
 #
-# So half of the guess holds. The other half does not: without *came from here* the kernel even gains. Validation could not
-# find this out: *came from here* is in every setting that it chose from.
+# The other half of the guess fails: without *came from here* the kernel even gains. Validation could not
+# find this out: *came from here* is in every setting that it chose from. [Chapter 20](20_contextual_pointer.ipynb) adds it
+# before the clock, and so credits it with what the two share.
 #
 # ## Is it ahead in New York, too?
 #
