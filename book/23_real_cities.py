@@ -327,7 +327,7 @@ print(f"level for {len(of_person) - better - worse}")
 # The solution has a table made from our town: check-ins without an end, in UTC, three in ten missing. If your file holds few
 # people, the map draws their homes: do not share it.
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3: from a table to visits", "code_prompt_hide": "Hide solution 3: from a table to visits"}
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3: visits", "code_prompt_hide": "Hide solution 3: visits"}
 # @title Solution 3: from a table to visits
 import contextlib
 import tempfile
@@ -363,7 +363,7 @@ run(
 )
 own.head(3)
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3: the map", "code_prompt_hide": "Hide solution 3: the map"}
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3: map", "code_prompt_hide": "Hide solution 3: map"}
 # @title Solution 3: the map (Figure 23.3), of your file if you name it
 from wherenext.ground import ground
 
@@ -390,7 +390,7 @@ maps.value_map(
     caption="Places that several people visit; larger discs: more visits.",
 )
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3: where next?", "code_prompt_hide": "Hide solution 3: where next?"}
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3: score", "code_prompt_hide": "Hide solution 3: score"}
 # @title Solution 3: where next?
 run(f"predict visits.parquet --user {own.who.mode()[0]} --top 3")
 run("evaluate visits.parquet")
