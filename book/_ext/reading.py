@@ -1,8 +1,8 @@
 """Sphinx extension: less code before the text; MyST-NB has one prompt for all that is folded.
 
 The cell with which a chapter installs the package on Colab stays in the notebook, but not in the
-page. A folded cell says what is in it: how a figure is drawn, or just the code. ``book.js`` adds a
-button that opens all of them, and puts columns of numbers right.
+page. A folded cell says what is in it: how a figure is drawn, or its title, as in Colab.
+``book.js`` adds a button that opens all of them, and puts columns of numbers right.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 
 DRAWN = ("How this figure is drawn", "Hide how this figure is drawn")
 CODE = ("Show the code", "Hide the code")
+TITLE = re.compile(r"# @title (.+)")
 FIGURE = re.compile(r"<(?:figure|iframe|svg|canvas)\b")
 
 
@@ -40,7 +41,10 @@ def fold(app: Sphinx, doctree: nodes.document) -> None:
         if ADDRESS in cell[0].astext():
             cell.parent.remove(cell)
         elif cell.get("hide_mode") == "input" and not own:
-            cell["prompt_show"], cell["prompt_hide"] = DRAWN if draws(cell) else CODE
+            title = TITLE.search(cell[0].astext())
+            more = f": {title[1].replace('`', '')}" if title and not draws(cell) else ""
+            prompts = DRAWN if draws(cell) else CODE
+            cell["prompt_show"], cell["prompt_hide"] = (prompt + more for prompt in prompts)
 
 
 def setup(app: Sphinx) -> None:
