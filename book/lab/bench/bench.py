@@ -31,8 +31,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import numpy as np
 import pandas as pd
 import torch
@@ -58,8 +56,6 @@ from pgt.windows import prepare  # noqa: E402
 Row = dict[str, Any]
 RESULTS = ROOT / "book" / "results" / "bench.json"
 TRACKINTEL = "PGT_TRACKINTEL_PYTHON"
-CHAPTER_BUDGET, BOOK_BUDGET = 120.0, 900.0  # seconds
-BUDGET = "(reference: the budget)"
 BATCH = 128
 CPU = torch.device("cpu")
 
@@ -242,23 +238,9 @@ def step(n: int, in_stretches: bool) -> tuple[float, float]:
     return statistics.median(clock(one) for _ in range(5)), peak
 
 
-def bench_chapters() -> Iterator[Row]:
-    """Every chapter, executed alone in an empty folder; the reference is the budget."""
-    search = os.pathsep.join([str(ROOT), str(ROOT / "book"), os.environ.get("PYTHONPATH", "")])
-    env, took = os.environ | {"PYTHONPATH": search}, []
-    for path in sorted((ROOT / "book").glob("[0-9]*.ipynb")):
-        with tempfile.TemporaryDirectory() as empty:
-            where = {"kernel_name": "python3", "resources": {"metadata": {"path": empty}}}
-            client = nbclient.NotebookClient(nbformat.read(path, as_version=4), **where)
-            took.append(clock(lambda: client.execute(env=env)))  # noqa: B023
-        yield row(f"chapter {path.stem} {BUDGET}", took[-1], CHAPTER_BUDGET)
-    title = f"all {len(took)} chapters, one after the other {BUDGET}"
-    yield row(title, sum(took), BOOK_BUDGET)
-
-
 SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "windows": bench_windows, "training": bench_training, "gpu": bench_gpu, "gps": bench_gps,
-    "vocabulary": bench_vocabulary, "chapters": bench_chapters,
+    "vocabulary": bench_vocabulary,
 }  # fmt: skip
 
 
