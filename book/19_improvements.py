@@ -84,7 +84,8 @@ show(
 )
 
 # %% [markdown]
-# We take them in this order. For each we look at what it computes, and say how we bet. Long code is folded.
+# We take them in this order. For each we look at what it computes, and forecast what it does to Acc@1: *better*, *worse* or
+# *no difference*. Long code is folded.
 #
 # ## What goes in
 #
@@ -102,8 +103,8 @@ print(f"the answers to two places differ by at most {apart:.6f}")
 # A softmax over one score is 1, whatever is asked. So every place gets the same answer. The part's other half asks the times
 # of *all* visits; there the softmax does choose.
 #
-# *The bet.* Half of the part is a linear layer with a long name, and self-attention already sees the other visits' times. We
-# would not bet.
+# *Forecast: no difference.* Half of the part is a linear layer with a long name, and self-attention already sees the other
+# visits' times.
 #
 # **2. Multi-scale time.** PGT has a row for each quarter of an hour, and no row knows its neighbours. Let sines and cosines
 # go round the clock, one to four times a day:
@@ -144,10 +145,10 @@ class MultiScaleTime(nn.Module):
 
 
 # %% [markdown]
-# *The bet.* What is learned at 23:45 helps at 0:00. We would bet.
+# *Forecast: better.* What is learned at 23:45 helps at 0:00.
 #
-# **3. Adaptive embeddings.** A place that training hardly shows can tell little about the numbers of its row. So group the
-# places by how often they occur: more than 1,000 times, 100 to 1,000 times, or less. Each group has a table of its own
+# **3. Adaptive embeddings.** Training sees a rare place too seldom to learn $D$ numbers for it. So group the places by how
+# often they occur in training windows: more than 1,000 times, 100 to 1,000 times, or less. Each group has a table of its own
 # width, and a matrix that brings its rows to $D$ numbers ([Baevski and Auli, 2019](https://arxiv.org/abs/1809.10853)).
 
 
@@ -177,7 +178,7 @@ def size(part):
     return sum(p.numel() for p in part.parameters())
 
 
-times = occurrences(data.train)  # (V,) training windows count each visit
+times = occurrences(data.train)  # (V,) in all windows; these overlap
 group = (times <= 1000).long() + (times < 100).long()  # 0, 1 or 2
 adaptive = AdaptiveEmbedding(group, widths=(D, D // 2, D // 4), d=D)
 print([tuple(table.weight.shape) for table in adaptive.tables])
@@ -187,7 +188,7 @@ print(size(adaptive), "numbers in place of", V * D)
 # A narrow row has little room to overfit. The documents cite this paper, and yet give rare places *more* numbers
 # ([measured, too](evidence_improvements.ipynb)).
 #
-# *The bet.* There are arguments for both directions. We would not bet on either.
+# *Forecast: no difference.* There are arguments for both directions.
 #
 # ## How visits look at each other
 #
@@ -219,7 +220,7 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]
 # (Rotary positions, [Su et al., 2021](https://arxiv.org/abs/2104.09864), turn queries and keys by an angle, and need no
 # table.)
 #
-# *The bet.* Routines are made of such distances. We would bet.
+# *Forecast: better.* Routines are made of such distances.
 #
 # **5. A bias to recent and first visits.** Each head learns six numbers, for the first visit and the last five. They are added
 # to these visits' scores, whoever looks.
@@ -240,8 +241,8 @@ def recent_and_first(table, n):
 recent_and_first(torch.tensor([[9.0], [5], [4], [3], [2], [1]]), 8)
 
 # %% [markdown]
-# *The bet.* The pointer, which comes after, has such a $b_p$ for every position ([chapter 7](07_pointer.ipynb)). We would
-# not bet.
+# *Forecast: no difference.* The pointer, which comes after, has such a $b_p$ for every position
+# ([chapter 7](07_pointer.ipynb)).
 #
 # ## Inside each layer
 #
@@ -278,7 +279,7 @@ print("GeGLU, two thirds as wide:", size(GeGLU(D, round(FF * 2 / 3))))
 # %% [markdown]
 # Three matrices cost more than two. So the hidden layer is a third narrower, as in the paper.
 #
-# *The bet.* There it helps at equal size. We would bet.
+# *Forecast: better.* There it helps at equal size.
 #
 # **7. Post-norm.** Where does the normalisation stand: before a part, or after its sum
 # ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745))? Take a part that adds nothing:
@@ -293,13 +294,15 @@ def post_norm(x, part, norm):
     return norm(x + part(x))
 
 
-x = 3 * torch.randn(1, 2, D)  # two visits
+x = 3 * torch.randn(1, 2, D)  # two visits; 3, so that a norm shows
 for order in (pre_norm, post_norm):
     after = order(x, torch.zeros_like, nn.LayerNorm(D))
     print(f"{order.__name__}: x moves by {(after - x).abs().max():.1f}")
 
 # %% [markdown]
-# *The bet.* In pre-norm $x$ runs through unchanged. That helps deep networks; ours has two layers. We would not bet.
+# In pre-norm $x$ runs through unchanged. That helps deep networks.
+#
+# *Forecast: no difference.* Ours has two layers.
 #
 # **8. Experts.** One network for habit, one for exploration: take four feed-forward networks $h_k$, and a router that decides
 # at each visit how much each counts ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)):
@@ -328,13 +331,12 @@ class Experts(nn.Module):
 print(size(Experts(D, FF)), "numbers in place of", size(plain(D, FF)))
 
 # %% [markdown]
-# *The bet.* Nothing tells an expert which skill is its own. And even a gain could come from size alone, and would prove
-# nothing. We would not bet.
+# *Forecast: no difference.* Nothing tells an expert which skill is its own. (And a gain could come from size alone.)
 #
 # ## What comes out
 #
-# **9. A mixture of softmaxes.** Take three places. Let the context and each place be one number instead of $D$, and their
-# product the place's score:
+# **9. A mixture of softmaxes.** Take three places. Let the context $c$ and each place's vector $G_\ell$ be one number instead
+# of $D$, and $c \cdot G_\ell$ the place's score:
 
 # %%
 G = torch.tensor([1.0, 0.0, -1.0])  # gym, office, home
@@ -344,7 +346,7 @@ pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 
 # %% [markdown]
 # The office's score always lies between the other two. So one softmax cannot say "gym or home, but not the office". A
-# half-and-half mixture of two softmaxes can. (A bias against the office would say so in every context.) With $D$ numbers in
+# half-and-half mixture of two softmaxes can. (A bias could lower the office, but then in every context.) With $D$ numbers in
 # place of one the limit is wider, but the scores of thousands of places still depend on these $D$ alone
 # ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
 #
@@ -371,8 +373,8 @@ class MixtureOfSoftmaxes(nn.Module):
 
 
 # %% [markdown]
-# *The bet.* By equation (8.4), **PGT was a mixture of softmaxes from the beginning**: one over the visits, one over the
-# vocabulary, weighted by the gate. We would not bet on more.
+# *Forecast: no difference.* By equation (8.4), **PGT was a mixture of softmaxes from the beginning**: one over the visits, one
+# over the vocabulary, weighted by the gate.
 #
 # **10. Two losses.** The *focal loss* ([Lin et al., 2017](https://arxiv.org/abs/1708.02002)) turns down what the model knows
 # already, by an exponent $\Omega$. The *class-balanced loss* divides by how often a place is a target:
@@ -407,10 +409,10 @@ of_all, of_loss = once.float().mean(), weight[once].sum() / weight.sum()
 print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 
 # %% [markdown]
-# *The bet.* Windows whose target occurs once get nearly half of the balanced loss; Acc@1 counts all alike. The focal loss cuts
-# windows that are right already, where the cross-entropy is small anyway. We would not bet on either.
+# *Forecast: balanced worse, focal no difference.* Windows whose target occurs once get nearly half of the balanced loss; Acc@1
+# counts all alike. The focal loss cuts windows that are right already, where the cross-entropy is small anyway.
 #
-# ## The bet is settled
+# ## Which forecasts held?
 #
 # Every part was trained alone on the town and on GeoLife, with five seeds. Each training is compared with the plain model of
 # the same seed.
@@ -418,7 +420,8 @@ print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 # There is one trap. In the town we made {{ n_tried }} such comparisons; figure 19.2 shows eleven, [the
 # evidence](evidence_improvements.ipynb) most others. If an interval misses the truth one time in twenty, luck alone makes
 # about one "effect". So the intervals of [chapter 14](14_ablations.ipynb) are widened until, nineteen times in twenty, *none*
-# misses. With such **simultaneous intervals** one may look down the whole column, and call what misses zero an effect.
+# of all comparisons misses. With such **simultaneous intervals** one may look down the whole column, and call what misses
+# zero an effect.
 
 # %% tags=["hide-input"]
 # @title Changes and simultaneous intervals
@@ -484,14 +487,13 @@ show(
 )
 
 # %% [markdown]
-# **No part is better beyond luck, on either data set.** Only the balanced loss clearly does something: it costs about
-# {{ lost:.0f }} points of Acc@1 on both.
+# **No part is better beyond luck, on either data set.** So our bet is not won: none of our three is shown to be better. Only
+# the balanced loss clearly does something: it costs about {{ lost:.0f }} points of Acc@1 on both.
 #
 # Look at *post norm*, which should be worse: on GeoLife its mean is the figure's best. So much for means without intervals.
 #
-# Most of the others may still help: their intervals leave room for a gain, and none was tuned. Hardly so *recent and
-# first* on GeoLife: it turns fewer than one guess in a hundred right or wrong, so its interval hides behind the dot. And
-# all means lie to the left of the dashed line, the rule of five numbers.
+# "No difference" is not shown either: most intervals leave room for a gain, and no part was tuned. But all means lie to the
+# left of the dashed line, the rule of five numbers.
 #
 # Why? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the rule's two comparisons
 # with *now*: did a visit come after the place where I am now, and how far is its hour from the present one? So we guess, and
@@ -505,8 +507,8 @@ show(
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Is your bet better than three parts drawn at random? Take the mean of your three changes in figure
-# 19.2 (the dots). Draw three dots at random, a thousand times. How often is your mean the larger one?
+# **Exercise 1** (quick). Is your bet better than three parts drawn at random? In each panel of figure 19.2, take the mean of
+# your three dots (`change[...]["mean"]` has them). Draw three dots at random, a thousand times. How often is your mean larger?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1

@@ -9,7 +9,8 @@
 #
 # > **In one sentence.** Two networks that learned from people who do not exist, and a few fixed rules beside them, are right
 # > with their first guess in {{ hits["GeoLife"][OURS]:.1f }} % on GeoLife and {{ hits["New York"][OURS]:.1f }} % in New York:
-# > level with a rule that was fitted there, behind a pointer that was trained there; and the rules do most of the work.
+# > level with a rule that was fitted there, behind a pointer that was trained there; and the rules do nearly all
+# > the work.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -65,29 +66,25 @@ guesses = model.predict(visits, top=3)
 one = guesses[guesses.user_id == person].set_index("location_id")
 names = visits.drop_duplicates("location_id").set_index("location_id").name
 one["place"], one["visits"] = names, mine.location_id.value_counts()
-why = model.explain(visits, person, top=3)
-facts = why.pivot(index="location_id", columns="feature", values="effect")
-facts = facts.rename(columns={"here": "here or before"})
-one = one.join(facts.round().astype(int)).set_index("rank")
+why = model.explain(visits, person, top=3).query("feature == 'age'")
+effect = why.set_index("location_id").effect / 100  # of knowing the age
+one["without age"] = one.probability - effect
 new = one.somewhere_new.iloc[0]
 rest = 1 - one.probability.sum() - new
 print(f"the person's other places: {rest:.2f}, somewhere new: {new:.2f}")
-seen = ["place", "visits", "probability", "age", "clock", "here or before"]
-one[seen].round(2)
+seen = ["place", "visits", "probability", "without age"]
+one.set_index("rank")[seen].round(2)
 
 # %% [markdown]
-# The last three columns say what a fact does: the probability with it, minus the probability if it were the same for all
-# visits, in percentage points. (So the columns need not add up to the probability.) *Age* is how many visits ago the person
-# was there; *clock*, how near to now those visits' hours are; *here or before*, whether the person is there now, or was just
-# before.
+# Person 5 has been at 10 Cobbler Road five times only, and yet it is the first guess. Why? The last column asks the model
+# again, but does not tell it how long ago each visit was: now the place is behind both others. So its *age* speaks for it,
+# as all five visits are among the latest. (`explain` does the same with thirteen other facts.)
 #
-# Person 5 has been at 10 Cobbler Road five times only, and yet it is the first guess. Its *age* says why: all five visits are
-# among the latest. **The town's records tell the rest: the person has just moved there.** Nobody told the model. But it plays
-# at home: it learned from worlds that are drawn around Larkmere, where people move, too.
+# **The town's records tell the rest: the person has just moved there.** Nobody told the model. But it plays at home: it
+# learned from worlds that are drawn around Larkmere, where people move, too.
 #
-# 35 Heather Walk is the home before: its *age* speaks against it, the *clock* for it. At the third place, the office, the
-# person is now. With the most visits of the three it stays on the list (the next visit may be to the same place), though
-# the other two facts speak against it.
+# 35 Heather Walk is the home before. At the third place, the office, the person is now; it stays on the list, as the next
+# visit may be to the same place.
 #
 # *Somewhere new* stands for places where the person has *not* been; the model cannot name them. Its share is counted: seven
 # of the last fifty visits were to new places, and the share of such visits in the made-up worlds, about a quarter, counts
@@ -99,7 +96,7 @@ if {"lon", "lat"} <= set(visits.columns):  # else there is nothing to draw
     drawn = places_map(
         mine,
         guesses[guesses.user_id == person],
-        ground=None if file else ground(town.base),
+        ground=None if file else ground(town.base, names=False),
         alt="Map of one person's places, with the likeliest next ones",
         caption="Discs: where the person has been, as large as the visits. "
         "Rings: the places of the table above, as large as their "
@@ -131,14 +128,14 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # %% [markdown]
 # ## Made-up worlds
 #
-# A model that knows no names can learn from people who do not exist ([Müller et al.,
-# 2022](https://arxiv.org/abs/2112.10510), call it *prior-fitted*). Ours saw the people of made-up towns. Each town draws its
-# habits around those of Larkmere, such as how curious people are and how long a habit lasts: in one more, in the next less.
-# Some towns are *recorded* as diaries, some as diaries with holes, some as check-ins, of which only the time of arrival is
-# known.
+# A model that knows no names can learn from people who do not exist; [Müller et al.
+# (2022)](https://arxiv.org/abs/2112.10510) call such a model *prior-fitted*. Ours saw the people of made-up towns. Each town
+# draws its habits around those of Larkmere, such as how curious people are and how long a habit lasts: in one more, in the
+# next less. Some towns are *recorded* as diaries, some as diaries with holes, some as check-ins, of which only the time of
+# arrival is known.
 #
-# The worlds need people who do things at fixed hours, above all. A single network from worlds without them has
-# {{ no_clock:.1f }} points less on GeoLife than one from worlds with them ([evidence](evidence_newcomers.ipynb)).
+# Above all, the worlds need people who do things at fixed hours. Without them a network that answers alone loses
+# {{ no_clock:.1f }} points on GeoLife ([evidence](evidence_newcomers.ipynb)).
 #
 # ## Eight opinions
 #
@@ -148,14 +145,15 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # |---|---|---|
 # | network 1 | fourteen facts about each past visit | made-up people |
 # | network 2 | the same | made-up people with diaries, where visits have an end |
-# | four kernels of [chapter 4](04_baselines.ipynb) | three of *came from here* and the clock, from short to long memory; one of how often | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
+# | four kernels of [chapter 4](04_baselines.ipynb) | three of *came from here* and the clock, from short to long memory; one of how often, lately | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
 # | here, before | is it where the person is now? Where they were just before? | nobody's |
 # | **their eight weights** | how much each opinion counts | **those of the people you ask about** |
 #
 # **Only the eight weights are fitted to a new table.** `predict` takes past visits of everybody in it, two thousand at most,
 # and finds the one set of weights under which they are likeliest.
 #
-# What do the eight say about our person? *Here* and *before* are no probabilities: we write $e$ for yes and 1 for no.
+# What do the eight say about our person? *Here* and *before* are no probabilities: we write $e$ for yes and 1 for no, so that
+# a weight of $w$ multiplies by $e^w$.
 
 # %% tags=["hide-input"]
 # @title Names: `opinions` (places, 8) and `weights` (8,)
@@ -164,7 +162,7 @@ weighed = model.experts["next_place"].weighed(asked.past)
 place, said = weighed.said(next(asked.windows.batches(1)))
 opinions, weights = said[place >= 0].exp().detach(), weighed.weights
 NAMES = ["network 1", "network 2", "kernel 1", "kernel 2", "kernel 3"]
-NAMES += ["kernel 4, how often", "here", "before"]
+NAMES += ["kernel 4, how often lately", "here", "before"]
 
 # %%
 # Raise each to the power of its weight, multiply, divide by the sum.
@@ -181,9 +179,11 @@ table.map("{:.2f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
 # Follow 10 Cobbler Road down its column. The networks, which have learned that a recent place may be a new home, give it a
-# third; the kernels, which count, give it less. In this town nearly all of the weight is the networks', so the pool says
-# about what they say. A weight of zero ignores an opinion, and a negative one turns it round: this person was at 10 Cobbler
-# Road just *before*, and the weight makes a straight return a tenth less likely than the others say (by $e^{-0.1}$).
+# third; the kernels, which have not, give it less. In this town nearly all of the weight is the networks', so the pool says
+# about what they say.
+#
+# A weight of zero ignores an opinion. A negative one takes back a little: the networks know *here* and *before*, too, and
+# these weights make such places somewhat less likely than the networks say.
 #
 # The last row, times the chance that the next place is *not* new, is what `predict` printed. In logarithms the pool is a
 # weighted sum, hence its name, **log-linear pool** ([Genest and Zidek, 1986](https://doi.org/10.1214/ss/1177013825)).
@@ -198,10 +198,9 @@ table.map("{:.2f}".format, na_action="ignore").fillna("")
 # days never showed are one place, "unknown". Any model can copy "unknown" from a person's past, and that is a hit: New
 # York's numbers include such. *Somewhere new* plays no part: only places are ranked.
 #
-# > **Note.** Two choices looked at real people. First, the kernels' numbers: GeoLife and New York are among the cities they
-# > were chosen on. Second, of two kinds of made-up worlds that we tried we kept the one that scored better on their *test*
-# > windows; how much better is not on record. Larkmere was once tuned to resemble GeoLife's statistics, so New York is the
-# > cleaner test.
+# > **Note.** We looked at real people three times. The kernels' numbers were chosen on the validation windows of cities that
+# > include GeoLife and New York. Of two kinds of made-up worlds we kept the one with the better score on their *test* windows;
+# > how much better is not on record. And Larkmere was once tuned to resemble GeoLife's statistics.
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in two cities
@@ -213,7 +212,7 @@ CITY = {"geolife": "GeoLife", "new york": "New York"}
 FILES = {"geolife": "geolife_exact", "new york": "last_visit"}
 POINTER = {"geolife": ("beyond", {"data": "geolife", "protocol": "exact"})}
 POINTER["new york"] = ("last_visit", {})
-LABELS = {"pgt": "PGT, trained there", "kernel": "kernel, fitted there"}
+LABELS = {"pgt": "PGT, trained there, not tuned", "kernel": "kernel, fitted there"}
 HUNDRED, THEIRS = "kernel, 100 visits, fitted there", "pointer, trained there"
 BARE, OURS = "kernels, here and before alone", "trained on nobody"
 rule, bare = mean["minus", "kernel_memory"], mean["minus", "no networks"]
@@ -251,11 +250,12 @@ scores
 # The pointer that was trained there is ahead in both cities (no interval measured).
 #
 # What do the networks bring? The row above ours is the pool without them. In New York it has {{ bare["new york"]:.1f }}
-# points less; on GeoLife it has {{ bare["geolife"]:.1f }} less, and only this cannot be told from zero. **On real people the
+# points less, which is clear of zero; on GeoLife it has {{ bare["geolife"]:.1f }} less, which is not. **On real people the
 # kernels, *here* and *before* do nearly all the work.**
 #
 # Where does it fail? At places that the last seven days do not show. About a third of the targets are such, and there the
-# first guess is right in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York.
+# first guess is right in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York. On
+# GeoLife most of them are new to the person, and no pointer can name those.
 #
 # ## Whom it spares
 #
@@ -283,7 +283,8 @@ right.set_axis(["right, % of people", "95 % from", "to"], axis=1)
 # But a network without a single name still betrays **{{ attacks.right.iloc[1]:.0f }} %**: the small advantages of many visits
 # add up.
 #
-# A network trained on nobody has seen neither half, so the attack can only guess, as a coin does: its interval contains one half.
+# A network trained on nobody has seen neither half. (We trained it twice on the same made-up people, and called each the
+# model of a half.) So the attack can only guess, as a coin does: its interval contains one half.
 #
 # > **Pitfall.** This protects those whose visits would have been *trained* on, not the person you ask about: the answer says
 # > where they probably go next. Whether the eight weights betray anybody, we have not tested.

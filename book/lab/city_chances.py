@@ -19,7 +19,8 @@ from pgt.errors import DataError
 def choice_probabilities(city: City) -> pd.DataFrame:
     """Before each visit: the ``best`` place's chances, and whether it was a ``hit``.
 
-    ``hit_unaware`` is that of a guess that does not know when the visit will be.
+    ``hit_unaware`` is that of a guess that does not know when the visit will be, and
+    ``agree_unaware`` how often two draws from its chances agree.
     """
     names = Behaviour.__dataclass_fields__
     behaviour = Behaviour(**{name: city.truth[name] for name in names})
@@ -73,9 +74,11 @@ class _Witnessed(Life):
         odds = self.odds
         if odds is None:  # found at home on the first morning, or on one after a gap
             odds = self._morning(start) if self.n else self._certainly(self.home)
-        unaware = np.nan if self.unaware is None else float(self.unaware.argmax() == to)
-        hit = float(odds.argmax() == to)
-        self.seen.append({"best": float(odds.max()), "hit": hit, "hit_unaware": unaware})
+        row = {"best": float(odds.max()), "hit": float(odds.argmax() == to)}
+        if (unaware := self.unaware) is not None:
+            row |= {"hit_unaware": float(unaware.argmax() == to)}
+            row |= {"agree_unaware": float(unaware @ unaware)}
+        self.seen.append(row)
         finish = super()._visit(to, start, end, p, why)
         self.begins, self.odds = False, None
         self.unaware = self._foreseen(to, start, finish, at_start)

@@ -14,7 +14,7 @@ writes ``book/results/predictability.json``. Values are in percent. By ``table``
 - novelty: targets that the person has not visited within ``group``.
 - truth: the city's own chances. With the "time known" the guess uses all that the simulator does
   before it chooses; with the "time unknown", all but when the next visit will be, and what the
-  length of the stay tells.
+  length of the stay tells; its "agreement" is how often two draws from these chances agree.
 
 No person, place or moment can be recognized in the rows.
 """
@@ -42,7 +42,8 @@ def truths(windows: Windows) -> Iterator[Row]:
     tested = choice_probabilities(town)[(town.visits.split == "test").to_numpy()]
     found = tested.iloc[windows.target]
     for group, column in (("time known", "best"), ("time known, hits", "hit"),
-                          ("time unknown", "hit_unaware")):  # fmt: skip
+                          ("time unknown", "hit_unaware"),
+                          ("time unknown, agreement", "agree_unaware")):  # fmt: skip
         yield {"table": "truth", "group": group, "value": 100 * float(found[column].mean())}
 
 

@@ -42,8 +42,8 @@ def located(table: pd.DataFrame | pd.Series, town: City) -> pd.DataFrame:
     return table.assign(**{column: table.location_id.map(spots[column]) for column in spots})
 
 
-def ground(base: Mapping[str, Any]) -> dict[str, Any]:
-    """A feature a kind of ground with its style, and a point a district with its name."""
+def ground(base: Mapping[str, Any], *, names: bool = True) -> dict[str, Any]:
+    """A feature a kind of ground with its style, and with names a point a district."""
     shapes: dict[str, list[Any]] = {kind: [] for kind in STYLES}
     for feature in base["features"]:
         if (kind := _style_of(feature)) in shapes:
@@ -57,7 +57,7 @@ def ground(base: Mapping[str, Any]) -> dict[str, Any]:
                 {"type": "Feature", "properties": {"kind": kind, "style": STYLES[kind] | fill},
                  "geometry": {"type": shape, "coordinates": coordinates}}
             )  # fmt: skip
-    for row in districts(base).itertuples():
+    for row in districts(base).itertuples() if names else ():
         features.append(
             {"type": "Feature", "properties": {"name": row.location_id},
              "geometry": {"type": "Point", "coordinates": [row.lon, row.lat]}}

@@ -17,7 +17,7 @@ const clock = (at) => `${two(Math.floor(mod(at, DAY) / 60))}:${two(mod(at, 60))}
 const weekday = (at) => WEEKDAYS[mod(day(at), 7)];
 const long = (stay) => {
   const [hours, rest] = [Math.floor(stay / 60), stay % 60];
-  return hours === 0 ? `${rest} min` : `${hours} h${rest ? ` ${rest}` : ""}`;
+  return hours === 0 ? `${rest}\u00a0min` : `${hours}:${two(rest)}\u00a0h`;
 };
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
