@@ -1,17 +1,16 @@
 # %% [markdown]
 # # Scale
 #
-# A city gets more places, and more people. What grows with it in the memory of your machine, and what can be done a piece at
-# a time?
+# A city gets more places, and more people. What grows with it in memory, and what can be done a piece at a time?
 #
 # *You will be able to* measure what a step of training keeps in memory, compute the exact loss a stretch of places at a time,
 # and deal out a table of visits by person with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
 # [Training](10_training.ipynb) and [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to
 # run; the first half uses a GPU if there is one.
 #
-# > **In one sentence.** With {{ places:,}} places instead of 2,500, a step of training keeps {{ more:.0f }} times as much in
-# > memory, but no more than before if the loss adds up a stretch of places at a time; a table of visits, too, can be taken in
-# > pieces, by person.
+# > **In one sentence.** With {{ places:,}} places instead of 2,500, a step of training keeps {{ more:.0f }} times as much for
+# > its gradient, but no more than before if the loss adds up a stretch of places at a time; the weights grow all the same. A
+# > table of visits, too, can be taken in pieces, by person.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -34,10 +33,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib import pyplot as plt
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, GENERATED, MUTED, show
 
 from pgt import large_vocabulary, read_visits
 from pgt import visits as tables
@@ -60,10 +57,10 @@ print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 # %% [markdown]
 # ## More places: what grows?
 #
-# We give the model a larger vocabulary than the town's. Nobody visits the new places, so the windows stay as they are.
+# We give the model a larger vocabulary. Nobody visits the new places, so the windows stay as they are.
 #
-# The loss can be written in two ways. The first makes a log-probability for every place and window. The second needs only
-# sums over the places; the next section shows how.
+# The loss can be written in two ways. The first makes a log-probability for every place and window, the second only sums
+# over the places.
 
 
 # %%
@@ -77,8 +74,8 @@ def only_sums(model, batch):
 
 
 # %% [markdown]
-# Between its forward and its backward pass, a step keeps what the gradient will need. PyTorch calls a *hook* for every tensor
-# that it keeps; ours notes its size. The weights are there anyway and do not count.
+# After its forward pass a step keeps what the gradient will need. PyTorch calls a *hook* for every tensor that it keeps; ours
+# notes its size. The weights have a column of their own.
 
 
 # %%
@@ -98,7 +95,7 @@ def kept(model, batch, way):
 
 
 # %% [markdown]
-# **Change this.** Make the city larger still, and watch which columns of the table grow. Each step has the same 64 windows.
+# **Change this.** Make the city larger still, and watch which columns grow.
 
 # %%
 places = 160_000  # @param {type:"integer"}
@@ -117,21 +114,22 @@ usual = memory["kept: every place"]
 more = usual.iloc[-1] / usual.iloc[0]
 saved = (usual - memory["kept: only sums"]).iloc[-1]
 one_array = 4 * len(batch) * places / 1e6  # B x V, four bytes a number
+arrays = saved / one_array
 memory.rename_axis("MB, by places")
 
 # %% [markdown]
-# Compare the ends of the first column. The windows are the same, and yet a step keeps far more.
+# Compare the ends of the first column: with the same windows a step keeps far more.
 #
-# For a new place the loss pays once per window. It keeps arrays of $B \times V$, windows by places, among them the
-# log-softmax, the pointer's probabilities and the mixture. In the last row one such array has {{ one_array:.0f }} MB. The
-# second way makes none of them, and keeps {{ saved:.0f }} MB less.
+# The loss keeps arrays of $B \times V$, windows by places. Each new place adds one number per window to each such array. In
+# the last row one has {{ one_array:.0f }} MB. The second way makes none of them and keeps {{ saved:.0f }} MB less, as much as
+# {{ arrays:.0f }} of them.
 #
-# The last column is the same both ways: weights, gradients, and AdamW's two averages.
+# The last column, weights, gradients and AdamW's two averages, grows either way.
 #
 # ## Why are sums enough?
 #
-# Label smoothing deals out a share of the answer evenly over all places. So the loss, equation (9.1), needs $\log P$ of the
-# target, and the sum of $\log P$ over all places. Can we have this sum without an array of windows by places?
+# Label smoothing deals out a share of the answer over all places. So the loss, equation (9.1), needs $\log P$ of the target,
+# and the sum of $\log P$ over all places. Can we have this sum without such an array?
 #
 # Take a city of four places. The window holds only home, the gate $g$ is one half, and the generator's scores are 2 for home,
 # 1 for the office, 0 for gym and bar. Logarithms are to the base 2 here, so that the numbers are round.
@@ -147,11 +145,11 @@ four = pd.DataFrame(rows, ["home", "office", "gym", "bar"]).T
 four.assign(sum=four.sum(axis=1)).round(1)
 
 # %% [markdown]
-# Compare the last two rows: they differ at home alone, the one place in the window. So the last sum is the sum above it, put
-# right at home.
+# Compare the last two rows: they differ at home alone, the one place in the window. So the last sum is the sum above it,
+# corrected in the one column *home*: $-13 + (-0.4 + 2) = -11.4$.
 #
-# That sum needs no row. Each of its numbers is $-1 + \text{score} - 3$, where $-1$ is the logarithm of $1 - g$ and $3$ is
-# `total`. The four make $4 \cdot (-1 - 3)$ plus the sum of the scores: $-13$.
+# And $-13$ comes without its row. Each number in it is $-1 + \text{score} - 3$, where $-1$ is the logarithm of $1 - g$ and $3$
+# is `total`. The four make $4 \cdot (-1 - 3) = -16$, plus the sum of the scores, $3$.
 #
 # Now in symbols. Let $s_\ell$ be the score of a place, and $\Lambda = \log\sum_\ell e^{s_\ell}$, the `total`. A place that is
 # never copied has
@@ -170,32 +168,22 @@ four.assign(sum=four.sum(axis=1)).round(1)
 # \end{aligned} \tag{25.2}
 # $$
 #
-# In the example the first line is $-16 + 3$. The second, home alone, is $-0.4 + 2$. Together they are $-11.4$ again.
+# In the example the first line is $-16 + 3$, and the second $-0.4 + 2$.
 #
-# Two sums go over all places: the one in $\Lambda$, and the plain one. Both can be made a stretch of places at a time.
-
-# %% tags=["hide-input"]
-# @title Figure 25.1: a stretch at a time
-figure, axes = plt.subplots(figsize=(7, 1.5))
-width = [3, 1, 4, 0.3, 0.3]
-left = [0, 3, 4, 8.6, 9]
-fill = ["none", GENERATED, "none", COPIED, COPIED]
-axes.bar(left, 1, width, align="edge", color=fill, edgecolor=MUTED)
-axes.text(1.5, 0.45, "thrown away", ha="center")
-axes.text(6, 0.45, "not made yet", ha="center")
-axes.text(4, 1.1, "scores: B windows by V places", ha="center")
-axes.text(8.95, 1.1, "two sums", ha="center")
-axes.set(ylim=(-0.05, 1.3))
-axes.axis("off")
-show(
-    figure,
-    alt="A wide row of scores, one stretch filled; beside it two sums.",
-    caption="Orange: the only scores in memory. Blue: all that stays.",
-)
-
-# %% [markdown]
-# Of each stretch only two numbers a window stay. When the gradient needs the scores, PyTorch's `checkpoint` computes them
-# again.
+# ## A stretch at a time
+#
+# Two sums go over all places: the one in $\Lambda$, and the plain one. Cut the four places into two stretches:
+#
+# | stretch | scores | sum of $2^s$ | its logarithm | plain sum |
+# |---|---|---|---|---|
+# | home, office | 2, 1 | 4 + 2 = 6 | 2.58 | 3 |
+# | gym, bar | 0, 0 | 1 + 1 = 2 | 1 | 0 |
+# | together | | 6 + 2 = 8 | 3 | 3 |
+#
+# Of a stretch only its last two numbers stay, for each window. To combine logarithms, undo them and add, $6 + 2$, and take
+# the logarithm again. That is what `logsumexp` does, with $e$ for 2.
+#
+# When the gradient needs the scores, PyTorch's `checkpoint` computes them again.
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -232,14 +220,13 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# The price is that every score is computed twice. On a CPU a step was no slower all the same, and with many places it was
-# faster ([Evidence: speed](evidence_speed.ipynb)).
+# Every score is computed twice. On a CPU a step was no slower for it ([Evidence: speed](evidence_speed.ipynb)).
 #
 # ## A model that never counts the places
 #
-# One column of the table still grows, that of the weights: each place has a row in the location table and one in the
-# generator. The [contextual pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it
-# notice how many places there are?
+# The weights still grow: each place has a row in the location table and one in the generator. The
+# [contextual pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it notice how many
+# places there are?
 
 # %%
 past = with_history(data, memory=100).train.batch(some)
@@ -252,42 +239,51 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 
 # %% [markdown]
-# It does not. It numbers the places of the person's past, 0, 1, 2, …, and gives only the answer its name.
+# It does not. It numbers the places of the person's past, 0, 1, 2, …, so its arrays are windows by places of the past.
 #
 # ## More people: what grows?
 #
-# With more people the table of visits grows, until it does not fit into memory. Can it, too, be taken a piece at a time?
+# With more people the table of visits grows, until it does not fit into memory. Can it be taken in pieces?
 #
-# Here are six visits of three people, and a rule: guess where the person was last. We deal the rows out by person, and each
-# **part** goes to a worker.
+# Here are six visits of three people, and a rule: guess where the person was last. We deal the rows out by person, in two
+# **parts**. [Dask](https://www.dask.org) applies a function to each part:
 
 # %%
+import dask.dataframe as dd
+
 rows = "Ann home, Ben home, Cem gym, Ann office, Ben bar, Ann home"
 six = pd.DataFrame([row.split() for row in rows.split(", ")])
 six.columns = ["who", "place"]
 
 
-def guessed(part):  # a worker gets a part and returns it with guesses
+def part_of(people):
+    return six[six.who.isin(people)]
+
+
+def guessed(part):
     return part.assign(guess=part.groupby("who").place.shift())
 
 
-dealt = [six[six.who == "Ann"], six[six.who != "Ann"]]
-together = pd.concat(map(guessed, dealt), keys=[0, 1])
-together.rename_axis(["part", "row"]).fillna("")
+dealt = dd.from_map(part_of, [["Ann"], ["Ben", "Cem"]])
+noted = dealt.map_partitions(guessed)
+noted.compute().fillna("")
 
 # %% [markdown]
-# A guess needs only earlier rows of the same person. Had we cut the table below row 2 instead, Ann's office would have no
-# guess.
+# Dask is **lazy**: `from_map` and `map_partitions` only note what is to be done with each part. `compute` does it, and puts
+# the results together.
+#
+# A guess needs only earlier rows of the same person. Cut the six in the middle instead, and Ann's office and Ben's bar
+# have no guess.
 #
 # This rule learns nothing, so the parts share only the vocabulary: home is in both, and must have one number. So each part is
 # asked twice:
 #
-# 1. Which places does it have? Those of all parts make the vocabulary, here of four places.
+# 1. Who was where? The places of all parts make the vocabulary, here of four.
 # 2. What are its answers, in that vocabulary?
 #
-# Our windows, too, stay with one person, and the splits count each person's days apart. So let us deal out a million visits:
-# the town's people over and over, under new numbers. These still fit into memory, and give answers to compare with: how high
-# the context kernel ([chapter 4](04_baselines.ipynb)) ranks each next place.
+# Our windows, too, stay with one person, and each person's days are split separately. So let us deal out a million visits: the
+# town's people over and over, under new numbers. These still fit into memory, to compare. The answers tell how high the
+# context kernel ([chapter 4](04_baselines.ipynb)) ranks each next place.
 
 # %% tags=["hide-input"]
 # @title `million` visits, and the kernel's ranks `in_memory`
@@ -300,8 +296,8 @@ big = prepare(million, protocol="exact")  # all in memory at once
 in_memory = evaluate(ContextKernel().fit(big.train), big.test)
 
 # %% [markdown]
-# Now suppose that the table is too large, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part; a
-# hash of the person's number picks it:
+# Now suppose that the table is too large, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part, which a
+# hash of the person's number picks:
 
 # %%
 import duckdb
@@ -319,7 +315,7 @@ files = sorted(parts.rglob("*.parquet"))
 print(f"{len(million):,} visits in {len(files)} files")
 
 # %% [markdown]
-# The two questions are two functions of a part:
+# The two questions are two functions. (The vocabulary asks which places training shows, hence the split.)
 
 
 # %%
@@ -337,31 +333,25 @@ def answers_of(part, vocabulary):
 
 
 # %% [markdown]
-# [Dask](https://www.dask.org) calls such functions on all parts. It is **lazy**: `from_map` and `map_partitions` only note
-# what is to be done. `compute` does it: each of two processes takes a part, reads it, answers, and takes the next. As nothing
-# is read before, an example, `meta`, shows Dask the columns of a result.
-#
-# > **Pitfall.** DuckDB's files are in UTC: seven in the evening comes back as one in the morning, on the next day. With
-# > `timezone`, `read_visits` turns the times back into the town's.
-#
-# First the vocabulary:
+# First the vocabulary. Each of two processes takes a part, reads its file, answers, and takes the next:
 
 # %%
-import dask.dataframe as dd
-
 two = {"scheduler": "processes", "num_workers": 2}  # on this machine
-example = million[: len(town.visits)]  # the town's own people
-zone = {"timezone": str(example.started_at.dt.tz)}
-dealt = dd.from_map(read_visits, files, **zone, meta=example)
-visited = dealt.map_partitions(places_of, meta=places_of(example))
+zone = {"timezone": str(million.started_at.dt.tz)}
+dealt = dd.from_map(read_visits, files, **zone)
+visited = dealt.map_partitions(places_of)
 vocabulary = Vocabulary.build(visited.compute(**two), "exact")
 print(f"{vocabulary.n_locations:,} places")
 
 # %% [markdown]
-# Then the answers, beside the ranks `in_memory`:
+# > **Pitfall.** DuckDB's files are in UTC: seven in the evening comes back as one in the morning, on the next day. With
+# > `timezone`, `read_visits` turns the times back into the town's.
+#
+# Then the answers. Dask learns a result's columns by trying the function on rows that it makes up. Ours refuses such rows, so
+# `meta` shows the columns:
 
 # %%
-meta = answers_of(example, vocabulary)
+meta = in_memory[:0]
 ranks = dealt.map_partitions(answers_of, vocabulary, meta=meta)
 answers = ranks.compute(**two)
 
@@ -371,26 +361,49 @@ pd.testing.assert_frame_equal(apart, at_once)
 print(f"{len(apart):,} windows: every answer as in memory")
 
 # %% [markdown]
+# How much of table and windows does a process hold?
+
+
+# %%
+def held(visits, data):
+    """Visits, and megabytes of their table and of their windows."""
+    arrays = [
+        array.nbytes
+        for windows in (data.train, data.valid, data.test)
+        for array in (windows.features, windows.first, windows.target)
+    ]
+    table = visits.memory_usage().sum()
+    return [len(visits), table / 1e6, sum(arrays) / 1e6]
+
+
+largest = max((read_visits(file, **zone) for file in files), key=len)
+one = prepare(largest, vocabulary=vocabulary)
+rows = {"all at once": held(million, big), "largest part": held(largest, one)}
+heads = ["visits", "table (MB)", "arrays of the windows (MB)"]
+pd.DataFrame(rows, heads).T.round(1).astype({"visits": int})
+
+# %% [markdown]
+# The first row grows with the people. The second need not: with more people, deal out more parts.
+#
 # ## What still grows?
 #
-# The weights of a location table and of a generator do: no sum replaces them. One person's visits must still fit into memory.
-# We have not tried a billion visits.
+# The weights of a location table and of a generator do. One person's visits must still fit into memory. We have not tried a
+# billion visits, nor parts with places of their own: our new people go where the town's go.
 #
-# Training is harder to divide, because each step needs the weights of the last, but several processes can share it
-# ([Evidence: speed](evidence_speed.ipynb)).
+# Training is harder to divide, but several processes can share it ([Evidence: speed](evidence_speed.ipynb)).
 #
 # ## What to remember
 #
 # - The size of an array is a product. Several of ours were $B \times V$; the exact loss needs none.
-# - The weights of a location table and a generator grow with $V$. A pointer without them has as many at every $V$.
+# - The weights of a location table and a generator grow with $V$. A pointer without them has as many weights at every $V$.
 # - Windows never cross from one person to another, so people can be dealt out to parts. A rule with fixed numbers needs only
 #   the vocabulary in common.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). Take a batch of 128 windows, a million places and numbers of four bytes. How many gigabytes ($10^9$
-# bytes) is one array of log-probabilities? The package's stretches have another size: $2^{20}$ scores, over all windows
-# together. How many megabytes ($10^6$ bytes)?
+# bytes) is one array of log-probabilities? The package's stretches have $2^{20}$ scores, over all windows together. How
+# many megabytes ($10^6$ bytes)?
 
 # %% tags=["try"]
 gigabytes, megabytes = ..., ...
@@ -402,7 +415,7 @@ check.exercise("25.1", [4 * 128 * 1_000_000 / 1e9, 4 * 2**20 / 1e6])
 
 # %% [markdown]
 # **Exercise 2** (medium). Write `stretched(z, n)`: $\log\sum_\ell e^{s_\ell}$ of each row of a (B, V) tensor. Look at
-# `n` columns at a time and never exponentiate a number above 0. Try it on scores in the thousands.
+# `n` columns at a time and never exponentiate a number above 0.
 
 
 # %% tags=["try"]
@@ -431,14 +444,14 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 
 # %% [markdown]
 # **Exercise 3** (project). Ask the predictor that was trained on nobody ([chapter 24](24_trained_on_nobody.ipynb))
-# where each person goes next, part by part. Are its answers those that it gives for the whole table?
+# where each person goes next, part by part. Are its answers those for the whole table?
 #
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
-# Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)` and put it in the place of
-# `answers_of`, with `meta=next_of(example)`. The predictor weighs its opinions by the past of everybody in the table, and a
-# part is another table. The parts are alike, so that few answers change, if any.
+# Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)`, for `answers_of`, with
+# `meta=next_of(town.visits)`. The predictor weighs its opinions by the past of everybody in the table. The parts
+# are alike, so that few answers change, if any.
 #
 # </details>
 #
