@@ -206,8 +206,9 @@ cost.map("{:.1f}".format).replace("nan", "").rename_axis("visits")
 # ## The parent's parts in PGT
 #
 # The table of [Side by side](17_side_by_side.ipynb), with ten guesses beside the first: the change in points, mean of five
-# seeds, with 95 % intervals over people and seeds, widened until all four of a column hold at once. *Looks back only* is a
-# causal mask in the encoder.
+# seeds, with 95 % intervals over people and seeds, widened until all four of a column hold at once. *Coverage*: each earlier
+# visit asks the pointer, too, and what all of them gave to a visit, times a learned number, joins its score. *Looks back
+# only* is a causal mask in the encoder.
 
 # %% tags=["hide-input"]
 # @title PGT with one part of the summarizer
