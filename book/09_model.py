@@ -3,12 +3,12 @@
 #
 # Some of this model's numbers are trained in every step and do nothing at all. Which ones? We build the model, and find them.
 #
-# *You will be able to* write every line of the Pointer-Generator Transformer, check that your model is the package's, say
-# where its parameters live, and take its loss apart. *You need* PyTorch's basics and
+# *You will be able to* put the Pointer-Generator Transformer together, check that your model is the package's, say where its
+# parameters live, and take its loss apart. *You need* PyTorch's basics and
 # [Windows](03_windows.ipynb). The four chapters before take each part slowly. *It takes* twenty minutes to read and half a
 # minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** The whole model is some hundred lines of code: seven tables, an encoder, a pointer, a generator
+# > **In one sentence.** The whole model is about a hundred lines of code: seven tables, an encoder, a pointer, a generator
 # > and a gate; most of its numbers are lists of places and people, and a few do nothing.
 
 # %% tags=["hide-input"]
@@ -53,10 +53,11 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # ## One prediction, from end to end
 #
-# First follow one window through the trained model, with its own numbers. Each step names the code below that does it.
+# First follow one window through the trained model. A box carries the numbers of its steps, and a step's title names the code
+# below that does it. Visits are numbered from the oldest; the table in [chapter 8](08_generator_and_gate.ipynb) counts back.
 
 # %% tags=["hide-input"]
-# @title The walk-through, with the code's name added to each title
+# @title Figure 9.1: one prediction, step by step
 from wherenext.walkthrough import walkthrough
 
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
@@ -70,21 +71,21 @@ replace(shown, steps=tuple(steps))
 # %% [markdown]
 # ## The model, part by part
 #
-# We write three parts, run each on a batch, and join them in one class, `MyPGT`. Their weights are random: only the shapes
-# count. Two parts that earlier chapters built are folded. The batch has eight windows, the story window first.
+# We run each part on a batch and join them in one class, `MyPGT`. Their weights are random: only the shapes count. `Visits` and
+# `Layer` are folded, since earlier chapters built them. The batch has eight windows, the story window first.
 
 # %%
-batch = test.batch([i, *range(7)])
+batch = test.batch([i, *range(7)])  # step 1
 batch.location.shape  # (B, L): windows, visits of the longest
 
 # %% [markdown]
-# **The numbers of a visit:** class `Visits` (steps 2 to 4). Each of seven whole numbers chooses a row of a table. The rows,
+# **Steps 2 to 4, the numbers of a visit:** class `Visits`. Each of seven whole numbers chooses a row of a table. The rows,
 # side by side, are projected to $D$ numbers and normalised, as in [chapter 5](05_embeddings.ipynb) (equations (5.2) and
-# (5.3)). Row 0 of a table is padding, and for users also anyone whom training has not seen.
+# (5.3)). Row 0 of a table is padding. In the table of users it is also anyone whom training has not seen.
 
 
 # %% tags=["hide-input"]
-# @title class Visits, used below
+# @title Steps 2 to 4: class Visits, used below
 class Visits(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -105,7 +106,7 @@ class Visits(nn.Module):
         self.norm = nn.LayerNorm(d)
 
     def forward(self, batch):
-        rows = {
+        rows = {  # step 2
             "location": batch.location,  # (B, L)
             "user": batch.user[:, None].expand_as(batch.location),
             "time": batch.time,
@@ -114,8 +115,8 @@ class Visits(nn.Module):
             "duration": batch.duration,
             "position": batch.position_from_end,  # 1: the last visit
         }
-        facts = [table(rows[name]) for name, table in self.tables.items()]
-        return self.norm(self.project(torch.cat(facts, -1)))  # (B, L, D)
+        facts = [t(rows[name]) for name, t in self.tables.items()]  # 3
+        return self.norm(self.project(torch.cat(facts, -1)))  # 4: (B, L, D)
 
 
 # %%
@@ -123,13 +124,13 @@ x = Visits(size)(batch)
 x.shape  # (B, L, D)
 
 # %% [markdown]
-# **The encoder:** `sinusoid` and class `Layer` (steps 5 and 6), as in [chapter 6](06_position_and_encoder.ipynb). The
+# **Steps 5 and 6, position and encoder:** `sinusoid` and class `Layer`, as in [chapter 6](06_position_and_encoder.ipynb). The
 # sinusoid says which visit stands where (equation (6.1)). In a layer the visits look at each other (equation (6.2)), and
 # then each is transformed alone. Both times the result is added to what was there (equation (6.3)).
 
 
 # %% tags=["hide-input"]
-# @title sinusoid and class Layer, used below
+# @title Steps 5 and 6: sinusoid and class Layer, used below
 def sinusoid(n, d):
     """(n, d) waves, a row for each visit."""
     rate = 10_000 ** (-torch.arange(0, d, 2).double() / d)  # (d/2,)
@@ -162,14 +163,14 @@ class Layer(nn.Module):
 
 
 # %%
-x = x + sinusoid(*x.shape[1:]).to(x)
-x = Layer(size)(x, batch.padding)  # one of the model's layers
+x = x + sinusoid(*x.shape[1:]).to(x)  # step 5
+x = Layer(size)(x, batch.padding)  # step 6, one of the model's layers
 x.shape  # (B, L, D)
 
 # %% [markdown]
-# **The pointer:** class `Pointer` (steps 7 to 10). The last visit's vector is the context $c$. The pointer scores each visit
-# against it, adds a bias for the visit's position, and makes weights of the scores (equations (7.1) and (7.2)). Each place
-# collects the weights of its visits (equation (7.4)).
+# **Steps 7 to 10, context and pointer.** The last visit's vector is the context $c$. Class `Pointer` scores each visit against
+# it, adds a bias for the visit's position, and makes weights of the scores (equations (7.1) and (7.2)). Each place collects the
+# weights of its visits (equation (7.4)).
 
 
 # %%
@@ -183,29 +184,28 @@ class Pointer(nn.Module):
     def forward(self, c, x, batch):
         scores = (self.key(x) @ self.query(c)[:, :, None]).squeeze(-1)
         scores = scores / math.sqrt(c.shape[-1])  # (B, L)
-        scores = scores + self.position_bias[batch.position_from_end]
-        a = scores.masked_fill(batch.padding, -math.inf).softmax(-1)
+        scores = scores + self.position_bias[batch.position_from_end]  # 8
+        a = scores.masked_fill(batch.padding, -math.inf).softmax(-1)  # 9
         empty = a.new_zeros(len(a), self.n_places)
-        p_ptr = empty.scatter_add(1, batch.location, a)  # (B, V)
+        p_ptr = empty.scatter_add(1, batch.location, a)  # 10: (B, V)
         seen = p_ptr > 0
-        log_ptr = torch.where(seen, p_ptr.where(seen, 1).log(), -math.inf)
-        return a, log_ptr
+        safe = p_ptr.where(seen, 1)  # 1 for the places not in the window
+        return a, safe.log().where(seen, -math.inf)
 
 
 # %%
-c = x[torch.arange(len(x)), batch.length - 1]  # the last visit
+c = x[torch.arange(len(x)), batch.length - 1]  # step 7: the last visit
 a, log_ptr = Pointer(size)(c, x, batch)
 c.shape, a.shape, log_ptr.shape  # (B, D), (B, L), (B, V): V places
 
 # %% [markdown]
-# > **Pitfall.** `p_ptr.log()` would do in the forward pass: log 0 is $-\infty$. In the backward pass it makes
-# > gradients NaN: where a place is not in the window, a gradient of 0 meets the logarithm's slope at 0, which is $\infty$,
-# > and $0 \cdot \infty$ is NaN. The outer `where` does not help, since the gradient still passes through the logarithm.
-# > The inner one does: it puts a harmless 1 there.
+# > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? Outside the window that gives $\log 0 = -\infty$, which is right. But
+# > in the backward pass the logarithm's slope there is $\infty$. What comes back to it is 0, since nothing was copied, and
+# > $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in after it.
 #
-# **The model.** `MyPGT` repeats the lines above in its `forward`, and goes on. From the context alone come the generator's
-# scores of all places (step 11, equation (8.1)) and the gate (step 12, equation (8.3)). What both know of earlier visits,
-# self-attention must have carried into $c$. The gate mixes pointer and generator (step 13, equation (8.4), in logarithms).
+# **Steps 11 to 13, and all together.** From the context alone come the generator's scores of all places (step 11, equation
+# (8.1)) and the gate (step 12, equation (8.3)). The gate mixes pointer and generator (step 13, equation (8.4), in logarithms).
+# Class `MyPGT` goes through all steps in its `forward`.
 
 
 # %%
@@ -224,28 +224,28 @@ class MyPGT(nn.Module):
         self.gate = nn.Sequential(first, nn.GELU(), second)
 
     def forward(self, batch):
-        x = self.visits(batch)  # (B, L, D)
-        x = x + sinusoid(*x.shape[1:]).to(x)
+        x = self.visits(batch)  # steps 2 to 4: (B, L, D)
+        x = x + sinusoid(*x.shape[1:]).to(x)  # 5
         for layer in self.layers:
-            x = layer(x, batch.padding)
-        c = x[torch.arange(len(x)), batch.length - 1]  # (B, D) last visit
-        a, log_ptr = self.pointer(c, x, batch)  # (B, L), (B, V)
-        log_gen = self.generator(c).log_softmax(-1)  # (B, V)
-        z = self.gate(c)  # (B, 1) log-odds of copying
-        copied = F.logsigmoid(z) + log_ptr  # (B, V)
-        log_p = torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)
+            x = layer(x, batch.padding)  # 6
+        c = x[torch.arange(len(x)), batch.length - 1]  # 7: (B, D)
+        a, log_ptr = self.pointer(c, x, batch)  # 8 to 10: (B, L), (B, V)
+        log_gen = self.generator(c).log_softmax(-1)  # 11: (B, V)
+        z = self.gate(c)  # 12: (B, 1), log-odds of copying
+        copied = F.logsigmoid(z) + log_ptr  # 13: (B, V)
+        log_p = torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)  # 13
         return {"attention": a, "log_pointer": log_ptr, "log_probs": log_p}
 
 
 # %% [markdown]
 # > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`. But above log-odds of about 17,
-# > float32 rounds the gate to exactly 1. If the target is not in the window then, $P$ is 0, the slope $g\,(1-g)$ is 0, too,
-# > and nothing pulls the gate back. In logarithms, $\log(1-g)$ is about $-z$ however large $z$ is, and its slope about $-1$
-# > ([Evidence: the model](evidence_model.ipynb)).
+# > float32 rounds the gate to exactly 1. Suppose that the target is outside the window. Then $P = (1-g)\,P_\text{gen}$ is 0,
+# > the gate's slope $g\,(1-g)$ is 0, too, and nothing pulls the gate back. In logarithms, $\log(1-g)$ is about $-z$ however
+# > large $z$ is, and its slope about $-1$ ([Evidence: the model](evidence_model.ipynb)).
 #
 # ## Is it the same model?
 #
-# The package's trained weights go into our class. Then both must give the same answers, or the cell stops with an error.
+# The package's trained weights go into our class. Then both must give the same answers, or the cell stops.
 
 
 # %%
@@ -266,7 +266,7 @@ both = ours["log_probs"], theirs.log_probs
 torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 
 # %% [markdown]
-# It is. [Evidence: the model](evidence_model.ipynb) compares a step of training, too.
+# It is.
 #
 # ## Numbers that do nothing
 #
@@ -294,24 +294,24 @@ with torch.no_grad():
         moved[kind] = f"{away.abs().max():.4f}"
     idle = torch.cat(biases(mine)["keys"][:-1])  # of the encoder
 n_idle, drift = len(idle) + size.d_model, idle.abs().max().item()
-pd.DataFrame({"largest move": moved}).rename_axis(columns="biases of")
+pd.DataFrame({"log P moved up to": moved}).rename_axis(columns="biases of")
 
 # %% [markdown]
 # Compare the rows *queries* and *keys*. Without the keys' biases nothing moves but rounding. **These {{ n_idle }} numbers do
-# nothing**: $D$ in each layer of the encoder, and $D$ in the pointer.
+# nothing**: $2 \cdot 64$ in the two layers of the encoder, and $64$ in the pointer.
 #
 # Why? With a bias $b$ on the keys, a query's scores are $q \cdot (k_i + b) = q \cdot k_i + q \cdot b$: each has the same
 # number added. And a softmax does not see a number that is added to all its scores: $(1, 0, 2)$ and $(6, 5, 7)$ give the
 # same weights. A query's bias is multiplied by each key, so it adds a different number to each score.
 #
-# Training moves them nevertheless. Their true gradient is zero, and what arrives is rounding. But AdamW, which makes the steps
-# ([chapter 10](10_training.ipynb)), divides each gradient by its typical size, so even rounding becomes steps. In the
-# package the encoder's key biases begin at zero. They came as far as {{ drift:.4f }}.
+# Training moves them nevertheless. Their true gradient is zero, and what arrives is rounding. But AdamW
+# ([chapter 10](10_training.ipynb)) divides each gradient by its typical size, so even rounding becomes steps. The encoder's
+# key biases began at zero, and came as far as {{ drift:.4f }}.
 #
 # ## Where do the parameters live?
 #
-# Let us count, for our town, for GeoLife, and for a large city: DIY, a private data set for which the model's design gives
-# settings. Its counts of places and people are assumptions of ours. **Change this:** its number of places.
+# We count for our town, GeoLife, and a large city: DIY, a private data set. The model's design gives settings for it; how many
+# places and people it has, we assume. **Change this:** its number of places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -330,25 +330,26 @@ def count(config):
 
 configs = {
     # places, people, and the settings of the design
-    "DIY": ModelConfig(n_places, 2_000, **PRESETS["diy"].model),
-    "GeoLife": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
     "our town": size,
+    "GeoLife": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
+    "DIY": ModelConfig(n_places, 2_000, **PRESETS["diy"].model),
 }
 counts = pd.DataFrame({name: count(c) for name, c in configs.items()})
 share = 100 * counts / counts.sum()
 lists = ["visits.tables.location", "visits.tables.user", "generator"]
-table = pd.DataFrame({"lists of places, people": share.loc[lists].sum()})
+table = share.loc[lists].sum().to_frame("lists of places and people")
 table["pointer"] = share.loc["pointer"]
 table["everything else"] = 100 - table.sum(axis=1)
 table.round(1).rename_axis(columns="% of the parameters")
 
 # %% [markdown]
-# **With many places, nearly all parameters are lists**, one row a place or a person: see DIY. The pointer has less than one
-# per cent of DIY's parameters. It points at *visits*, so its size does not depend on the number of places.
+# The *lists* have a row for each place or person: the tables of locations and users, and the generator. **With many places,
+# nearly all parameters are lists**: see DIY. The pointer has less than one per cent there. It points at *visits*, so its size
+# does not depend on the number of places.
 #
 # ## The loss
 #
-# The answer is a distribution $P$ over $V$ places. The loss is $-\log P(\ell^*)$ for the true place $\ell^*$.
+# The answer (step 14) is a distribution $P$ over $V$ places. The loss is $-\log P(\ell^*)$ for the true place $\ell^*$.
 #
 # The model is trained with **label smoothing**, which asks for a little less than certainty. It takes away a share
 # $\varepsilon$ of the answer and deals it out evenly over all places. Of four places, with $\varepsilon = 0.2$, the answer
@@ -373,14 +374,14 @@ ours_loss = loss(ours["log_probs"], big.target, 0.03)
 assert torch.isclose(ours_loss, builtin(ours["log_probs"], big.target))
 
 # %% [markdown]
-# What becomes of a place that training never shows? It is a wrong answer in every step, and every step pushes its score down.
+# What becomes of a place that training never shows? It is a wrong answer in every step, which pushes its score down.
 # What stops the fall is $\varepsilon$. The loss is smallest where $P = y$, and there such a place has the probability
 # $\varepsilon / V$.
 #
 # Our model was trained with $\varepsilon = 0.03$. What did it give to places that neither training nor the window shows?
 
 # %% tags=["hide-input"]
-# @title Figure 9.1: places never seen
+# @title Figure 9.2: places never seen
 never = torch.from_numpy(~vocabulary.is_known(np.arange(size.n_locations)))
 never[:2] = False  # padding, unknown
 nowhere = torch.isinf(ours["log_pointer"]) & never  # (B, V)
@@ -398,19 +399,20 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# Most probabilities lie within a factor of ten of $\varepsilon / V$. So these places get roughly the share that
-# label smoothing asks for, and not knowledge.
+# Most probabilities lie within a factor of ten of $\varepsilon / V$. That share is label smoothing's: it is no knowledge about
+# the place.
 #
 # ## What to remember
 #
-# - With many places nearly all parameters are lists of places. The pointer has few, and no more in a larger city.
+# - With many places nearly all parameters are lists of places and people. The pointer has few, and no more in a larger city.
 # - Biases of keys do nothing: a softmax does not see what is added to all scores.
 # - Label smoothing gives a place never seen about $\varepsilon / V$.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). How many places must there be before the location table and the generator together hold more
-# than nine tenths of a DIY model ($D = 64$)? The cell says how large the rest is. Solve it on paper.
+# than nine tenths of a DIY model? Both give a place $D = 64$ numbers, and the generator one more. The cell says how large the
+# rest is. Solve it on paper.
 
 # %% tags=["try"]
 rest = count(configs["DIY"]).drop(["visits.tables.location", "generator"])

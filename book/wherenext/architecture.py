@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,9 +126,13 @@ def architecture(*lit: str, caption: str) -> Drawing:
 
 
 def drawing(
-    lit: Collection[str], alt: str, link: Callable[[Part], str], *, small: bool = False
-) -> str:
-    """The drawing as SVG; ``link`` says where a box leads. Small, a box has only its large name."""
+    lit: Collection[str], alt: str, link: Callable[[Part], str], *, small: bool = False,
+    numbers: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
+    """The drawing as SVG; ``link`` says where a box leads. Small, a box has only its large name.
+
+    ``numbers``: what stands on a box's edge, by the name of its part.
+    """
     high, gap = (38, 15) if small else (41, 22)
 
     def top(part: Part) -> int:
@@ -139,15 +143,23 @@ def drawing(
         for one, other, x, to_x in ARROWS
     ]
     for part in PARTS.values():
-        marks.append(_box(part, top(part), high, not lit or part.name in lit, bool(lit), small,
-                          link(part)))  # fmt: skip
+        box = _box(part, top(part), high, not lit or part.name in lit, bool(lit), small, link(part))
+        if numbers:
+            box = box.removesuffix("</a>") + (
+                f'<text x="{part.left + 6}" y="{top(part) + 6}" font-size="17" text-anchor="start" '
+                f'paint-order="stroke" stroke="{PAPER}" stroke-width="5" fill="{INK}">'
+                f"{safe_html(numbers[part.name])}</text></a>"
+            )
+        marks.append(box)
     down = max(map(top, PARTS.values())) + high + 2
+    up, y = (9, ' y="-9"') if numbers else (0, "")  # room for the first number
     # A group, since links inside an image cannot be reached.
     return themed(
-        f'<svg role="group" aria-label="{safe_html(alt)}" viewBox="0 0 {WIDTH} {down:g}" '
+        f'<svg role="group" aria-label="{safe_html(alt)}" viewBox="0 {-up} {WIDTH} {up + down:g}" '
         'style="display:block;width:100%;height:auto" text-anchor="middle" '
         "font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif\">"
-        f'<rect width="{WIDTH}" height="{down:g}" fill="{PAPER}"/>{"".join(marks)}</svg>'
+        f'<rect{y} width="{WIDTH}" height="{up + down:g}" fill="{PAPER}"/>'
+        f"{''.join(marks)}</svg>"
     )
 
 

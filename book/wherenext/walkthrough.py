@@ -28,11 +28,12 @@ class Walkthrough(WebFigure):
 
     def _repr_html_(self) -> str:
         last, says = len(self.steps), "The network. Each box leads to its step."
-        network = drawing((), says, self._link, small=True)
+        numbers = {part: "–".join(map(str, steps)) for part, steps in self._ends().items()}
+        network = drawing((), says, self._link, small=True, numbers=numbers)
         panels = "".join(
             f'<div class="step" id="pgt-step-{n}" data-parts="{" ".join(step.parts)}" '
             f'role="group" aria-labelledby="pgt-step-{n}-title"><p class="step-title" '
-            f'id="pgt-step-{n}-title"><b>{n}</b> {safe_html(step.title)}</p>'
+            f'id="pgt-step-{n}-title"><b>{n} of {last}</b> {safe_html(step.title)}</p>'
             f"<p>{safe_html(step.says)}</p>{step.picture}</div>"
             for n, step in enumerate(self.steps, start=1)
         )
@@ -51,8 +52,15 @@ class Walkthrough(WebFigure):
 
     def _link(self, part: Part) -> str:
         """Where a box leads: to the first step of its part."""
-        number_of = (n for n, step in enumerate(self.steps, 1) if part.name in step.parts)
-        return f"#pgt-step-{next(number_of)}"
+        return f"#pgt-step-{self._ends()[part.name][0]}"
+
+    def _ends(self) -> dict[str, list[int]]:
+        """The first and the last step of each part, or its only one."""
+        steps: dict[str, list[int]] = {}
+        for n, step in enumerate(self.steps, 1):
+            for part in step.parts:
+                steps[part] = [*steps.get(part, [])[:1], n]
+        return steps
 
 
 def walkthrough(

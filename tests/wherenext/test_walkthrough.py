@@ -61,6 +61,19 @@ def numbers(part: Tag) -> list[list[float]]:
     ]
 
 
+def test_a_box_carries_the_numbers_of_its_steps(page: BeautifulSoup) -> None:
+    boxes = page.select(".steps-map [data-part]")
+    assert len(boxes) == 13
+    for box in boxes:
+        name, number = [text.get_text() for text in box.select("text")]
+        steps = [
+            one.b.get_text().split()[0]  # type: ignore[union-attr]
+            for one in page.select(".step")
+            if name in str(one["data-parts"]).split()
+        ]
+        assert number == "–".join(steps) and box["href"] == f"#pgt-step-{steps[0]}"
+
+
 def test_the_mixture_is_copied_plus_generated(page: BeautifulSoup, shown: Walkthrough) -> None:
     rows = numbers(step(page, "The mixture"))
     assert len(rows) > 5
