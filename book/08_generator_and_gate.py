@@ -23,8 +23,6 @@ except ImportError:  # on Colab
     )
 
 # %%
-import math
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -97,8 +95,6 @@ batch, context, log_ptr = parts(test, [i])  # the story window
 log_gen = generate(context)
 
 # %% [markdown]
-# The generator has $V(D + 1)$ numbers: twice the places, twice the generator. The pointer has the same size everywhere.
-#
 # ## The gate
 #
 # Now there are two experts, pointer and generator. The **gate** $g$ is the weight of *copying*, of the pointer:
@@ -111,7 +107,7 @@ log_gen = generate(context)
 # $$
 #
 # A linear layer $W_g$ takes the context to $D/2$ numbers. GELU damps the negative ones, and a second layer $w_z$ adds them up,
-# weighted, to one number $z$. The sigmoid $\sigma$ makes a weight between 0 and 1 of it: one half at $z = 0$, and nearly 1 if $z$ is
+# weighted, to one number $z$. The sigmoid $\sigma$ makes a weight between 0 and 1 of it: one half at $z = 0$, nearly 1 if $z$ is
 # large. Read backwards, $z = \log\frac{g}{1 - g}$ are the log-odds for copying.
 
 # %%
@@ -119,13 +115,12 @@ first, second = nn.Linear(D, D // 2), nn.Linear(D // 2, 1)
 my_gate = nn.Sequential(first, nn.GELU(), second).requires_grad_(False)
 my_gate.load_state_dict(model.gate.state_dict())  # the trained weights
 z = my_gate(context).item()  # log-odds of the story window
-g = 1 / (1 + math.exp(-z))
+g = 1 / (1 + np.exp(-z))
 
 # %% [markdown]
-# [See et al. (2017)](https://arxiv.org/abs/1704.04368), who introduced the pointer-generator, name the weight of
-# *generating*: their gate $p_\text{gen}$ is $1 - g$.
-#
 # ## The mixture
+#
+# The gate mixes what is copied and what is generated:
 #
 # $$
 # P(\ell) = g\,P_\text{ptr}(\ell) + (1 - g)\,P_\text{gen}(\ell). \tag{8.4}
@@ -139,7 +134,7 @@ gate_by_hand = 0.5  # @param {type:"slider", min:0, max:1, step:0.05}
 # %% tags=["hide-input"]
 # @title Figure 8.2: the model's gate and yours
 target = batch.target[0]
-_, axes = plt.subplots(2, 1, figsize=(7.2, 3.1), sharex=True)
+_, axes = plt.subplots(2, 1, figsize=(7.2, 4.2), sharex=True)
 for ax, gate in zip(axes, (g, gate_by_hand), strict=True):
     copied = gate * log_ptr[0].exp()  # (V,)
     generated = (1 - gate) * log_gen[0].exp()  # (V,)
@@ -148,15 +143,16 @@ for ax, gate in zip(axes, (g, gate_by_hand), strict=True):
     table |= {"generated": generated[ids], "is_target": ids == target}
     plots.mixture(pd.DataFrame(table), gate=gate, names=names, axes=ax)
 axes[0].set_xlabel("")
+axes[1].get_legend().remove()  # the same as above
 alt = "Stacked bars of the likeliest places, copied and generated, twice."
 caption = "The story window. Above: the model's gate. Below: yours."
 show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# Change `gate_by_hand`. The first place stays first until you set it to 0. Then the list is the generator's, whose
-# probability is spread thinly over all {{ V:, }} ids. *Who teaches the generator?*, below, says why.
+# Change `gate_by_hand`. The first place stays first at each step of the slider but 0. There the list is the generator's, whose
+# probability is spread thinly over all {{ V:, }} ids (one is padding, and no place).
 #
-# Here is the same for all windows of this person. Tick *set it by hand* to move the gate.
+# The same for all windows of this person: tick *set it by hand* to move the gate.
 
 # %%
 from wherenext.live import playground
@@ -164,7 +160,7 @@ from wherenext.live import playground
 playground(small="gate", window=i)
 
 # %% [markdown]
-# ## What is the gate worth?
+# ## The loss, in logarithms
 #
 # The **loss** of a window is what training makes small:
 #
@@ -172,8 +168,8 @@ playground(small="gate", window=i)
 # \mathcal{L} = -\log P(\ell^*), \tag{8.5}
 # $$
 #
-# for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows without bound as the
-# true place gets less probability. Its unit is the **nat**.
+# for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows as that place gets less
+# probability. Its unit is the **nat**.
 #
 # Code never leaves logarithms ([chapter 9](09_model.ipynb) says why). Since $1 - g = \sigma(-z)$, and with
 # $\operatorname{logaddexp}(a, b) = \log(e^a + e^b)$, equation (8.4) becomes
@@ -183,7 +179,7 @@ playground(small="gate", window=i)
 # &\log\sigma(-z) + \log P_\text{gen}\big). \end{aligned} \tag{8.6}
 # $$
 #
-# With the trained weights this must give the package's answers, or the cell stops with an error.
+# With the trained weights this must give the package's answers, or the cell stops.
 
 
 # %%
@@ -196,11 +192,13 @@ def mix(z, log_ptr, log_gen):
 many, c, lp = parts(test, np.arange(0, len(test), 12))
 ours = mix(my_gate(c), lp, generate(c))  # (B, V)
 theirs = model(many).log_probs.detach()
-torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)  # or an error
+torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 # %% [markdown]
-# Now replace the gate by others, in all test windows. A *constant* gate is one number for all windows, the mean over the
-# training windows. An *oracle* knows whether the target is in the window: it is 1 if so, else 0.
+# ## What is the gate worth?
+#
+# Replace the gate by others, in all test windows. A *constant* gate is {{ constant[0]:.2f }} everywhere, which is the mean of the
+# model's gate in the training windows. An *oracle* knows whether the target is in the window: it is 1 if so, else 0.
 
 # %% tags=["hide-input"]
 # @title Table: three gates (makes `opened` and `inside`, used below)
@@ -245,8 +243,7 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # probabilities of the *target*.
 #
 # Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied: a share of
-# $0.75$. This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓,
-# nearly all of it.
+# $0.75$. This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓.
 #
 # The slope of the loss along $z$ is $g - r$:
 #
@@ -261,9 +258,12 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # The first line uses $\partial g / \partial z = g (1 - g)$. The second uses
 # $g(1-g)(P_\text{ptr} - P_\text{gen}) = g P_\text{ptr} - g P$, which follows from equation (8.4).
 #
-# Training steps down the slope. So it pulls the gate from $0.5$ towards $r = 0.75$, like a yes-or-no classifier whose label
-# is $r$. With a higher gate more is copied, and $r$ rises, too. But windows that look alike share one gate, and the best it
-# can be is the mean of their $r$.
+# Training steps down the slope. So it pulls the gate from $0.5$ towards $r = 0.75$. But at $g = 0.75$, $r$ is $0.9$ already:
+# alone, this window would pull its gate up to 1.
+#
+# Now say that a second window looks the same, but its target is outside: $P_\text{ptr} = 0$, so $r = 0$. The two share one
+# gate, and their slopes add up. The sum, $(g - r) + (g - 0)$, is zero where $g$ is the *mean* of both $r$: at $g = 0.25$, where
+# $r = 0.5$.
 #
 # The gate learns *which expert explains the target better?* and not *is it a return?* Where do the two questions differ? Sort
 # the test windows by what happened:
@@ -277,18 +277,16 @@ opened["kind"] = np.select([inside, ~explored], kinds[:2], kinds[2])
 by_kind = opened.groupby("kind")[["r", "gate"]].mean().loc[kinds]
 by_kind.columns = ["mean responsibility r", "mean gate g"]
 elsewhere = 100 * (~explored & ~inside).sum() / (~explored).sum()
-gates = by_kind["mean gate g"]
+print(f"Of all returns, {elsewhere:.0f} % are not in the window.")
 by_kind.round(3)
 
 # %% [markdown]
 # Read down the column of $r$: in practice the question is nearly *is the target in the window?* The gate beside it stays far
 # from $r$. It sees the context and not the target, and many contexts look alike.
 #
-# **{{ elsewhere:.0f }} %** of all *returns* go to places that the window does not show: last month's dentist. Only the
-# generator can name such a place, so $r = 0$ exactly, as for an exploration. Nothing in the loss tells the two apart.
-#
-# The trained gate does, a little: {{ gates["return, not in the window"]:.3f }} against {{ gates["exploration"]:.3f }}. But it
-# can do so only because the two happen in different contexts.
+# Some *returns* go to places that the window does not show: last month's dentist. Only the generator can name such a place,
+# so $r = 0$ exactly, as for an exploration. Nothing in the loss tells such a return from an exploration. The gates in these two
+# rows differ a little, but only because the two happen in different contexts.
 #
 # ## Who teaches the generator?
 #
@@ -302,11 +300,16 @@ by_kind.round(3)
 # \end{aligned} \tag{8.8}
 # $$
 #
-# since $(1 - g) P_\text{gen}(\ell^*) / P$ is $1 - r$; the bracket is 1 at the target and 0 elsewhere. This is the ordinary
-# slope of a softmax, *times* $1 - r$. With $r = 0.75$ a quarter of the lesson is left. With $r = 1$ nothing is.
+# where the bracket is 1 at the target and 0 elsewhere. The second line follows from a softmax's slope,
+# $\partial P_\text{gen}(\ell^*) / \partial s_\ell = P_\text{gen}(\ell^*)\,([\,\ell = \ell^*\,] - P_\text{gen}(\ell))$, and
+# from $(1 - g) P_\text{gen}(\ell^*) / P = 1 - r$.
 #
-# How large is $r$ before the very first step, if the target is in the window? The pointer then counts visits, and the
-# generator guesses among thousands of places.
+# This is what a generator alone would be taught, *times* $1 - r$. With $r = 0.75$ a quarter of the lesson is left. With $r = 1$
+# nothing is. (Training also smooths its labels, [chapter 9](09_model.ipynb): a small pull towards an even share for every
+# place, whatever the target.)
+#
+# How large is $r$ before the very first step, if the target is in the window? An untrained pointer gives every visit about the
+# same weight, so it counts visits. An untrained generator guesses among thousands of places.
 
 # %%
 torch.manual_seed(0)
@@ -320,11 +323,11 @@ newborn_r = (log_copied - out.log_probs.gather(1, own)[:, 0]).exp().mean()
 print(f"mean r before training: {newborn_r:.3f}")
 
 # %% [markdown]
-# It is nearly one. So the generator is taught almost only about targets outside the window. This predicts something
-# surprising: it should be *poor at the easiest targets*, such as people's homes.
+# It is nearly one. The generator is taught almost only about targets outside the window. So it should be *poor at the easiest
+# targets*, such as people's homes.
 #
-# We test that. Freeze all that comes before the generator. Then train a fresh generator on the same contexts, twice: once
-# *alone*, and once *in the mixture*, with the trained pointer and gate beside it.
+# We test that. Freeze all that comes before the generator, and train a fresh generator twice: once *alone*, and once *in the
+# mixture*, with the trained pointer and gate beside it.
 
 
 # %% tags=["hide-input"]
@@ -360,7 +363,7 @@ def teach(lessons, in_mixture, epochs=6):
 # Then comes the exam, on test windows whose target training has shown. *Easy* targets are in the window, *the others* are
 # not. *The model's* is the generator that was trained with the model.
 #
-# The measure is the loss. A **uniform guess** gives each of the $V$ places the probability $1/V$, so its loss is
+# The measure is the loss. A **uniform guess** gives each of the $V$ ids the probability $1/V$, so its loss is
 # $\log V$, here {{ uniform:.2f }} nats. How many nats better is each generator?
 
 # %% tags=["hide-input"]
@@ -369,7 +372,7 @@ lessons = frozen(data.train)
 contexts, _, _, truth = frozen(test)
 known = vocabulary.is_known(test.targets)
 exams = {"easy": inside & known, "the others": ~inside & known}
-uniform = math.log(V)  # nats
+uniform = np.log(V)  # nats
 taught = {"alone": teach(lessons, in_mixture=False)}
 taught["in the mixture"] = teach(lessons, in_mixture=True)
 taught["the model's"] = model.generator
@@ -388,22 +391,21 @@ pd.DataFrame(table).T.iloc[:, :3].round(2)
 # Compare the first two rows in both *easy* columns. Alone, the generator learns the usual places. In the mixture it learns
 # little about them, because the pointer already explains them.
 #
-# The model's own generator learned even less. That is why its bars in figure 8.2 were so short. (Compare it only roughly:
-# the encoder below it was changing, too.)
+# The model's own generator knows even less. That is why its bars in figure 8.2 were so short. (We did not test why it is less:
+# its encoder was changing, and its labels were smoothed.)
 #
 # Now the last column, where the pointer is of no use. No generator is much better than a uniform guess: each of these places
 # is seldom visited, so there is little to learn from. The one that was taught alone is even *worse*. It is sure of the usual
 # places, and pays for each miss.
 #
-# In a mixture, the expert that is better early gets most of the gradient. So do not judge the generator by targets that it
-# was hardly ever asked about.
+# In a mixture, the expert that is better early gets most of the gradient.
 #
 # ## What to remember
 #
 # - The generator can name any place, the pointer only those in sight. The gate $g$ is the weight of *copying*.
 # - The gate is pulled by $r - g$: it learns which expert explains the target better. The loss knows nothing of returns.
 # - The generator's lesson is multiplied by $1 - r$, so it learns little about what the pointer already explains.
-# - What a gate can win is in the loss, and this one wins little of it; the first guess hardly feels it.
+# - What a gate can win is in the loss, hardly in the first guess. This one wins little of it.
 #
 # ## Exercises
 #
@@ -422,7 +424,7 @@ responsibility = 0.3 / (0.3 + 0.2)  # the two halves cancel
 check.exercise("8.1", [turn, responsibility])
 
 # %% [markdown]
-# **Exercise 2** (longer). Derive equation (8.8), the slope along the generator's scores, and verify it with autograd.
+# **Exercise 2** (longer). Verify equation (8.8), the slope along the generator's scores, with autograd.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2

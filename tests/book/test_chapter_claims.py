@@ -338,7 +338,7 @@ def test_claims_of_08() -> None:
     assert 0 < gain["the model's gate"] < 0.1 < 0.5 < gain["oracle"]  # "this one wins little of it"
     elsewhere, explored = table["return, not in the window"], table["exploration"]
     assert elsewhere[0] == explored[0] == 0  # "r = 0 exactly"
-    assert 0 < elsewhere[1] - explored[1] < 0.1  # the gate tells them apart "a little"
+    assert 0 < elsewhere[1] - explored[1] < 0.1  # the gates "differ a little"
     ours = {n: table[f"generator, {n}"] for n in ("the model's", "alone", "in the mixture")}
     model, alone = ours["the model's"], ours["alone"]
     assert model[0] < 1 < alone[0] and model[1] < 10 < alone[1]  # "it learns little about them"
