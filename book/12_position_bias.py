@@ -73,8 +73,10 @@ def curves(what, variant, letter="b", upto=15):
 learned = curves("city", "as documented")
 
 # %% [markdown]
-# And the truth? A person who *returns* chooses freely among known places, and there a past visit counts less with every visit
-# since. Attention is made of $e^{s+b} = e^s e^b$, so a bias is the logarithm of such a weight. Only differences of scores
+# And the truth? A person who *returns* chooses freely among known places. There a past visit counts less with every visit
+# since: its weight fades to $0.97$ of what it was, but for a small part that stays.
+#
+# Attention is made of $e^{s+b} = e^s e^b$. So the bias is the logarithm of what a visit counts. Only differences of scores
 # matter, so all our curves have a mean of zero.
 
 
@@ -84,13 +86,13 @@ decay, always = town.truth["recency_decay"], town.truth["always"]
 
 def log_weight(rate, upto=15):
     """(upto,) log of what the visit p steps back counts, with mean zero."""
-    # One part fades with each visit since; a small one always stays.
     log = np.log(rate ** np.arange(upto) + always)  # p = 1, 2, ...
     return log - log.mean()
 
 
 truth = log_weight(decay)
-oldest = np.exp(truth[-1] - truth[0])  # visit 15, if the last counts 1
+drop = truth[-1] - truth[0]
+oldest = np.exp(drop)  # what visit 15 counts, if the last counts 1
 targets = data.train.target[data.train.in_window]
 free = 100 * (data.train.visits.why.iloc[targets] == "return").mean()
 
@@ -111,16 +113,16 @@ show(
 )
 
 # %% [markdown]
-# In the town, the fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last. The learned curves do not
-# show it.
+# The fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last. So the diamonds drop by the logarithm of
+# this, {{ drop:.2f }}. The learned curves do not.
 #
-# The diamonds hold for returns, {{ free:.0f }} % of the targets in the window. At the others the hour decides: home, work or
-# school. So we expect a weaker fall than that of the diamonds. But why none at all?
+# Of the targets that are in the window, {{ free:.0f }} % are returns. At the others the hour decides: home, work or school. So
+# we expect a weaker fall. But why none at all?
 #
 # > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively.
 #
 # Try how little such a bias does. Here is the pointer of a trained model, alone. Dots are the content of each visit;
-# sticks, nearly invisible at ×1, are its bias. Multiply the bias: when does it matter?
+# sticks, nearly invisible at ×1, are its bias. Multiply the bias: in this window another place comes first only at ×100.
 
 # %%
 playground(small="bias")
@@ -138,8 +140,10 @@ playground(small="bias")
 # s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.1}
 # $$
 #
-# What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes. So many biases give the same
-# attention, but, up to a constant, only one sum does. The sum is **identifiable**, the bias is not.
+# What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes.
+#
+# And the sum? Add 5 to every score, and the attention stays as it was. Apart from such a constant, each attention belongs to
+# one sum only. The sum is **identifiable**, the bias is not.
 #
 # We replace the trained model's bias by a straight line. A slope above zero says that people prefer what is long past.
 # **Change this** slope.
@@ -222,10 +226,11 @@ show(
 )
 
 # %% [markdown]
-# On the left the content has nearly all the shape. On the right it does the opposite of your line, so the sum is about as
-# before. Query and key have undone most of what the line did, but not all.
+# On the left the content has nearly all the shape. Its peak is another habit than forgetting: people often go back where they
+# came from, so position 2 is high. They seldom stay where they are, so position 1 is low.
 #
-# Whoever sees only this bias concludes that people prefer the distant past.
+# On the right the content does the opposite of your line, so the sum is about as before. Query and key have undone most of
+# what the line did, but not all. Whoever sees only this bias concludes that people prefer the distant past.
 #
 # ## A world in which the answer is known
 #
@@ -266,91 +271,88 @@ slopes.rename_axis("slope of", axis=1).round(2) + 0.0
 # ## Read the sum
 #
 # So add up the two: the bias of a position, and the mean content of the visits there. Does the sum show how fast people
-# forget? Two variants of our town differ from it in one number. In *short memory* the weight of a past visit fades by about
-# a fifth with every visit since; in *no recency* all remembered visits count alike. The *fall* of a curve is its mean at
-# positions 1 to 5 minus its mean at positions 11 to 15. The table has mean falls: our town's over ten seeds, each variant's
-# over three towns with other people.
+# forget? Two variants of our town differ from it in one number. In *short memory* the weight of a past visit fades to $0.8$
+# with every visit since, not to $0.97$. In *no recency* all remembered visits count alike.
+#
+# The *fall* of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15.
 
 # %% tags=["hide-input"]
-# @title Table: how far curves fall, from positions 1–5 to 11–15
+# @title Table: mean falls, with functions that are used below
+def summed(what, variant):
+    """(models, 15) bias plus mean content."""
+    return curves(what, variant) + curves(what, variant, "c")
+
+
 def fall(table):
     """(models,) mean of positions 1 to 5 minus mean of 11 to 15."""
     return (table[:, :5] - table[:, -5:]).mean(1)
 
 
-falls = {}
-for what, rate in (("short memory", 0.8), ("city", decay), ("no recency", 1)):
-    bias, content = (fall(curves(what, "as documented", x)) for x in "bc")
-    both = bias + content
-    falls[what] = fall(log_weight(rate)[None])[0], bias.mean(), both.mean()
-    if what == "city":
-        seeds_differ = both.std(ddof=1)
-falls = pd.DataFrame(falls, ["truth (returns)", "bias", "sum"]).T
-falls = falls.rename({"city": "our town"}).round(2) + 0.0
-due = free / 100 * falls["truth (returns)"]["our town"]
+def interval(table):
+    """The mean fall of ten curves, and the ends of its 95 % interval."""
+    each = fall(table)
+    half = 2.262 * each.std(ddof=1) / len(each) ** 0.5  # Student's t
+    return each.mean(), each.mean() - half, each.mean() + half
+
+
+rows = {"short memory, 3 towns": ("short memory", 0.8)}
+rows["our town, 10 seeds"] = "city", decay
+rows["no recency, 3 towns"] = "no recency", 1
+falls = pd.DataFrame(index=["truth (returns)", "bias", "sum"])
+for name, (what, rate) in rows.items():
+    both = [of(what, "as documented") for of in (curves, summed)]
+    falls[name] = [fall(x).mean() for x in (log_weight(rate)[None], *both)]
+falls = falls.T.round(2) + 0.0
+due = free / 100 * falls["truth (returns)"]["our town, 10 seeds"]
+_, _, high = interval(summed("city", "as documented"))
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the sum falls: strong recency shows in it, at about half its size. More is hardly to be expected, since
-# the sum covers all targets and the truth only returns. The bias hardly falls in any of the three. In the row *the same rate*
-# above it had more than a third of the sum. Why it has so much less with the short memory is not explained here; in our town
-# even the sum hardly falls.
+# With the short memory the sum falls: strong recency shows in it, at about half its size. (The truth holds for returns, the sum
+# is over all targets.) The bias hardly falls, however much there is to learn.
 #
 # Our town's recency is weak. If only the share of returns, {{ free:.0f }} %, of its fall is left in the sum, it is
-# {{ due:.2f }}. The seeds alone differ by nearly as much, with a standard deviation of {{ seeds_differ:.2f }}. So the sum of
-# one run says nothing either way.
+# {{ due:.2f }}. Our ten seeds give less: the 95 % interval of their mean ends at {{ high:.2f }}. But ten seeds are ten times
+# the same people.
 #
 # ## Other people
 #
-# Would other people give the same curve? We compare two sets of ten models: ten seeds in our town, and one model in each of
-# ten *towns*, which have other people with the same habits. So that the bias has something to show, it alone gets a hundred
-# times the learning rate.
+# Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
+# habits. In these runs, and in ten seeds of our town to compare with, the bias learned a hundred times as fast. The sum depends
+# on this less than its parts do, as in the table of slopes.
 
 # %%
-fast = curves("city", "fast bias")
-others = curves("other people", "fast bias")
-panels = {"One town, ten seeds": fast, "Ten towns": others}
+panels = {"One town, ten seeds": "city", "Ten towns": "other people"}
+panels = {name: summed(what, "fast bias") for name, what in panels.items()}
 
 # %% tags=["hide-input"]
-# @title Figure 12.3: the same people, other people
+# @title Figure 12.3: the sum for the same people, and for others
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 for ax, (name, table) in zip(axes, panels.items(), strict=True):
     plots.position_bias(table, axes=ax)
     ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none", ms=4)
-    ax.set(title=name, xlabel="position from the end")
+    ax.set(title=name, xlabel="position from the end", ylabel="sum (logits)")
 axes[1].set_ylabel("")
 show(
     fig,
-    alt="Two panels of fast biases. In one town the ten curves share some "
-    "hills and troughs; in ten towns only the first two positions agree.",
-    caption="The fast bias: other seeds, other people. Thin: one run; thick: "
-    "their mean. Diamonds: the truth.",
+    alt="Two panels of sums. In one town the ten curves share some hills "
+    "and troughs; in ten towns only the first two positions agree.",
+    caption="Bias + mean content. Thin: a run; thick: mean; diamonds: truth.",
 )
 
 # %% [markdown]
-# On the left the seeds agree about some hills and troughs. But these are not the diamonds, and on the right they are gone.
+# Both panels begin low and then high, as in Figure 12.2. From position 3 on, the seeds share some hills and troughs. In ten
+# towns these are gone: they were what our town's people happened to do.
 #
-# There only the newest two positions stand out, and they show other habits than forgetting. People seldom stay where they are:
-# position 1 is low. They often go back where they came from: position 2 is high. So we take the mean correlation of two
-# curves twice, with these positions and without.
-
+# How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean.
 
 # %%
-def agreement(table, first):
-    """Mean correlation of two curves from a position on, all pairs."""
-    found = np.corrcoef(table[:, first - 1 :])
-    return found[np.triu_indices(len(table), 1)].mean()
-
-
-rows = {"all positions": 1, "from position 3 on": 3}
-found = {name: [agreement(table, first) for first in rows.values()]
-         for name, table in panels.items()}  # fmt: skip
-seeds, towns = (pair[1] for pair in found.values())
-pd.DataFrame(found, rows).rename_axis("correlation", axis=1).round(2)
+found = {name: interval(table) for name, table in panels.items()}
+pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# Look at the second row. Seeds agree moderately, {{ seeds:.2f }}, and towns do not, {{ towns:.2f }}. So the seeds agreed on
-# what these particular people happened to do. (We left out the newest two positions *after* we had seen them.)
+# From the seeds alone we would say: the sum does not fall. Over towns the interval is nearly three times as wide, and it holds
+# zero as well as the {{ due:.2f }} that we expect. So even ten towns do not tell whether weak forgetting is in the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #
@@ -378,9 +380,9 @@ factor = 1 / 0.8**14  # fourteen steps from position 1 to position 15
 check.exercise("12.1", [half, factor])
 
 # %% [markdown]
-# **Exercise 2** (longer). You have one town only. Which part of the fast bias's curve would other people show? Divide the
-# people into two random halves. On the windows of each, train a new model with a fast bias
-# (`position_bias.faster_bias(model, 100)`) for three epochs, and correlate the curves, over all positions and from 3 on.
+# **Exercise 2** (longer). You have one town only. Which part of the sum's curve would other people show? Divide the people into
+# two random halves. On the windows of each, train a new model for three epochs, with a bias a hundred times as fast
+# (`position_bias.faster_bias(model, 100)`). Correlate the two sums, over all positions and from 3 on.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -398,9 +400,10 @@ for half in (people[::2], people[1::2]):
     own = [w.subset(np.isin(w.users, half)) for w in (data.train, data.valid)]
     with position_bias.faster_bias(new, 100):
         fit(new, *own, few, progress=False)
-    halves.append(position_bias.bias_of(new, 15).numpy())
-print(f"all positions: correlation {agreement(np.stack(halves), 1):.2f}")
-print(f"from position 3 on: {agreement(np.stack(halves), 3):.2f}")
+    halves.append(position_bias.by_position(new, data.test, 15).sum(0))
+one, two = halves
+print(f"all positions: correlation {np.corrcoef(one, two)[0, 1]:.2f}")
+print(f"from position 3 on: {np.corrcoef(one[2:], two[2:])[0, 1]:.2f}")
 # From position 3 on the halves do not agree: that is these people, or this
 # run. One pair of curves is little: another seed, another correlation.
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
-from wherenext import city
+from wherenext import city, position_bias
 from wherenext.comparison import (
     CLAIMS,
     CONFIRMED,
@@ -35,7 +35,7 @@ from pgt.config import ABLATIONS, PRESETS, ModelConfig
 from pgt.contextual import HISTORY_FEATURES, present, relations
 from pgt.history import HistoryBatch, with_history
 from pgt.improvements import IMPROVEMENTS
-from pgt.look import look
+from pgt.look import look, story
 from pgt.metrics import ends, evaluate, gains, interval, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.summarizer import DOCUMENT, PointerGenerator
@@ -196,6 +196,13 @@ def fall(what: str, variant: str, letter: str) -> float:
     return float((table[:, :5].mean(1) - table[:, -5:].mean(1)).mean())
 
 
+def ends_of_fall(sums: np.ndarray) -> tuple[float, float]:
+    """The 95 % interval (Student's t) of the mean fall of ten curves."""
+    falls = sums[:, :5].mean(1) - sums[:, -5:].mean(1)
+    half = 2.262 * falls.std(ddof=1) / len(falls) ** 0.5
+    return float(falls.mean() - half), float(falls.mean() + half)
+
+
 def test_claims_of_11() -> None:
     report = read_results("gate")
     for data, outcome in (("city", "returned"), ("city", "in_window"), ("geolife", "in_window")):
@@ -214,8 +221,20 @@ def test_claims_of_11() -> None:
 def test_claims_of_12() -> None:
     for what in ("city", "geolife"):
         assert np.abs(curves(what, "as documented")).max() < 0.06, "nearly flat"
-    one_town, towns = (agreement(curves(w, "fast bias")) for w in ("city", "other people"))
-    assert one_town > 0.3 and towns < one_town / 2, "seeds agree about people, not towns"
+    sums = [curves(w, "fast bias") + curves(w, "fast bias", "c") for w in ("city", "other people")]
+    one_town, towns = map(agreement, sums)
+    assert one_town > 0.3 and towns < 0.15, "seeds share hills and troughs, towns do not"
+    for table in sums:
+        low, high = table.mean(0).argmin(), table.mean(0).argmax()
+        assert (low, high) == (0, 1), "both panels begin low and then high"
+    seeds = curves("city", "as documented") + curves("city", "as documented", "c")
+    (first, last), (seeds_low, seeds_high), (low, high) = map(ends_of_fall, (seeds, *sums))
+    assert first < 0 < last < 0.13 and seeds_high < 0, "of seeds alone: the sum does not fall"
+    assert 2.5 < (high - low) / (seeds_high - seeds_low) < 3, "nearly three times as wide"
+    assert low < 0 and high > 0.14, "it holds zero as well as what we expect"
+    for what in ("city", "short memory"):  # "the sum depends on this less than its parts do"
+        b, c = (fall(what, "fast bias", x) - fall(what, "as documented", x) for x in "bc")
+        assert abs(b + c) < min(abs(b), abs(c)), what
     bias = {
         v: np.polyfit(np.arange(20), curves("fading kernel", v, upto=20).T, 1)[0].mean()
         for v in ("bias only", "both, bias at a tenth", "both", "both, bias tenfold")
@@ -228,6 +247,19 @@ def test_claims_of_12() -> None:
     total = {w: fall(w, "as documented", "b") + fall(w, "as documented", "c") for w in worlds}
     assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
     assert abs(total["city"]) < 0.15, "and misses weak recency"
+    model, vocabulary = load_model(shipped("city"))
+    test = prepare(city.load().visits, vocabulary=vocabulary).test
+    batch = test.batch([story(test)])  # with which the playground begins
+    attention = model(batch).pointer_attention.detach()[0].double()
+    back = len(attention) - torch.arange(len(attention))
+    bias = position_bias.bias_of(model, len(attention)).double()[back - 1]
+    first = {
+        times: torch.zeros(vocabulary.n_locations, dtype=torch.double)
+        .index_add(0, batch.location[0], (attention.log() + (times - 1) * bias).softmax(0))
+        .argmax().item()
+        for times in (1, 3, 10, 30, 100)
+    }  # fmt: skip
+    assert first[1] == first[3] == first[10] == first[30] != first[100], "only at ×100"
 
 
 def test_claims_of_13() -> None:
