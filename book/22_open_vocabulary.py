@@ -22,6 +22,16 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
+# %% [markdown]
+# The test days bring person 59 of the simulated town a new home, and a new office, Anchor & Olive Energy. We need two words:
+#
+# | a place is | if |
+# |---|---|
+# | **unseen** | nobody visited it in the training days; otherwise it is *known* |
+# | **new** | *this person* has not been there before |
+#
+# The home is new to person 59, but known: others were there in the training days. The office is new and unseen.
+
 # %%
 from dataclasses import replace
 
@@ -40,7 +50,7 @@ from wherenext.window_features import first_visits
 
 from pgt import maps, plots
 from pgt.checkpoint import load_model, shipped
-from pgt.metrics import evaluate, summarize
+from pgt.metrics import evaluate, interval, summarize
 from pgt.train import fit
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import prepare
@@ -51,17 +61,6 @@ vocabulary = data.vocabulary
 # Ids of padding and unknown come first, then known places, then unseen ones.
 unseen_from = vocabulary.n_known + 2
 V = vocabulary.n_locations
-
-
-# %% [markdown]
-# The test days bring person 59 of the simulated town a new home, and a new office, Anchor & Olive Energy. We need two words:
-#
-# | a place is | if |
-# |---|---|
-# | **unseen** | nobody visited it in the training days; otherwise it is *known* |
-# | **new** | *this person* has not been there before |
-#
-# The home is new to person 59, but known: others were there in the training days. The office is new and unseen.
 
 # %% tags=["hide-input"]
 # @title Figure 22.1: the test days of person 59
@@ -159,7 +158,6 @@ table = {"location_id": ["home", "old office", "gym", "bar", "new office"]}
 table |= {"copied": pointed[0, 2:], "generated": (answer - pointed)[0, 2:]}
 table = pd.DataFrame(table).sort_values("copied", ascending=False)
 axes = plots.mixture(table)
-axes.set(xlim=(0, 0.7))
 show(
     axes.figure,
     alt="Stacked bars; that of the new office is longest, and all copied.",
@@ -171,9 +169,9 @@ show(
 #
 # ## PGT, opened
 #
-# Until now PGT cheated a little: each unseen place had a row of its own, random and never trained. Now all unseen places
-# share one row, that of *unknown*. It is untrained, too, but serves any office to come. So the encoder sees masked ids, and
-# the pointer copies the real ones:
+# Until now each unseen place had a row of its own, random and never trained. That told nothing about it, but the places had to
+# be listed in advance. Now all unseen places share the row of *unknown*. It is untrained, too, but serves any office to come.
+# The encoder sees *unknown*, and the pointer copies the real ids:
 
 # %%
 closed, _ = load_model(shipped("city"))  # PGT, with a row for each place
@@ -195,8 +193,8 @@ class OpenPGT:
 
 
 # %% [markdown]
-# The [contextual pointer](20_contextual_pointer.ipynb) needs no opening: it has no generator and no row for any place. We
-# train it.
+# The [contextual pointer](20_contextual_pointer.ipynb) needs no opening. It has no generator and no row for any place, so it
+# names only places of the person's past. We train it.
 
 # %%
 full = pointer_variants.VARIANTS["full"]  # of chapter 20
@@ -213,26 +211,27 @@ models = {
 # How often is each right?
 
 # %%
-rows = {}
-for name, (network, windows) in models.items():
-    table = summarize(evaluate(network, windows), ["all", "known", "unknown"])
-    rows[name] = table.set_index("group")["acc@1"]
-rows = pd.DataFrame(rows).T.rename(columns={"unknown": "unseen"})
-open_names, names = rows["unseen"][["open PGT", "contextual pointer"]]
+ranks = {name: evaluate(*pair) for name, pair in models.items()}
+groups = ["all", "known", "unknown"]  # the last: unseen
+rows = [summarize(table, groups)["acc@1"] for table in ranks.values()]
+low, high = interval(ranks["open PGT"], against=ranks["PGT"], group="unknown")
+# What the contextual pointer says, and which targets are in its memory
+valid, test = (collect(model, w, 0) for w in (lasting.valid, lasting.test))
+in_memory = 100 * (~test.new[unseen]).mean()
+rows = pd.DataFrame(np.array(rows), [*ranks], ["all", "known", "unseen"])
 rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
-# Opened, PGT is right as often as before, and needs no row for an office that opens tomorrow. What it gains at known places
-# and loses at unseen ones may be luck: both 95 % intervals over people hold zero.
+# Opened, PGT is right as often as before. What it loses at unseen places may be luck: the 95 % interval of this change, over
+# people, goes from {{ low:.1f }} to {{ high:.1f }} points.
 #
-# Of the unseen targets, {{ in_week:.0f }} % can be copied from a week. Open PGT names {{ open_names:.0f }} %, the pointer
-# {{ names:.0f }} %: it remembers a hundred visits, and it is told how each relates to now.
+# From a week, {{ in_week:.0f }} % of the unseen targets can be copied. The contextual pointer remembers a hundred visits, and
+# summaries of older ones: {{ in_memory:.0f }} %. And it is told how each visit relates to now.
 #
-# What does the pointer give to both offices of person 59 before each visit to the new one?
+# What does it give to both offices of person 59 before each visit to the new one?
 
 # %% tags=["hide-input"]
 # @title Figure 22.3: a new job
-valid, test = (collect(model, w, 0) for w in (lasting.valid, lasting.test))
 says = np.exp(test.log_probs)  # (N, V) by window and place
 found = town.places.set_index("name").location_id[OFFICES]
 ids = vocabulary.encode_locations(found)
@@ -241,8 +240,7 @@ there = is_at == found.iloc[0]  # already
 to_new = (test.users == 59) & (test.target == ids[0]) & ~there
 gets = pd.DataFrame(says[to_new][:, ids], None, ["new office", "old office"])
 gets.index = (gets.index + 1).rename("visit to the new office, no.")
-axes = plt.subplots(figsize=(7.0, 3.0))[1]
-sns.lineplot(gets, markers=True, palette=[COPIED, MUTED], ax=axes)
+axes = sns.lineplot(gets, markers=True, palette=[COPIED, MUTED])
 axes.set(xticks=gets.index, ylim=(0, 1), ylabel="probability")
 show(
     axes.figure,
@@ -251,13 +249,13 @@ show(
 )
 
 # %% [markdown]
-# At first there is nothing to copy. Then there are more and more visits to copy, while no weight changes. The curve also goes
-# up and down with the hour, and with the place that the person leaves.
+# At first there is nothing to copy. Then there are more and more visits to copy, while no weight changes. (The curve also
+# follows the hour, and where the person is.)
 #
 # ## Newcomers
 #
 # What works for unseen places should work for **newcomers**, people whom training has never met (a **cold start**). The
-# pointer has no table of people. PGT has one, and gives each newcomer its padding row, all zeros.
+# contextual pointer has no table of people. PGT has one, and gives each newcomer its padding row, all zeros.
 #
 # People are cut into five folds. Models train on four and predict the fifth.
 
@@ -267,10 +265,10 @@ show(
 newcomers = read_results("newcomers").rows.query("seed.isna()")
 rows = newcomers.query("variant == 'new' and model != 'kernel'")
 rows = rows[rows.group.str[0].str.isdigit()]  # by visits so far
-been = rows[rows.model == "contextual"].assign(model="been there before")
+been = rows[rows.model == "contextual"].assign(model="ever been there")
 been["acc@1"] = been.reach
-NAMES = {"contextual": "contextual pointer", "pgt": "PGT"}
-NAMES |= {"most_frequent": "most frequent"}
+NAMES = {"contextual": "contextual pointer (100 visits, summaries)"}
+NAMES |= {"pgt": "PGT (a week)", "most_frequent": "most frequent of 100"}
 lines = pd.concat([been, rows]).replace({"model": NAMES})
 look = {"hue": "model", "style": "model", "markers": True}
 look |= {"palette": [TRUTH, COPIED, GENERATED, MUTED], "dashes": False}
@@ -281,36 +279,37 @@ for ax, (where, own) in zip(panels, lines.groupby("data"), strict=True):
     ax.legend().remove()  # one for both
     ax.set(title=titles[where], xlabel="visits so far", ylabel="targets (%)")
     ax.tick_params("x", rotation=50)
-fig.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
+names = ax.get_legend_handles_labels()
+fig.legend(*names, loc="outside upper center", ncols=2)
 show(
     fig,
     alt="Three models on newcomers; the ceiling of copying is far above.",
     caption="Newcomers: right at the first guess, and, in green, the ceiling "
-    "of all copying. PGT sees a week, the others a hundred visits.",
+    "of all copying. In brackets: what a model sees of the past.",
 )
 
 # %% [markdown]
-# In the long run all models rise, the pointer most. Only on GeoLife, after one or two visits, is PGT above it, on few targets.
-# Over all visits PGT does no better than naming the place where a newcomer has been most often.
+# In the long run all models rise, the contextual pointer most. Over all visits PGT, with its week, does no better than the most
+# frequent place of a hundred visits.
 #
-# What does a model gain from having met you in training? Train it with and without the earlier days of these people, and
-# compare on the usual test windows:
+# What does a model gain from having met you? Train it on everybody's earlier days, and compare it, on the usual test windows,
+# with the models of the five folds, which have not met the person:
 
 # %% tags=["hide-input"]
 # @title Table: what a model gains from training on these people
 worth = newcomers.query("variant == 'seen - new'")
-worth.index = worth.model.map(NAMES) + ", " + worth.data.map(titles)
+names = worth.model.map(NAMES).str.split(" (", regex=False).str[0]
+worth.index = names + ", " + worth.data.map(titles)
 worth = worth[["acc@1", "low", "high"]].sort_index(ascending=False)
 worth.round(1).set_axis(["gain of Acc@1, points", "low", "high"], axis=1)
 
 # %% [markdown]
-# **The pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town barely;
-# those of PGT do not. All the pointer needs is your past, which can be forgotten without training anew. ([Evidence:
-# newcomers](evidence_newcomers.ipynb) has more.)
+# **The contextual pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town
+# barely; those of PGT do not. All it needs is your past. ([Evidence: newcomers](evidence_newcomers.ipynb) has more.)
 #
 # ## Somewhere new
 #
-# Before the first visit to the new office, the pointer cannot name it, but it can *say so*. Give it one more answer,
+# Before the first visit to the new office, the contextual pointer cannot name it, but it can *say so*. Give it one more answer,
 # **somewhere new**: any place where this person has not been.
 #
 # Say it gives home $0.5$, the old office $0.3$ and the gym $0.2$. *Somewhere new* is forecast with $0.25$. The places share
@@ -326,14 +325,13 @@ def with_new(part, new):
 
 # %% [markdown]
 # The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb), trained to foretell first visits and
-# corrected on the validation windows. Here is the first of person 59's visits to the new office.
+# corrected on the validation windows. This is before person 59's first visit to the new office:
 
 # %% tags=["hide-input"]
-# @title Table: before the first visit; and the forecast of each window
+# @title Table: before the first visit; with the forecast of each window
 likely = first_visits(data)  # learned from the training windows
 new_valid, new = (  # level and slope from valid
-    recalibrated(likely["valid"], valid.new, likely[split])
-    for split in ("valid", "test")
+    recalibrated(likely["valid"], valid.new, x) for x in likely.values()
 )
 on_test = with_new(test, new)
 first_day = to_new.argmax()  # the first of these windows
@@ -349,33 +347,39 @@ shown = shown.astype(float).sort_values("with it", ascending=False)
 # %% [markdown]
 # Without *somewhere new* every answer is wrong, and the old office comes first. With it, the second answer is right.
 #
-# And over all test windows? How often is the right place among the first three answers, and how large is the mean loss,
-# $-\log P$ of the truth?
+# And over all test windows? We compare with a constant, the share of first visits in the validation windows. How often is the
+# right place among the first three answers? How often, if *somewhere new* counts, too, where it is right? And how large is the
+# mean loss, $-\log P$ of the truth?
 
 # %% tags=["hide-input"]
 # @title Table: all test windows, without and with somewhere new
-rows = {"without somewhere new": with_new(test, 0 * new), "with it": on_test}
-for name, table in rows.items():
+level, actual = 100 * valid.new.mean(), 100 * test.new.mean()
+before, others = (100 * new[w].mean() for w in (test.new, ~test.new))
+rows = {"never": 0 * new, "constant": 0 * new + level / 100, "forecast": new}
+for name, chance in rows.items():
+    table = with_new(test, chance)
     # test.answer: the column of the truth, the last if it is new
     own = table[np.arange(len(table)), test.answer]
-    three = ((table > own[:, None]).sum(1) < 3) & ~test.new
-    rows[name] = 100 * three.mean(), -torch.tensor(own).log().mean().item()
-impossible = 100 * test.new.mean()
-print(f"The forecast of somewhere new: {new[test.new].mean():.0%} on average",
-      f"before first visits, {new[~test.new].mean():.0%} before others")
-pd.DataFrame(rows, ["place in first three (%)", "mean loss"]).T.round(1)
+    three = (table > own[:, None]).sum(1) < 3
+    share = [round(100 * x.mean(), 1) for x in (three & ~test.new, three)]
+    rows[name] = *share, -torch.tensor(own).log().mean().item()
+heads = ["place in first three (%)", "or somewhere new (%)", "mean loss"]
+pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 
 # %% [markdown]
-# **It buys probabilities, not names.** In {{ impossible:.0f }} % of the windows the truth is new to its person. Without
-# *somewhere new* it has probability zero there, so the mean loss is infinite; with it, the loss is finite. But one of the
-# three answers may now be *somewhere new*, so the right place is among them a little less often.
+# In {{ actual:.0f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability zero
+# there, and the mean loss is infinite. **A constant mends nearly all of it.** At {{ level:.0f }} % it is among the first three in
+# almost every window, so it is right before almost every first visit. But it names no place, and here and there it drives the
+# right one out.
 #
-# The forecast is weak: on average it is only somewhat higher before first visits than before others.
+# The forecast lowers the loss a little further, and hardly changes the first three. It is weak: on average it says
+# {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others. As a whole it is too high, since the validation
+# windows hold more first visits.
 #
 # ## What to remember
 #
-# - The answers to a question are the known places and everything in the window. A place is copied by its id, and
-#   needs no row.
+# - A place is copied by its id, and needs no row. So open PGT can name known places and all of the window; the
+#   contextual pointer, the places of a person's past.
 # - With the same past, a pointer without rows predicts newcomers about as well as people whom training has met.
 # - Whoever copies must be able to say "somewhere new". When to say it is hard to foretell.
 #
@@ -396,9 +400,8 @@ check.exercise("22.1", [answers, together, 0.6])  # at most the gate
 
 # %% [markdown]
 # **Exercise 2** (medium). **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); [Angelopoulos and
-# Bates, 2023](https://doi.org/10.1561/2200000101)) makes sets of answers that are mostly right. Take the probability that
-# the true answer of each validation window got. Nine tenths of these are at or above some value $\Theta$. The set of another
-# window keeps every answer that reaches it:
+# Bates, 2023](https://doi.org/10.1561/2200000101)) gives sets of answers. Take the probability that each validation window gave
+# to its true answer. Nine tenths of these reach some value $\Theta$. The set of another window keeps every answer that does:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.3}
@@ -407,38 +410,26 @@ check.exercise("22.1", [answers, together, 0.6])  # at most the gate
 # If windows stay alike, nine sets in ten hold the answer. Do those of the test windows? How often do they hold it *by name*?
 
 # %% tags=["try"]
-on_valid = with_new(valid, new_valid)  # (N, V + 1)
-# valid.answer: the column of the truth, V where it is new.
-own = on_valid[np.arange(len(valid.target)), valid.answer]
-limit = ...  # Theta
-kept = limit if limit is ... else (own >= limit).mean()
-check.same(kept, 0.9, name="Theta", atol=0.001)
+on_valid = with_new(valid, new_valid)  # (N, V + 1), last: somewhere new
+# What each validation window gave to its true answer, somewhere new or not
+own = on_valid[np.arange(len(on_valid)), valid.answer]  # (N,)
+theta = ...
+reached = ...  # the share of own that is at or above theta
+check.same(reached, 0.9, name="Theta", atol=0.001)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-at = int((len(own) + 1) / 10 + 1e-9)  # + 1 counts the new window
-limit = np.sort(own)[at - 1]  # Theta: one tenth lies below
-check.same((own >= limit).mean(), 0.9, name="Theta", atol=0.001)
-held = on_test >= limit  # (N, V + 1) the sets
+theta = np.sort(own)[len(own) // 10]  # one tenth lies below
+reached = (own >= theta).mean()
+check.same(reached, 0.9, name="Theta", atol=0.001)
+held = on_test >= theta  # (N, V + 1) the sets
 covered = held[np.arange(len(held)), test.answer]
 
-sets = {"hold the answer (%)": 100 * covered.mean()}
-sets["hold it by name (%)"] = 100 * (covered & ~test.new).mean()
-sets["answers in a set"] = held.sum(1).mean()
-pd.Series(sets).round(1).to_frame("sets")
+sets = [100 * x.mean() for x in (covered, covered & ~test.new)]
+heads = ["hold the answer (%)", "hold it by name (%)", "answers in a set"]
+pd.Series([*sets, held.sum(1).mean()], heads).round(1).to_frame("sets")
 # The promise is nearly kept, in part by an answer that names no place. It is
 # sure only if windows could be shuffled with those of validation.
 
 # %% [markdown]
-# **Exercise 3** (project). At first a newcomer's pointer has nothing to point at. Build a generator that knows the town:
-# where do people go, at this hour, from a place of this kind?
-#
-# <details class="solution">
-# <summary>Show solution 3</summary>
-#
-# Count in the training visits how often each place is entered in each hour from each `kind` of place. Let the gate
-# be a curve over the number of visits so far, and train it with equation (22.2).
-#
-# </details>
-#
 # **Next:** [Real cities](23_real_cities.ipynb), where the visits are other people's, or yours.

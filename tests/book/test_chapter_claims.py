@@ -762,9 +762,16 @@ def test_claims_of_22() -> None:
     moved = city.load().moves.query("user_id == 59").set_index("day").iloc[-1]
     place = city.load().places.set_index("location_id").name
     assert place[moved.work] == "Anchor & Olive Energy"  # "a new office"
-    (line,) = (row[0] for row in printed("22_open_vocabulary", "The forecast of somewhere new"))
-    new, others = map(int, re.findall(r"(\d+)%", line))
-    assert others < new < others + 15  # "hardly more before first visits than before others"
+    said = in_sentences("22_open_vocabulary")
+    assert said["low"] < 0 < said["high"]  # "may be luck"
+    assert said["others"] < said["before"] < said["others"] + 15  # "it is weak"
+    assert said["actual"] + 2 < said["level"]  # "As a whole it is too high"
+    never, constant, forecast = (table[row] for row in ("never", "constant", "forecast"))
+    assert never[2] == math.inf > constant[2] > forecast[2] > constant[2] - 0.1  # "a little"
+    assert abs(forecast[0] - constant[0]) < 0.5 > abs(forecast[1] - constant[1])  # "hardly"
+    gain = constant[1] - constant[0]
+    assert said["actual"] - 1 < gain < said["actual"] + 1  # "right before almost every"
+    assert constant[0] < never[0]  # "here and there it drives the right one out"
     assert abs(table["hold the answer (%)"][0] - 90) < 3  # "nearly kept"
     newcomers = read_results("newcomers").rows
     worth = newcomers[newcomers.seed.isna() & (newcomers.variant == "seen - new")]
