@@ -235,8 +235,8 @@ show(
 # ## A world in which the answer is known
 #
 # We drew that line by hand. When bias and content are both trained, which one learns what is true? Take a world with nothing
-# else to learn: people only copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that shrinks by a fifth with
-# every step back. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
+# else to learn: people only copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that shrinks by a
+# fifth with every step back. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
 #
 # We trained small models in four ways, ten seeds each. In the first only the bias can tell positions apart. In the other three
 # the content can, too, by a position embedding; the bias learns slower than the rest, as fast, or faster.
@@ -308,8 +308,8 @@ _, _, high = interval(summed("city", "as documented"))
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the sum falls: strong recency shows in it, at about half its size. (The truth holds for returns, the sum
-# is over all targets.) The bias hardly falls, however much there is to learn.
+# With the short memory the sum falls: strong recency shows in it, at about half its size. (The truth holds for returns, the
+# sum is over all targets.) The bias hardly falls, however much there is to learn.
 #
 # Our town's recency is weak. If only the share of returns, {{ free:.0f }} %, of its fall is left in the sum, it is
 # {{ due:.2f }}. Our ten seeds give less: the 95 % interval of their mean ends at {{ high:.2f }}. But ten seeds are ten times
@@ -318,8 +318,8 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. In these runs, and in ten seeds of our town to compare with, the bias learned a hundred times as fast. The sum depends
-# on this less than its parts do, as in the table of slopes.
+# habits. In these runs, and in ten seeds of our town to compare with, the bias had a hundredfold learning rate. The sum
+# depends on this less than its parts do, as in the table of slopes.
 
 # %%
 panels = {"One town, ten seeds": "city", "Ten towns": "other people"}
@@ -351,7 +351,7 @@ found = {name: interval(table) for name, table in panels.items()}
 pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# From the seeds alone we would say: the sum does not fall. Over towns the interval is nearly three times as wide, and it holds
+# From the seeds alone we would say: the sum does not fall. Over towns the interval is much wider, and it holds
 # zero as well as the {{ due:.2f }} that we expect. So even ten towns do not tell whether weak forgetting is in the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
@@ -380,8 +380,8 @@ factor = 1 / 0.8**14  # fourteen steps from position 1 to position 15
 check.exercise("12.1", [half, factor])
 
 # %% [markdown]
-# **Exercise 2** (longer). You have one town only. Which part of the sum's curve would other people show? Divide the people into
-# two random halves. On the windows of each, train a new model for three epochs, with a bias a hundred times as fast
+# **Exercise 2** (longer). You have one town only. Which part of the sum's curve would other people show? Divide the people
+# into two random halves. On the windows of each, train a new model for three epochs, with the hundredfold rate for the bias
 # (`position_bias.faster_bias(model, 100)`). Correlate the two sums, over all positions and from 3 on.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}

@@ -71,8 +71,7 @@ visits = located(visits.assign(visited=seen), town)
 CALLED = {"56 Rowan Close": "old home", "119 Gosling Row": "new home"}
 OFFICES = ["Anchor & Olive Energy", "Saffron & Violet Publishing"]
 CALLED |= dict(zip(OFFICES, ["new office", "old office"], strict=True))
-land = ground(town.base)["features"]
-land = [one for one in land if "name" not in one["properties"]]
+land = ground(town.base, names=False)["features"]
 below = visits.groupby("name")[["lon", "lat"]].first() - [0, 0.0025]
 for name, label in CALLED.items():
     at = {"type": "Point", "coordinates": [*below.loc[name]]}

@@ -176,7 +176,7 @@ four.assign(sum=four.sum(axis=1)).round(1)
 #
 # | stretch | scores | sum of $2^s$ | its logarithm | plain sum |
 # |---|---|---|---|---|
-# | home, office | 2, 1 | 4 + 2 = 6 | 2.58 | 3 |
+# | home, office | 2, 1 | 4 + 2 = 6 | $\log_2 6$ | 3 |
 # | gym, bar | 0, 0 | 1 + 1 = 2 | 1 | 0 |
 # | together | | 6 + 2 = 8 | 3 | 3 |
 #

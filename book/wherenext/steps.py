@@ -193,7 +193,7 @@ class _Writer:
                 f"{number(one[-1, most])}."
             )
             picture = heat(one, self.rows, f"Attention of {name}. {sentence}", heads=columns,
-                           high=24)  # fmt: skip
+                           high=20)  # fmt: skip
             hidden = "" if n == best else " hidden"
             options.append(f'<option value="{n}"{"" if hidden else " selected"}>{name}</option>')
             maps.append(
