@@ -76,8 +76,8 @@ learned = curves("city", "as documented")
 # And the truth? A person who *returns* chooses freely among known places. There a past visit counts less with every visit
 # since: its weight fades to $0.97$ of what it was, but for a small part that stays.
 #
-# Attention is made of $e^{s+b} = e^s e^b$. So the bias is the logarithm of what a visit counts. Only differences of scores
-# matter, so all our curves have a mean of zero.
+# Attention is made of $e^{s+b} = e^s e^b$. So if the content said nothing about age, the bias would be the logarithm of this
+# weight: the diamonds. Only differences of scores matter, so all our curves have a mean of zero.
 
 
 # %%
@@ -303,23 +303,22 @@ for name, (what, rate) in rows.items():
     both = [of(what, "as documented") for of in (curves, summed)]
     falls[name] = [fall(x).mean() for x in (log_weight(rate)[None], *both)]
 falls = falls.T.round(2) + 0.0
-due = free / 100 * falls["truth (returns)"]["our town, 10 seeds"]
-_, _, high = interval(summed("city", "as documented"))
+weak = falls["truth (returns)"]["our town, 10 seeds"]
+due = free / 100 * weak
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
 # With the short memory the sum falls: strong recency shows in it, at about half its size. (The truth holds for returns, the
 # sum is over all targets.) The bias hardly falls, however much there is to learn.
 #
-# Our town's recency is weak. If only the share of returns, {{ free:.0f }} %, of its fall is left in the sum, it is
-# {{ due:.2f }}. Our ten seeds give less: the 95 % interval of their mean ends at {{ high:.2f }}. But ten seeds are ten times
-# the same people.
+# Our town's recency is weak. If only the share of returns is left in the sum, its fall is
+# {{ free:.0f }} % of {{ weak:.2f }}, or {{ due:.2f }}. Our ten seeds give less. But ten seeds are ten times the same people.
 #
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. In these runs, and in ten seeds of our town to compare with, the bias had a hundredfold learning rate. The sum
-# depends on this less than its parts do, as in the table of slopes.
+# habits. To give the bias every chance to speak, its learning rate was a hundredfold. The sum depends on this less than its
+# parts do, and we trained ten seeds of our town alike.
 
 # %%
 panels = {"One town, ten seeds": "city", "Ten towns": "other people"}
@@ -342,17 +341,19 @@ show(
 
 # %% [markdown]
 # Both panels begin low and then high, as in Figure 12.2. From position 3 on, the seeds share some hills and troughs. In ten
-# towns these are gone: they were what our town's people happened to do.
+# towns these are mostly gone: they were what our town's people happened to do.
 #
 # How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean.
 
 # %%
+panels = {"One town, as documented": summed("city", "as documented")} | panels
 found = {name: interval(table) for name, table in panels.items()}
 pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# From the seeds alone we would say: the sum does not fall. Over towns the interval is much wider, and it holds
-# zero as well as the {{ due:.2f }} that we expect. So even ten towns do not tell whether weak forgetting is in the sum.
+# Seeds alone would let us say: the sum does not fall, and with the fast bias it even rises. Over towns the interval is much
+# wider, and it holds zero as well as the {{ due:.2f }} that we expect. So even ten towns do not tell whether weak forgetting
+# is in the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #

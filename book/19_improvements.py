@@ -3,7 +3,8 @@
 #
 # On GeoLife the rule of five numbers of [chapter 4](04_baselines.ipynb) guesses better than our Transformer. Would a better
 # Transformer catch up? The [documents](https://where-next-book.github.io/where-next/book/documents.html) from which this
-# book grew argue for ten changes. Here they are, from what goes in to what comes out. Which three would you bet on?
+# book grew argue for nine changes and a control. Here they are, from what goes in to what comes out. Which three would you
+# bet on?
 #
 # 1. `cross_attention`: each place should *ask* who the person is and what time it is.
 # 2. `multi_scale_time`: 23:45 and 0:00 are neighbours.
@@ -11,7 +12,7 @@
 # 4. `relative_bias`: how far apart two visits are matters, not where they stand.
 # 5. `recent_and_first`: the last visits deserve extra weight, and so does the first.
 # 6. `geglu`: a gate makes a feed-forward network better at the same size.
-# 7. `post_norm`: a control. It should be *worse* than the model's pre-norm.
+# 7. `post_norm`, the control: in deep networks it is *worse* than the model's pre-norm.
 # 8. `experts`: habit and exploration are different skills.
 # 9. `mixture_of_softmaxes`: one softmax is too narrow for people with several habits.
 # 10. `focal` or `balanced`: the loss should spend less on what is known, or on what is frequent.
@@ -103,8 +104,8 @@ print(f"the answers to two places differ by at most {apart:.6f}")
 # A softmax over one score is 1, whatever is asked. So every place gets the same answer. The part's other half asks the times
 # of *all* visits; there the softmax does choose.
 #
-# *Forecast: no difference.* Half of the part is a linear layer with a long name, and self-attention already sees the other
-# visits' times.
+# *Forecast: no difference.* As the weight is 1, half of the part is a linear layer of the person's row; and self-attention
+# already sees the other visits' times.
 #
 # **2. Multi-scale time.** PGT has a row for each quarter of an hour, and no row knows its neighbours. Let sines and cosines
 # go round the clock, one to four times a day:
@@ -188,7 +189,7 @@ print(size(adaptive), "numbers in place of", V * D)
 # A narrow row has little room to overfit. The documents cite this paper, and yet give rare places *more* numbers
 # ([measured, too](evidence_improvements.ipynb)).
 #
-# *Forecast: no difference.* There are arguments for both directions.
+# *Forecast: no difference.* A rare place may need many numbers or few; there are arguments for both.
 #
 # ## How visits look at each other
 #
@@ -279,7 +280,7 @@ print("GeGLU, two thirds as wide:", size(GeGLU(D, round(FF * 2 / 3))))
 # %% [markdown]
 # Three matrices cost more than two. So the hidden layer is a third narrower, as in the paper.
 #
-# *Forecast: better.* There it helps at equal size.
+# *Forecast: better.* In the paper it helps at equal size.
 #
 # **7. Post-norm.** Where does the normalisation stand: before a part, or after its sum
 # ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745))? Take a part that adds nothing:
@@ -346,9 +347,8 @@ pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 
 # %% [markdown]
 # The office's score always lies between the other two. So one softmax cannot say "gym or home, but not the office". A
-# half-and-half mixture of two softmaxes can. (A bias could lower the office, but then in every context.) With $D$ numbers in
-# place of one the limit is wider, but the scores of thousands of places still depend on these $D$ alone
-# ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
+# half-and-half mixture of two softmaxes can. (A bias could lower the office, but then in every context.) With $D$ numbers the
+# limit is wider, but it is still there ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
 #
 # So a linear layer and a tanh make several contexts $c_k$ from $c$, and another layer and a softmax their shares $\pi_k$:
 #
@@ -420,8 +420,8 @@ print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 # There is one trap. In the town we made {{ n_tried }} such comparisons; figure 19.2 shows eleven, [the
 # evidence](evidence_improvements.ipynb) most others. If an interval misses the truth one time in twenty, luck alone makes
 # about one "effect". So the intervals of [chapter 14](14_ablations.ipynb) are widened until, nineteen times in twenty, *none*
-# of all comparisons misses. With such **simultaneous intervals** one may look down the whole column, and call what misses
-# zero an effect.
+# of all comparisons misses. With such **simultaneous intervals** one may look down the whole column, and call an
+# effect what leaves out zero.
 
 # %% tags=["hide-input"]
 # @title Changes and simultaneous intervals
@@ -490,7 +490,7 @@ show(
 # **No part is better beyond luck, on either data set.** So our bet is not won: none of our three is shown to be better. Only
 # the balanced loss clearly does something: it costs about {{ lost:.0f }} points of Acc@1 on both.
 #
-# Look at *post norm*, which should be worse: on GeoLife its mean is the figure's best. So much for means without intervals.
+# Look at *post norm*, the control: on GeoLife its mean is the figure's best. So much for means without intervals.
 #
 # "No difference" is not shown either: most intervals leave room for a gain, and no part was tuned. But all means lie to the
 # left of the dashed line, the rule of five numbers.

@@ -76,7 +76,9 @@ def reach(windows):
 
 sizes = (10, 20, 50, 100, 200, 400)
 tests = {n: with_history(data, memory=n).test for n in sizes}
-by_memory = {n: [reach(test), accuracy(kernel, test)] for n, test in tests.items()}
+by_memory = {
+    n: [reach(test), accuracy(kernel, test)] for n, test in tests.items()
+}
 by_memory = pd.DataFrame(by_memory, index=["reach, %", "kernel, Acc@1 %"]).T
 by_memory.rename_axis("visits remembered").round(1)
 
@@ -96,7 +98,8 @@ variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
-by_memory["your pointer"] = [accuracy(pointer, test) for test in tests.values()]
+yours = [accuracy(pointer, test) for test in tests.values()]
+by_memory["your pointer"] = yours
 
 # %% tags=["hide-input"]
 # @title Figure 21.1: the same memory for both
@@ -117,9 +120,9 @@ show(
 )
 
 # %% [markdown]
-# It makes no more of it. The pointer is ahead everywhere, but both curves are flat after fifty visits. Yours was trained with
-# a hundred visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for every memory, and there its curve is
-# flat after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
+# A model that learns makes no more of it. The pointer is ahead everywhere, but both curves are flat after fifty visits.
+# Yours was trained with a hundred visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for every memory,
+# and there its curve is flat after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
@@ -178,7 +181,7 @@ table.map("{:.1f}".format, na_action="ignore").fillna("")
 # visit there and how many visits it stands for. Of *gym, gym, home, work, home, work* a memory of two keeps the last two,
 # and one line for the gym: its second visit, which stands for two.
 #
-# What do they add? And what does PGT add, its encoder, generator and gate, if this pointer takes the place of its own?
+# What do they add? And what do PGT's encoder, generator and gate add, if this pointer is put in place of its own?
 
 # %% tags=["hide-input"]
 # @title Table: Acc@1 on GeoLife, differences in points
@@ -228,7 +231,7 @@ table.round(2)
 # exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
 # It also holds for the mean of many situations, the last column, as the mean of roots is never above the root of the mean.
-# So **the best guess lies between the agreement and its root**, both averaged over all that people do.
+# So **the best guess lies between the mean agreement and the root of this mean**.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
 # until about the same hour, on the same kind of day, after the same place. What share of their pairs agree? Here is somebody
@@ -251,8 +254,7 @@ print(f"{agreed:.2f} of the pairs agree")
 # Of seven stays four led home: $4 \cdot 3$ of $7 \cdot 6$ ordered pairs agree.
 #
 # Where no two stays are alike in all four ways, do without "after the same place", then without the kind of day, and so on,
-# down to any two stays. The mean over all targets is the lower end, and its root the upper one. (The
-# [evidence](evidence_improvements.ipynb) has an upper end that is a little lower.)
+# down to any two stays. The mean over all targets is the lower end, and its root the upper one.
 #
 # ## Does it work? The town knows
 #
@@ -267,6 +269,8 @@ truth = limits["city", "truth"]
 known = truth["time unknown"]  # who knows all habits, but not that
 left_over = known - results.mean(**TOWN, **OURS)
 really = truth["time unknown, agreement"]
+too_high = 100 * (really / 100) ** 0.5
+counted = limits["city", "agreement", "finest"]
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True)
 for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
     found = limits[where["data"]]
@@ -297,12 +301,12 @@ show(
 )
 
 # %% [markdown]
-# Somebody who knows every habit in the town, but not when the next visit begins, has the dot. It lies close to **the upper
-# end** of agreement, and the pointer is {{ left_over:.1f }} points below it: in the town little is left to win.
+# Somebody who knows every habit in the town, but not when the next visit begins, is the dot in the top row. The pointer is
+# {{ left_over:.1f }} points below this dot: in the town little is left to win.
 #
-# Why so close? **Two errors cancel.** By the simulator's own chances {{ really:.0f }} % of the pairs agree: we count too few,
-# because stays that look alike are not. But the root of a true count would be too high, unless one place stands out and the
-# rest is spread thin.
+# The dot lies close to **the upper end** of agreement. **This is because two errors cancel.** By the simulator's own chances
+# {{ really:.0f }} % of the pairs agree, not {{ counted:.0f }} %: our count is too low, because stays that look alike are not.
+# And the root of the true agreement, {{ too_high:.0f }} %, is too high, as it was in the column of Friday.
 #
 # ## And on GeoLife?
 #
@@ -311,13 +315,15 @@ show(
 
 # %% tags=["hide-input"]
 # @title Table: a hundred targets on GeoLife, if the upper end is right
-parts = {"the pointer is right": ours, "a better one could win": best - ours}
+parts = {"the pointer is right": ours}
+parts[f"a better one could win: {best:.1f} − {ours:.1f}"] = best - ours
 parts |= {"new to the person": new, "chance (the rest)": 100 - best - new}
 pd.Series(parts).to_frame("of a hundred").round(1)
 
 # %% [markdown]
 # No pointer can name a place that is new to the person, and PGT's generator hardly helps
-# ([Evidence](evidence_improvements.ipynb)). Chance and new places would each be about a fifth of all targets.
+# ([Evidence](evidence_improvements.ipynb), which has other ceilings, too). Chance and new places would each be about a fifth
+# of all targets.
 #
 # ## What to remember
 #

@@ -81,7 +81,7 @@ maps.places_map(
     by="visited",
     ground={"features": land},
     alt="Map of one person's places in the test days, known or unseen",
-    caption="Places of person 59. Larger disc: more visits. Click for names.",
+    caption="Places of person 59 in the test days. Larger disc: more visits.",
 )
 
 # %% [markdown]
@@ -94,7 +94,7 @@ print(f"{100 * unseen.mean():.1f} % of the targets are unseen places")
 print(f"{in_week:.1f} % of these are in the window")
 
 # %% [markdown]
-# Copying can name these; a softmax cannot, for it needs a learned row for each place.
+# Copying can name these; the generator's softmax cannot, for it needs a learned row for each place.
 #
 # ## Which answers are possible?
 #
@@ -288,8 +288,8 @@ show(
 )
 
 # %% [markdown]
-# In the long run all models rise, the contextual pointer most. Over all visits PGT, with its week, does no better than the most
-# frequent place of a hundred visits.
+# In the long run all models rise, the contextual pointer most. Over all visits PGT, with its week, does no better than the
+# most frequent place of a hundred visits.
 #
 # What does a model gain from having met you? Train it on everybody's earlier days, and compare it, on the usual test windows,
 # with the models of the five folds, which have not met the person:
@@ -308,8 +308,8 @@ worth.round(1).set_axis(["gain of Acc@1, points", "low", "high"], axis=1)
 #
 # ## Somewhere new
 #
-# Before the first visit to the new office, the contextual pointer cannot name it, but it can *say so*. Give it one more answer,
-# **somewhere new**: any place where this person has not been.
+# Before the first visit to the new office, the contextual pointer cannot name it, but it can *say so*. Give it one more
+# answer, **somewhere new**: any place where this person has not been.
 #
 # Say it gives home $0.5$, the old office $0.3$ and the gym $0.2$. *Somewhere new* is forecast with $0.25$. The places share
 # the other $0.75$: home gets $0.75 \cdot 0.5 = 0.375$, the others $0.225$ and $0.15$. *Somewhere new* stands second.
@@ -366,10 +366,10 @@ heads = ["place in first three (%)", "or somewhere new (%)", "mean loss"]
 pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 
 # %% [markdown]
-# In {{ actual:.0f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability zero
-# there, and the mean loss is infinite. **A constant mends nearly all of it.** At {{ level:.0f }} % it is among the first three in
-# almost every window, so it is right before almost every first visit. But it names no place, and here and there it drives the
-# right one out.
+# In {{ actual:.0f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability
+# zero there, and the mean loss is infinite. **A constant mends nearly all of it.** At {{ level:.0f }} % it is among the
+# first three in almost every window, so it is right before almost every first visit. But it names no place, and here and
+# there it drives the right one out.
 #
 # The forecast lowers the loss a little further, and hardly changes the first three. It is weak: on average it says
 # {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others. As a whole it is too high, since the validation
@@ -399,8 +399,9 @@ check.exercise("22.1", [answers, together, 0.6])  # at most the gate
 
 # %% [markdown]
 # **Exercise 2** (medium). **Conformal prediction** ([Vovk et al., 2005](https://doi.org/10.1007/b106715); [Angelopoulos and
-# Bates, 2023](https://doi.org/10.1561/2200000101)) gives sets of answers. Take the probability that each validation window gave
-# to its true answer. Nine tenths of these reach some value $\Theta$. The set of another window keeps every answer that does:
+# Bates, 2023](https://doi.org/10.1561/2200000101)) gives sets of answers. Take the probability that each validation window
+# gave to its true answer. Nine tenths of these reach some value $\Theta$. The set of another window keeps every answer that
+# does:
 #
 # $$
 # \Gamma = \{ \ell : P(\ell) \ge \Theta \}. \tag{22.3}

@@ -136,7 +136,7 @@ show(
 
 # %% [markdown]
 # The kernel's weight falls with the hours; PGT's changes little. To PGT, the start of a visit is one of 96 quarters of an
-# hour, each with a vector of its own. Nothing tells it that two o'clock is close to a quarter past two.
+# hour, each with a vector of its own. Nothing built in tells it that two o'clock is close to a quarter past two.
 #
 # Is that why the rule leads? Take one cue away at a time, and choose the kernel's other numbers anew on validation windows:
 
@@ -202,8 +202,8 @@ there = pd.DataFrame(there, ["all targets", *PARTS.values()]).T
 there.round(1).rename_axis("Acc@1 (%)", axis=1)
 
 # %% [markdown]
-# Compare the last two columns. The kernel owes a good part of its score to unknown targets, where it copies "unknown"; PGT is
-# right equally often on both.
+# Compare the last two columns. The kernel is right far more often on unknown targets, where it copies "unknown"; PGT is right
+# equally often on both.
 #
 # **The rule has no lead here.** Over all targets it cannot be told from PGT. Over known ones, PGT is {{ ahead:.1f }} points
 # ahead ({{ from_:.1f }} to {{ to:.1f }}).
@@ -246,7 +246,7 @@ pd.DataFrame(levels).T.rename_axis("Acc@1 (%)", axis=1)
 
 # %% [markdown]
 # **A longer past helps both models everywhere**, as the last column shows. In the town, the pointer's gain is barely clear of
-# zero. With equal pasts the pointer is ahead of the kernel everywhere.
+# zero. In each pair of rows the pointer is ahead of the kernel.
 #
 # ### And on a leaderboard?
 #

@@ -9,8 +9,8 @@
 #
 # > **In one sentence.** Two networks that learned from people who do not exist, and a few fixed rules beside them, are right
 # > with their first guess in {{ hits["GeoLife"][OURS]:.1f }} % on GeoLife and {{ hits["New York"][OURS]:.1f }} % in New York:
-# > level with a rule that was fitted there, behind a pointer that was trained there; and the rules do nearly all
-# > the work.
+# > level with a rule that was fitted there, behind a pointer that was trained there; and without the two
+# > networks it would be hardly worse.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -77,8 +77,8 @@ one.set_index("rank")[seen].round(2)
 
 # %% [markdown]
 # Person 5 has been at 10 Cobbler Road five times only, and yet it is the first guess. Why? The last column asks the model
-# again, but does not tell it how long ago each visit was: now the place is behind both others. So its *age* speaks for it,
-# as all five visits are among the latest. (`explain` does the same with thirteen other facts.)
+# again, with the same weights, but does not tell it how long ago each visit was: now the place is behind both others. So its
+# *age* speaks for it, as all five visits are among the latest. (`explain` does the same with thirteen other facts.)
 #
 # **The town's records tell the rest: the person has just moved there.** Nobody told the model. But it plays at home: it
 # learned from worlds that are drawn around Larkmere, where people move, too.
@@ -126,6 +126,8 @@ again = model.predict(other, top=3)
 check.same(again.probability, guesses.probability, name="the probabilities")
 
 # %% [markdown]
+# All probabilities of all people are the same.
+#
 # ## Made-up worlds
 #
 # A model that knows no names can learn from people who do not exist; [Müller et al.
@@ -135,7 +137,7 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # arrival is known.
 #
 # Above all, the worlds need people who do things at fixed hours. Without them a network that answers alone loses
-# {{ no_clock:.1f }} points on GeoLife ([evidence](evidence_newcomers.ipynb)).
+# {{ no_clock:.1f }} points of Acc@1 on GeoLife ([evidence](evidence_newcomers.ipynb)).
 #
 # ## Eight opinions
 #
@@ -145,11 +147,13 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # |---|---|---|
 # | network 1 | fourteen facts about each past visit | made-up people |
 # | network 2 | the same | made-up people with diaries, where visits have an end |
-# | four kernels of [chapter 4](04_baselines.ipynb) | three of *came from here* and the clock, from short to long memory; one of how often, lately | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
+# | kernels 1 to 3 of [chapter 4](04_baselines.ipynb) | *came from here* and the clock, from short to long memory | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
+# | kernel 4 | how often, lately | the same |
 # | here, before | is it where the person is now? Where they were just before? | nobody's |
 # | **their eight weights** | how much each opinion counts | **those of the people you ask about** |
 #
-# **Only the eight weights are fitted to a new table.** `predict` takes past visits of everybody in it, two thousand at most,
+# Two networks, because some tables have ends and others have not: the weights decide which suits. **Only the eight weights
+# are fitted to a new table.** `predict` takes past visits of everybody in it, two thousand at most,
 # and finds the one set of weights under which they are likeliest.
 #
 # What do the eight say about our person? *Here* and *before* are no probabilities: we write $e$ for yes and 1 for no, so that
@@ -182,8 +186,7 @@ table.map("{:.2f}".format, na_action="ignore").fillna("")
 # third; the kernels, which have not, give it less. In this town nearly all of the weight is the networks', so the pool says
 # about what they say.
 #
-# A weight of zero ignores an opinion. A negative one takes back a little: the networks know *here* and *before*, too, and
-# these weights make such places somewhat less likely than the networks say.
+# A weight of zero ignores an opinion. A negative one takes back some of what the others, which know the same facts, have said.
 #
 # The last row, times the chance that the next place is *not* new, is what `predict` printed. In logarithms the pool is a
 # weighted sum, hence its name, **log-linear pool** ([Genest and Zidek, 1986](https://doi.org/10.1214/ss/1177013825)).
@@ -212,7 +215,8 @@ CITY = {"geolife": "GeoLife", "new york": "New York"}
 FILES = {"geolife": "geolife_exact", "new york": "last_visit"}
 POINTER = {"geolife": ("beyond", {"data": "geolife", "protocol": "exact"})}
 POINTER["new york"] = ("last_visit", {})
-LABELS = {"pgt": "PGT, trained there, not tuned", "kernel": "kernel, fitted there"}
+LABELS = {"pgt": "PGT, trained there, not tuned"}
+LABELS["kernel"] = "kernel, fitted there"
 HUNDRED, THEIRS = "kernel, 100 visits, fitted there", "pointer, trained there"
 BARE, OURS = "kernels, here and before alone", "trained on nobody"
 rule, bare = mean["minus", "kernel_memory"], mean["minus", "no networks"]
@@ -251,7 +255,7 @@ scores
 #
 # What do the networks bring? The row above ours is the pool without them. In New York it has {{ bare["new york"]:.1f }}
 # points less, which is clear of zero; on GeoLife it has {{ bare["geolife"]:.1f }} less, which is not. **On real people the
-# kernels, *here* and *before* do nearly all the work.**
+# kernels, *here* and *before* do almost as well without the networks.**
 #
 # Where does it fail? At places that the last seven days do not show. About a third of the targets are such, and there the
 # first guess is right in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York. On
@@ -261,7 +265,8 @@ scores
 #
 # A model that was trained on people can betray them. Here is an attack
 # ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). Train one model on each half of GeoLife's people. Ask
-# both how likely they find one person's training visits. Bet on the one that finds them likelier. A coin is right half
+# both how likely they find one person's training visits. Bet that the person was in the half of the one that finds them
+# likelier. A coin is right half
 # of the time.
 #
 # The table has means over three ways to halve, and over the {{ n_people }} people with at least twenty training windows.
@@ -283,8 +288,8 @@ right.set_axis(["right, % of people", "95 % from", "to"], axis=1)
 # But a network without a single name still betrays **{{ attacks.right.iloc[1]:.0f }} %**: the small advantages of many visits
 # add up.
 #
-# A network trained on nobody has seen neither half. (We trained it twice on the same made-up people, and called each the
-# model of a half.) So the attack can only guess, as a coin does: its interval contains one half.
+# A network trained on nobody has seen neither half. (Two trainings on the same made-up people stand in for the two models.) So
+# the attack can only guess, as a coin does: its interval contains one half.
 #
 # > **Pitfall.** This protects those whose visits would have been *trained* on, not the person you ask about: the answer says
 # > where they probably go next. Whether the eight weights betray anybody, we have not tested.
@@ -292,8 +297,8 @@ right.set_axis(["right, % of people", "95 % from", "to"], axis=1)
 # ## What to remember
 #
 # - A network without names can learn in one world and be used in another, and the first need not exist.
-# - Only eight weights are fitted to a new table. On real people the fixed kernels, *here* and *before* do nearly all the
-#   work, and the kernels' numbers were chosen on real cities.
+# - Only eight weights are fitted to a new table. On real people the fixed kernels, *here* and *before* do almost as well
+#   without the networks, and the kernels' numbers were chosen on real cities.
 # - A network without names can still betray who was in training, unless that was nobody.
 #
 # ## Exercises
