@@ -5,12 +5,12 @@
 # Alder Walk, and at five other places once. Where on the next active day? Can a network with a graph, attention and a gate
 # say it better than a count?
 #
-# *You will be able to* predict somebody's next basket, or the places of their next active day, with masked self-attention,
-# and test such a network against a count. *You need* [Position and encoder](06_position_and_encoder.ipynb) and
-# [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and about a minute to run.
+# *You will be able to* predict somebody's next basket, or the places of their next day, with masked self-attention, and test
+# it against a count. *You need* [Position and encoder](06_position_and_encoder.ipynb) and [Baselines](04_baselines.ipynb).
+# *It takes* twenty minutes to read and about a minute to run.
 #
-# > **In one sentence.** Count what a person took, and fill up with what everybody takes: the network of this chapter stays
-# > behind this baseline, in the simulated town and on shopping baskets.
+# > **In one sentence.** Count what a person took, and fill up with what everybody takes: this chapter's network, as
+# > published, stays behind this baseline, in the simulated town and on shopping baskets.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -45,14 +45,13 @@ town = city.load()
 days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 
 # %% [markdown]
-# Here the answer is a *set*: several answers are right at once, in any order. [Yu et al.
-# (2020)](https://arxiv.org/abs/2006.11483) call sets in order of time *temporal sets*. Their network, DNNTSP, predicts the
-# next one. We build it.
+# Here the answer is a *set*: several answers are right at once, in any order. We build DNNTSP, a network of [Yu et al.
+# (2020)](https://arxiv.org/abs/2006.11483) that predicts the next of such *temporal sets*.
 #
 # ## One person's week
 #
-# An **element** of a set is a place here; in a shop it would be a product. The person is the one of Part II. We follow one of
-# their places, Sage & Jolly, through every box of figure 18.1.
+# An **element** of a set is a place here; in a shop it would be a product. The person is the one of Part II, and we follow
+# Sage & Jolly through every box of figure 18.1.
 
 # %%
 i = int((days["test"].length == 7).nonzero()[3])
@@ -93,8 +92,13 @@ show(
 )
 
 # %% [markdown]
-# Note the shape (T, N, D): each of the seven places gets a vector on *every* day, visited or not. We train the package's
-# DNNTSP for six epochs. Then `borrow` copies the trained weights of a part into our own version of it.
+# This is the whole path. Sage & Jolly starts with its row of the table $E$. On each day its *neighbours*, the other places
+# of that day, add their vectors to it. So it gets a vector for every day, visited or not. Then each day *looks back* at the
+# earlier ones. A sum makes *one vector* of the seven. A *gate* mixes this vector's score with that of the plain row.
+#
+# Time enters in one box only: where a day looks back, later days are hidden. No vector says which day it is.
+#
+# For real numbers, we train the package's DNNTSP for six epochs. `borrow` copies a part's trained weights into our own.
 
 
 # %% tags=["hide-input"]
@@ -125,8 +129,8 @@ trained = train("full")  # the network as published
 # %% [markdown]
 # ## Who goes with whom: the weighted GCN
 #
-# Places of one day say something about each other. So an edge joins them. Each set has such a **co-occurrence graph**. In set
-# $i$, the edge between elements $\ell$ and $\ell'$ weighs
+# Each set has a **co-occurrence graph**: edges join the places of a day. In set $i$, the edge between elements $\ell$ and
+# $\ell'$ weighs
 #
 # $$
 # \mathcal{G}_{\ell\ell'}^{i} = \frac{1}{\text{largest}} \begin{cases}
@@ -134,12 +138,13 @@ trained = train("full")  # the network as published
 # 1 & \text{if } \ell = \ell', \\ 0 & \text{otherwise.} \end{cases} \tag{18.1}
 # $$
 #
-# "Sets with both" is their number in the whole history, "largest" the largest number that the brace gives. In figure 18.1
-# Sage & Jolly and 46 Alder Walk are together on two days, and no pair more often: "largest" is 2. On day −2 their edge weighs
-# 2 / 2. Winter Garden Centre is with them only then: 1 / 2. To itself every element has 1 / 2 in every set.
+# "Sets with both" counts over the whole history; "largest" is the largest that the brace gives in all sets of this person.
+# Sage & Jolly and 46 Alder Walk are together on two days, and no pair more often: "largest" is 2. On day −2 their edge
+# weighs 2 / 2. Winter Garden Centre is with them only then: 1 / 2. To itself every element has 1 / 2 in every set, visited
+# or not.
 #
 # In a *graph convolution* (GCN) each element adds up its neighbours' vectors with these weights. A linear layer, batch
-# normalisation (mean 0 and variance 1 over the batch) and a ReLU follow.
+# normalisation and a ReLU follow. Two follow one another.
 
 
 # %%
@@ -165,12 +170,12 @@ class GraphConvolution(nn.Module):
 
 
 # %% [markdown]
-# All elements start with their rows of $E$, and pass two convolutions. Here are the edges of Sage & Jolly:
+# The edges of Sage & Jolly:
 
 # %%
 graph = weighted_graphs(person.present)  # (1, T, N, N)
-x = trained.table(person.elements)  # (1, N, D) each element's vector
-x = x[:, None].expand(-1, 7, -1, -1)  # the same at each time
+x = trained.table(person.elements)[:, None]  # (1, 1, N, D)
+x = x.expand(-1, 7, -1, -1)  # the rows of E, the same at each time
 for layer in trained.convolutions:
     x = borrow(GraphConvolution(32), layer)(x, graph)
 sage, repair = 0, 4  # rows of figure 18.1
@@ -178,8 +183,8 @@ edges = pd.DataFrame(graph[0, :, sage].T, places, past)
 edges[edges.any(axis=1)]  # the other four rows hold only zeros
 
 # %% [markdown]
-# On day −7 Sage & Jolly was the only place, and on day −5 it was not visited. The edges are the same, so its vector, its
-# **state**, is the same, too.
+# On day −7 Sage & Jolly was the only place, on day −5 it was not visited. The edges are the same, so its vector, its
+# **state**, is the same.
 #
 # ## Looking back: masked self-attention
 #
@@ -193,14 +198,12 @@ edges[edges.any(axis=1)]  # the other four rows hold only zeros
 # \end{aligned} \tag{18.2}
 # $$
 #
-# where $X$ holds the states of one element, one for each set, and $d$ is the width of a head. With the **causal mask**
+# where $X$ holds the states of one element, a row for each set, and $d$ is the width of a head. With the **causal mask**
 # $\mathcal{M}$, set $i$ may look at set $j$ when $j$ is not later:
 #
 # $$
 # \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.3}
 # $$
-#
-# The code of equation (18.2) is folded.
 
 
 # %%
@@ -237,27 +240,26 @@ table.loc[["−7", "−4", "−1"]]
 
 # %% [markdown]
 # Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the last row five days weigh
-# the same, as their states are the same.
+# the same, as their states are the same. **Order enters only through the mask:** days −2 and −1 may look at the company of
+# day −2, earlier ones may not.
 #
-# A mask the wrong way round need not crash. So change the last two states, and see which outputs notice.
+# A wrong mask need not crash. So change the last two states: which outputs notice?
 
 # %%
 ahead = 0  # @param {type:"slider", min:0, max:4, step:1}
 changed = states.clone()
 changed[:, 5:] += 1  # the states of days −2 and −1
 before, after = (attention(rows, ahead)[0] for rows in (states, changed))
-moved = (after - before).abs().mean((0, 2))
-print("change of each output:", moved.numpy().round(2))
+moved = (after - before).abs().amax((0, 2)) > 1e-6  # over places and D
+print("outputs that notice:", *pd.Index(past)[moved.numpy()])
 
 # %% [markdown]
-# The first five stay.
-#
-# > **Try it.** Set `ahead` to 1. The fifth output changes, and nothing warns.
+# > **Try it.** Set `ahead` to 1: day −3 notices, too, and nothing warns.
 #
 # ## One vector for each element: the weighted sum
 #
-# Let $\mathcal{Z}_i$ be what attention makes of an element at set $i$. Its product with a learned vector $w_\text{agg}$ is the
-# set's weight, and the weighted vectors are added up:
+# An element's seven vectors become one, to which some sets may add more than others. Let $\mathcal{Z}_i$ be what attention
+# makes of it at set $i$. The product with a learned vector $w_\text{agg}$ is the set's weight:
 #
 # $$
 # \mathcal{C} = \sum_i \big(w_\text{agg} \cdot \mathcal{Z}_i\big)\, \mathcal{Z}_i . \tag{18.4}
@@ -282,13 +284,14 @@ c = aggregation(z, torch.full((len(places),), 7))  # (N, D)
 pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 
 # %% [markdown]
-# The seven weights of Sage & Jolly are nearly alike. They need not add up to 1.
+# These weights are nearly alike, so this is little more than a plain sum. Unlike those of a softmax they need not add up to
+# 1: a longer history gives a larger vector.
 #
 # ## What was not seen: the gate
 #
-# Every element of the history now has a vector $\mathcal{C}_\ell$, and every place of the town its row of $E$. A learned
-# vector $w_\text{out}$ and a number $b$ turn either into a score. Where an element was seen, a gate $\alpha_\ell$ mixes the
-# two scores. It is a learned number that nothing keeps between 0 and 1. An element that was not seen has only its row:
+# Every element of the history now has a vector $\mathcal{C}_\ell$, and every place its row of $E$. A learned vector
+# $w_\text{out}$ and a number $b$ turn either into a score. Where an element was seen, a gate $\alpha_\ell$ mixes both. It is
+# a learned number that nothing keeps between 0 and 1. An element that was not seen has only its row:
 #
 # $$
 # \begin{aligned}
@@ -298,7 +301,7 @@ pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 # \end{aligned} \tag{18.5}
 # $$
 #
-# A sigmoid makes a probability of each score; the loss adds up their cross-entropies.
+# A sigmoid makes a probability of each score; the loss is their cross-entropy.
 
 
 # %% tags=["hide-input"]
@@ -335,8 +338,7 @@ mixed = scores[e[sage]]
 print(f"{1 - g:.4f} · {r:.3f} + {g:.4f} · {own:.3f} = {mixed:.2f}")
 
 # %% [markdown]
-# The gate is the second weight. It mixes two scores of Sage & Jolly: by its row of $E$, and by its $\mathcal{C}$. Both
-# contain $b$; as the weights add up to 1, $b$ counts once. Here are all seven; *rank* is among all places.
+# The gate is the second weight, that of the score by $\mathcal{C}$. Here are all seven; *rank* is among all places.
 
 # %% tags=["hide-input"]
 # @title Table: scores of our person's places
@@ -352,23 +354,22 @@ idle = 100 * (1 - len(used) / V)  # gates that no training reached, in %
 board.loc[:, :"rank"]
 
 # %% [markdown]
-# Sage & Jolly is a right answer, and has the best score by $\mathcal{C}$. Still its gate lets Indigo Wine Cellar, visited
-# once, go ahead. And where the gate is near zero, a seen place falls behind places never seen.
+# Sage & Jolly, a right answer, has the best score by $\mathcal{C}$. Still its gate lets Indigo Wine Cellar, visited once, go
+# ahead. And where the gate is near zero, a seen place falls behind places never seen.
 #
-# Are these gates learned? A gate belongs to the place, not to the person, and starts at random between 0 and 1. *Histories*
-# counts the training histories with the place, *visited next* those after which it came next.
+# Are these gates learned? A gate belongs to the place, not the person, and starts at random between 0 and 1. The Olive Grill
+# was in {{ board.histories["The Olive Grill"] }} training histories and came next after none of them:
 
 # %%
-# The same places.
 board.loc[:, ["gate at the start", "gate", "histories", "visited next"]]
 
 # %% [markdown]
-# Four places with histories never came next. Training has pushed their gates down, one below zero. Indigo Wine Cellar has no
-# histories, so its gate is the random start. Of all gates {{ idle:.0f }} % keep theirs.
+# Training has pushed the gates of such places down, one below zero. But {{ idle:.0f }} % of all gates, Indigo Wine Cellar's
+# too, keep their random start: no training history holds the place.
 #
 # ## The whole network
 #
-# `DNNTSP` joins our parts. With the trained weights it must give the package's scores.
+# `DNNTSP` joins our parts. Does it give the package's scores?
 
 # %% tags=["hide-input"]
 # @title DNNTSP(V)
@@ -405,7 +406,7 @@ print(f"{len(some)} histories: our network gives the same scores")
 # %% [markdown]
 # ## The blind spot
 #
-# On days −7 and −1 our person visited only Sage & Jolly. Let it be Bright Repair Shop instead. How far do the scores move?
+# On days −7 and −1 our person visited only Sage & Jolly. Make it Bright Repair Shop: how far do the scores move?
 
 # %%
 present = person.present.clone()
@@ -416,31 +417,32 @@ largest = (ours(elsewhere) - ours(person)).abs().max()
 print(f"largest change of a score: {largest:.4f}")
 
 # %% [markdown]
-# Not at all. The only sign of an element in a set is an edge to another one. **An element that is alone leaves no trace of
-# when it was there.** And {{ lonely["town"]:.0f }} % of the town's days and {{ lonely["baskets"]:.0f }} % of the shopping
-# baskets below hold a single element.
+# Not at all. The only sign of an element in a set, and so of its day, is an edge to another one. **An element that is alone
+# leaves no trace of when it was there.** And {{ lonely["town"]:.0f }} % of the town's days and {{ lonely["baskets"]:.0f }} %
+# of the shopping baskets below hold a single element.
 #
-# A network that we call *informed* mends it. Where a set holds an element, its first vector is
-# `table(element) + here + age(sets_ago)`, with learned `here` and `age`; in other sets it stays the plain row.
+# Our network *informed* mends it. Where a set holds an element, its first vector is `table(element) + here + age(sets_ago)`,
+# with learned `here` and `age`; elsewhere it stays the plain row.
 
 # %%
 informed = train("informed")
 both = person.elements[0, [sage, repair]]
 moved = (informed(elsewhere) - informed(person))[0, both]
-print("change of both scores:", moved.numpy().round(2))
+moved = {"change of score": moved, "gate": informed.fusion.alpha[both]}
+pd.DataFrame(moved, ["Sage & Jolly", "Bright Repair Shop"]).round(2)
 
 # %% [markdown]
-# This one notices. The repair shop's score moves little, as its gate is near zero, too.
+# This one notices, though for the repair shop, with its gate near zero, only a little.
 #
 # ## Against counting
 #
-# By equation (18.5) the score of an element that was not seen does not depend on the person. **Beyond your own history,
-# DNNTSP has one list for everybody.** So compare it with a rule that does the same: *count what this person took (of equal
-# counts, the later goes first), and fill up with what everybody takes*. Its name is *personal, then popular*.
+# By equation (18.5) the score of an unseen element does not depend on the person. **Beyond your own history, DNNTSP has one
+# list for everybody.** So compare it with a rule that does the same, *personal, then popular*: count what this person took
+# (of equal counts, the later goes first), and fill up with what everybody takes.
 #
-# Every model makes ten guesses for each test day. **Recall** is the share of the next set among them, computed for places
-# seen in the history and for new ones. **NDCG** adds up what equation (4.1) gives for each right answer, less the further
-# down it stands, and divides by what a perfect list would get.
+# Every model makes ten guesses for each test day. **Recall** is the share of the next set among them, computed separately
+# for seen and for new places. **NDCG** adds up what equation (4.1) gives for each right answer, less the further down it
+# stands, and divides by what a perfect list would get.
 
 # %% tags=["hide-input"]
 # @title Table: the town's days, after six epochs
@@ -454,16 +456,14 @@ for name, model in models.items():
     means[name] = 100 * scores[[*COLUMNS]].mean()
 facts = read_results("temporal_sets").select(group="facts").set_index("data")
 lonely = {"town": facts.alone["city days"], "baskets": facts.alone["dc"]}
-customers = facts.n["dc"]
 pd.DataFrame(means).T.astype(float).round(1).rename(columns=COLUMNS)
 
 # %% [markdown]
-# Compare the NDCG of the first row and the last: counting wins. Recall of seen places is high, as most histories hold fewer
-# than ten places.
+# Compare the NDCG of the first row and the last: counting wins. Of new places it finds fewest, but all miss nearly all.
 #
-# But six epochs are few. Here is training to the end, with five seeds, also on *DC*: a retailer's baskets, with
-# {{ customers:,.0f }} test customers new to training. Each number is NDCG@10, in points, minus that of counting (*personal,
-# then popular*); in brackets stands its 95 % interval.
+# Six epochs are few. Here is training to the end, with five seeds. The second row is *DC* (Dunnhumby-Carbo), a retailer's
+# baskets, with {{ facts.n["dc"]:,.0f }} test customers new to training. Each number is NDCG@10, in points, minus that of
+# counting; in brackets stands its 95 % interval.
 
 # %% tags=["hide-input"]
 # @title Table: against counting
@@ -480,8 +480,8 @@ ends = [[lead(one, v) for v in networks] for one in sets]
 pd.DataFrame(ends, ["town days", "DC baskets"], ["DNNTSP", "informed"])
 
 # %% [markdown]
-# Only *informed*, and only on baskets, draws level with counting. Learning rate and patience were changed after we had seen
-# test scores, which may flatter the networks ([evidence](evidence_relatives.ipynb)).
+# Only *informed*, and only on baskets, draws level with counting. Learning rate and patience were changed after seeing test
+# scores, which may flatter the networks ([evidence](evidence_relatives.ipynb)).
 #
 # ## What to remember
 #
@@ -506,15 +506,15 @@ gain, ideal = 1.0, 1 + 1 / math.log2(3)
 check.exercise("18.1", [1 / 2, gain / ideal, 1.0])
 
 # %% [markdown]
-# **Exercise 2** (medium). Set all gates of `informed` to 1. Does it now beat counting on the town's days?
+# **Exercise 2** (medium). Set all gates of `informed` to 1. Does it beat counting on the town's days?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 informed.fusion.alpha.fill_(1)
 scores = temporal_sets.evaluate(informed, days["test"])
 print((100 * scores[[*COLUMNS]].mean()).round(1))
-# By NDCG@10 it comes closer and stays behind. (The idea came from test days:
-# report scores only from days that nobody has looked at.)
+# By NDCG@10 it comes closer and stays behind. (Test days gave the idea:
+# report scores only from other days.)
 
 # %% [markdown]
-# **Next:** [Ten improvements](19_improvements.ipynb), and what becomes of them when they are measured.
+# **Next:** [Ten improvements](19_improvements.ipynb), and what they are worth.
