@@ -3,10 +3,10 @@
 #
 # What if attention did not have to find out what to compare, because we hand it the comparisons?
 #
-# *You will be able to* turn a fact about a past visit into a learned curve; build a pointer from a few dozen numbers that can
-# be a hand-made rule and learn on from there; and read from each prediction what spoke for it. *You need*
-# [The pointer](07_pointer.ipynb) and the kernel of [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and
-# less than a minute to run; a GPU makes no difference.
+# *You will be able to* turn a fact about a past visit into a learned curve; build a pointer from a few dozen numbers that
+# can be a hand-made rule and learn on from there; and read from each prediction what spoke for it. *You need* [The
+# pointer](07_pointer.ipynb) and the kernel of [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and less
+# than a minute to run.
 #
 # > **In one sentence.** Tell a pointer how each past visit relates to *now*, and {{ n_numbers }} numbers learn what each
 # > relation is worth.
@@ -31,10 +31,9 @@ from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
-from wherenext.ground import ground, located
 from wherenext.results import read_results
 
-from pgt import maps, plots
+from pgt import plots
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
@@ -61,9 +60,8 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 # visit began at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close times
 # have large products.
 #
-# How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts about
-# each. The table has two of them, with a number for each relation, and before them what a product has to learn: a number for
-# each pair of quarters of an hour, 96 now times 96 then.
+# How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts that
+# relate it to now:
 
 
 # %%
@@ -96,14 +94,17 @@ heads = ["numbers to learn", "mean examples each", "without examples"]
 pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
-# Many pairs in the first row never occur. PGT keeps no such table, but its products must give each pair a score. The other
-# rows keep only how now and then relate. There each number has thousands of examples, on average.
+# The first row is what a product has to learn: a score for each pair of quarters of an hour, 96 now times 96 then. PGT keeps
+# no such table, but its products must score every pair, and many pairs never occur.
+#
+# The second row keeps only how far the two are apart, the third only whether the person came from here. There each number has
+# thousands of examples, on average.
 #
 # ## One fact, one curve
 #
 # So hand relations to the pointer. A **feature** looks at one fact about a past visit, such as the minutes between its time
-# of day and now. Training decides what the fact is worth, by a curve with a few **knots**. Each knot has a learned value, and
-# between them the curve is straight.
+# of day and now. Training decides what the fact is worth, by a curve with a few **knots**. Each knot has a learned value,
+# and between them the curve is straight. So eleven knots do for the second row of the table.
 #
 # $$
 # \begin{aligned}
@@ -138,8 +139,8 @@ def curve(table, knots, fact):
 # %% [markdown]
 # ## Reasons
 #
-# By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out:
-# a sum of three products. So a visit has three ways to earn weight. Call each a **reason**.
+# By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out: a
+# sum of three products. So a visit has three ways to earn weight, three **reasons**.
 #
 # The logarithm of a product is a sum: log(*fading* × *clock*) = log *fading* + log *clock*. The curves are such logarithms,
 # and the exponential of their sum is the product again:
@@ -149,16 +150,39 @@ def curve(table, knots, fact):
 # \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
 # $$
 #
-# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason $r$ has its own curve for every feature $f$: 3
-# reasons and 14 + 2 + 11 knots make 81 numbers.
+# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason $r$ has its own curve for every feature $f$.
 #
-# Say the curves of a visit add up to 0 for the first reason, to $-1$ for the second and to $-3$ for the third. Its weight is
-# $e^0 + e^{-1} + e^{-3} \approx 1 + 0.37 + 0.05 = 1.42$, and most of it comes from the first reason.
+# Take one visit, of the person whom Part II followed. They were at The Red Grill, and had come from where they are now. What
+# is this visit worth to the kernel? Its fading is a power, $\alpha^{\text{age}}$, its clock an exponential, $\zeta\,
+# e^{-\delta/\theta}$, with $\delta$ minutes apart. The code calls $\alpha$ `decay` and $\theta$ `width`. A reason's
+# *strength* is the factor in front: *base*, 1, or $\zeta$.
+
+# %%
+NAMES = ["any visit", "came from here", "began at this hour"]
+strength = np.log([kernel.base, kernel.same, kernel.clock])
+i = story(test)
+one = test.batch([i])
+place = town.places.set_index("location_id").name
+where = test.visits_of(i).location_id.map(place).to_list()
+visit = where.index("The Red Grill")
+age, from_here, apart = (f[0, visit].item() for f in facts(one).values())
+logs = {
+    "log strength": strength,
+    f"{age} visits back": age * np.log(kernel.decay),
+    "came from here: yes": np.log([1, from_here, 1]),  # no: log 0
+    f"{apart} minutes apart": [0, 0, -apart / kernel.width],
+}
+by_hand = pd.DataFrame(logs, NAMES)
+by_hand["weight"] = np.exp(by_hand.sum(axis=1))
+print(f"weight of the visit: {by_hand.weight.sum():.2f}")
+by_hand.round(2)
+
+# %% [markdown]
+# The exponential of a row's sum is the reason's weight. *Came from here* is worth most. In its row the hour does not matter.
+# But had they come from elsewhere, it would be silent: its weight would hold the factor 0, whose logarithm is −∞.
 #
-# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. The whole
-# model:
-
-
+# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. A learned
+# pointer has a number at every knot instead: 3 reasons and 14 + 2 + 11 knots make 81. The whole model:
 # %%
 class ReasonPointer(nn.Module):
     """Copy a past place for one of a few reasons; a curve for each fact."""
@@ -186,22 +210,17 @@ class ReasonPointer(nn.Module):
 
 
 # %% [markdown]
-# Can it be the kernel? The kernel's fading is a power, $\alpha^{\text{age}}$, and its clock an exponential,
-# $e^{-\delta/\theta}$. Their logarithms are straight lines. We write them into the tables, a column for each reason.
+# Can it be the kernel? By age and minutes, its logarithms are straight lines. We write them into the tables, a column for
+# each reason. The strengths could stand in any table; we add them to that of age.
 
 # %%
 NEVER = -30.0  # in place of log 0 = -inf, whose gradient is not a number
-NAMES = ["any visit", "came from here", "began at this hour"]
 FROM_HERE, HOUR = 1, 2  # two of the reasons, as columns of each table
-# How strong they are; .same is the kernel's name for "came from here".
-strength = [np.log(s) for s in (kernel.base, kernel.same, kernel.clock)]
 
 
 def like_kernel(pointer):
-    # decay, base, same, clock, width: the letters of equation (4.4)
     age, from_here, clock = (pointer.tables[n].data for n in KNOTS)
     fading = KNOTS["age"] * np.log(kernel.decay)
-    # A reason's strength could stand in any of its three tables.
     age[:] = fading[:, None] + torch.tensor(strength)
     from_here[:] = 0
     from_here[0, FROM_HERE] = NEVER  # at knot 0, "no", this reason is silent
@@ -220,9 +239,8 @@ print(f"tables and kernel differ by at most {differ:.0e}")
 # %% [markdown]
 # ## Let it learn
 #
-# The kernel's numbers came from a grid. Now give the tables *random* values, so that the reasons mean nothing yet, and
-# train. Where a window does not show the target, such a pointer gives it probability 0, whatever its numbers are. We leave
-# these windows out of the training, not of the test.
+# The kernel's numbers came from a grid. Now give the tables *random* values, and train. Where a window does not show the
+# target, such a pointer gives it probability 0. We leave these windows out of the training, not of the test.
 
 
 # %% tags=["hide-input"]
@@ -248,8 +266,8 @@ def accuracy(model):
 
 
 # %% [markdown]
-# **Change this.** The last row will be a pointer of your own, now without a clock. Switch the clock on, or *came from here*
-# off, and watch the last row of the table.
+# **Change this.** The last row will be a pointer of your own, at first without a clock. Switch the clock on, or *came from
+# here* off, and watch the last row of the table.
 
 # %%
 came_from_here = True  # @param {type:"boolean"}
@@ -277,8 +295,8 @@ table = {"numbers": sizes, "Acc@1, %": [accuracy(m) for m in models.values()]}
 pd.DataFrame(table, index=list(models)).round(1)
 
 # %% [markdown]
-# {{ n_numbers }} numbers that began at random do as well as the kernel in this town, and better than this PGT with its
-# {{ sizes[0]:,}}. Without the clock, in the last row, it is a little less. (One seed each.)
+# {{ n_numbers }} numbers that began at random do as well as the kernel in this town, and better than this PGT with its {{
+# sizes[0]:,}}. Without the clock, in the last row, it is a little less. (One seed each.)
 #
 # ## What did the tables learn?
 #
@@ -286,12 +304,12 @@ pd.DataFrame(table, index=list(models)).round(1)
 
 # %% tags=["hide-input"]
 # @title Figure 20.1: what each reason makes of each fact
-by_hand = like_kernel(ReasonPointer())
+by_rule = like_kernel(ReasonPointer())
 fig, grid = plt.subplots(3, 3, figsize=(7.4, 4.5), sharex="col", sharey=True)
 for r, row in enumerate(grid):
-    row[0].set_ylabel(NAMES[r])
+    row[0].set_ylabel(NAMES[r].replace(" at", "\nat"))
     for ax, (fact, knots) in zip(row, KNOTS.items(), strict=True):
-        y, trained = (m.tables[fact].data[:, r] for m in (by_hand, started))
+        y, trained = (m.tables[fact].data[:, r] for m in (by_rule, started))
         ax.plot(knots, y, "--", label="kernel")
         ax.plot(knots, trained, "o-", label="trained", ms=3)
 age, from_here, clock = grid[2]
@@ -313,41 +331,23 @@ show(
 )
 
 # %% [markdown]
-# This is equation (20.2): along a row logarithms add up; down the rows weights do. Compare the knots of a panel with each
-# other, not with zero, since a constant can move along the row. The dashed lines are what `like_kernel` wrote (bent in the
-# left column, whose axis is stretched), the others what training made of them (`started`).
+# The dashed lines are what `like_kernel` wrote (bent in the left column, whose axis is stretched), the others what training
+# made of them (`started`). Compare the knots of a panel with each other, not with zero: a constant can move along the row.
 #
 # **The names still hold after training, but they are no longer pure.** *Came from here* is still silent for other visits,
-# and *began at this hour* still falls with the hours. But the middle row prefers the present hour, too, and the last row
-# visits that came from here.
+# and *began at this hour* still falls with the hours. But *came from here* now prefers the present hour (middle row, right
+# panel), and *began at this hour* prefers visits that came from here (last row, middle panel).
 #
-# The first column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. All
-# rows lower it: the next visit is seldom there again. (Other visits to this place still count.) One visit back is where they
-# were just before. Two rows raise it: people often go back.
+# The first column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. In
+# all rows it lies below its neighbour to the right: the next visit is seldom there again. One visit back is where they were
+# just before. In the first two rows it lies above all others: people often go back.
 #
 # ## Every weight has a name
 #
-# Take the window that Part II followed, and look at the same week under two models.
+# Back to the window of The Red Grill. We split each trained weight by reason, and add up the visits to a place.
 
 # %%
-i = story(test)
-seen, one = look(network, test, i, top=50), test.batch([i])
 reason = started.reasons(one)[0].detach()  # (L, 3)
-maps.attention_map(
-    located(seen.visits, town),  # with PGT's attention
-    truth=located(seen.target, town),
-    heads={"the tables": reason.sum(1).numpy()},
-    ground=ground(town.base),
-    caption="The same week under two models: choose PGT's pointer or the "
-    "tables at the top right; click a disc for its numbers.",
-)
-
-# %% [markdown]
-# Now split each weight of the tables by reason, and add up the visits to a place.
-
-# %%
-place = town.places.set_index("location_id").name
-where = seen.visits.location_id.map(place).to_list()
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
 by = by.loc[by.sum(axis=1).sort_values().index]
 
@@ -355,6 +355,7 @@ by = by.loc[by.sum(axis=1).sort_values().index]
 # @title Figure 20.2: places by reason
 look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
 ax = by.plot.barh(stacked=True, figsize=(7.2, 2.4), **look_of)
+seen = look(network, test, i, top=50)
 of_pgt = seen.candidates.set_index("location_id").probability
 of_pgt = of_pgt.rename(index=place)[by.index]
 ax.plot(of_pgt, range(len(by)), "D", color=INK, label="PGT")
@@ -371,28 +372,16 @@ show(
 
 # %% [markdown]
 # Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much.
-# Why? Look up its facts in Figure 20.1.
-
-# %%
-visit = where.index("The Red Grill")
-grill = {}  # by fact: each reason's logarithm
-for name, value in facts(one).items():
-    at_grill = curve(started.tables[name].data, KNOTS[name], value)[0, visit]
-    grill[f"{name} = {value[0, visit]}"] = at_grill.numpy()
-grill = pd.DataFrame(grill, NAMES)
-grill.assign(weight=np.exp(grill.sum(axis=1))).round(2)
-
-# %% [markdown]
-# Two reasons speak for it: the person went there from where they are now, *and* about an hour from the present time of day.
-# Divided by the sum over all visits, these weights are the parts of its bar. Look at the last row, though: an hour apart,
-# its *clock* is already below its best, and *came from here* lifts it. **A name says where a reason began; its row says what
-# it is now.** Even so, this is no explanation added afterwards: these *are* the terms of the sum.
+# By hand, *began at this hour* gave it least. Now this part is as large as *came from here*: as Figure 20.1 shows, this
+# reason has learned to prefer visits that came from here. **A name says where a reason began; its row says what it is now.**
+#
+# Even so, this is no explanation added afterwards: these *are* the terms of the sum.
 #
 # ## On real people
 #
-# Now GeoLife, with the package's `ContextualPointer`, one fact after the other. Nothing of PGT is there: no embeddings, no
-# encoder, no generator, no gate. These pointers remember a hundred visits instead of seven days. The fair rival is a kernel
-# with the same hundred.
+# Now GeoLife, with the package's `ContextualPointer`, one fact after the other. Nothing of PGT is in it, not even
+# embeddings. These pointers remember a hundred visits instead of seven days. The fair rival is a kernel with the same
+# hundred.
 
 # %% tags=["hide-input"]
 # @title Figure 20.3: fact by fact, on GeoLife
@@ -427,17 +416,17 @@ show(
 
 # %% [markdown]
 # *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
-# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to
-# {{ level_high:.2f }}.
+# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to {{
+# level_high:.2f }}.
 #
 # The last bar, the package's whole pointer, has three things more:
 #
-# - eleven facts, such as the weekday and the length of the stay;
+# - eleven further facts, such as the weekday and the length of the stay;
 # - a factor for each feature, computed from now: the clock may say much in the morning and little at night;
 # - *summaries* of older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
 #
-# Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). [Evidence:
-# newcomers](evidence_newcomers.ipynb) asks which facts are worth more than luck.
+# Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). Which facts are worth more than luck
+# is in the [evidence](evidence_newcomers.ipynb).
 #
 # ## What to remember
 #
@@ -465,8 +454,8 @@ every_one = np.e  # each part of the sum is multiplied by it
 check.exercise("20.1", [float(third), every_one])
 
 # %% [markdown]
-# **Exercise 2** (medium). Take a reason away from `started`: lower its column of one table by 30, and score again. How much is
-# each of the three missed? Training anew without it would be the fairer question; why?
+# **Exercise 2** (medium). Take a reason away from `started`: lower its column of one table by 30, and score again. How much
+# is each of the three missed? Why would training anew without it be fairer?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -479,7 +468,7 @@ for k, name in enumerate(NAMES):
 
 # %% [markdown]
 # **Exercise 3** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. A window
-# holds each weekday about once. What do you expect, and what do you find?
+# holds each weekday about once. What do you expect?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -494,8 +483,7 @@ def facts(batch):
 
 four = learn(ReasonPointer(("age", "from_here", "clock", "weekday")))
 print(f"{accuracy(four) - accuracy(learned):+.1f} points")
-# Nothing is gained. In a window of seven days, today's weekday is today and
-# what is left of the day a week ago, and the age says nearly as much.
+# Nothing is gained: within seven days, the age says nearly as much.
 
 # %% [markdown]
 # **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb). These pointers remember more than PGT. Are they ahead
