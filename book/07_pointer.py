@@ -9,7 +9,7 @@
 # makes no difference.
 #
 # > **In one sentence.** The pointer gives every visit of the window a weight and adds the weights up per place, so
-# > it can name any place in the window, known or new; and before it has learned anything, it counts visits.
+# > it can name any place in the window, known or new; and before it has learned anything, it nearly counts visits.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -35,10 +35,10 @@ from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, show
 
-from pgt.baselines import MostFrequent
+from pgt.baselines import ContextKernel, MostFrequent
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
-from pgt.metrics import evaluate, summarize
+from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 
@@ -49,7 +49,7 @@ vocabulary, test = data.vocabulary, data.test
 model, _ = load_model(shipped("city"))  # trained on this town
 V, D = vocabulary.n_locations, model.config.d_model
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
-i = story(test)  # the window that the chapters share
+shared = story(test)  # the window that the chapters share
 
 # %% tags=["hide-input"]
 # @title Figure 7.1: the parts of this chapter
@@ -77,17 +77,17 @@ in_sight = 100 * test.in_window[~known].mean()  # % of those
 # It need only be *pointed at*.
 #
 # That is the idea of pointer networks ([Vinyals et al., 2015](https://arxiv.org/abs/1506.03134)): the answer is a
-# *position in the input*. Text summarisers took it up to copy names they could not spell
+# *position in the input*. Text summarisers copy names with it
 # ([Gu et al., 2016](https://arxiv.org/abs/1603.06393); [See et al., 2017](https://arxiv.org/abs/1704.04368)). We copy places.
 #
 # ## The question and the visits
 #
 # The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
 # others. It stands for "here and now" and is called the **context** $c$. We take the story window that all chapters
-# share and seven others. Some are longer, so the story window gets padding.
+# share and seven others. Some are longer, so ours gets padding.
 
 # %%
-batch = test.batch([i, *range(7)])  # B = 8 windows, the story window first
+batch = test.batch([shared, *range(7)])  # B = 8, the story window first
 B, L = batch.location.shape
 with torch.no_grad():
     x = model.embeddings(batch)
@@ -96,8 +96,7 @@ context = encoded[torch.arange(B), batch.length - 1]  # (B, D) last visit
 
 # %% [markdown]
 # The context asks a question, and each visit offers an answer. Let $x_i$ be the encoder's vector of visit $i$, a row of
-# `encoded`. Two
-# linear maps make **query** and **keys**; the score of visit $i$ is their scaled dot product:
+# `encoded`. Two linear maps make **query** and **keys**; the score of visit $i$ is their scaled dot product:
 #
 # $$
 # q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} . \tag{7.1}
@@ -137,8 +136,8 @@ position = (batch.length[:, None] - torch.arange(L)).clamp(min=0)  # (B, L)
 bias = w["position_bias"]  # one entry a position; entry 0 is padding's
 a = attend(scores + bias[position], batch.padding)  # (B, L)
 n = int(batch.length[0])  # visits of the story window; then padding
-unmasked = (scores + bias[position]).softmax(1)[0]  # wrong
-leak = 100 * unmasked[n:].sum().item()
+# Wrong, without the mask:
+leak = 100 * (scores + bias[position]).softmax(1)[0, n:].sum().item()
 
 # %% [markdown]
 # > **Pitfall.** Without the mask nothing crashes, and the weights still add up to one. But a padding column gets a score
@@ -151,12 +150,11 @@ leak = 100 * unmasked[n:].sum().item()
 # \operatorname{softmax}(s + b + C) = \operatorname{softmax}(s + b). \tag{7.3}
 # $$
 #
-# So their common height is not **identifiable**. What do differences do? Make a bias up: let each visit count for less than
-# the one after it, by a constant slope.
+# So their common height is not **identifiable**. What do differences do? Make a bias up: each step back costs 0.1 of score.
 
 # %%
 slope = 0.1  # @param {type:"slider", min:0, max:0.5, step:0.05}
-steep = -slope * torch.arange(len(bias))  # 0.1 less for each step back
+steep = -slope * torch.arange(len(bias))  # each step back costs `slope`
 biases = {"no bias": 0 * bias, "the trained bias": bias, "made up": steep}
 bars = pd.DataFrame(index=pd.RangeIndex(n, 0, -1, name="position"))
 for name, b in biases.items():
@@ -166,15 +164,14 @@ shift = (bars["the trained bias"] - bars["no bias"]).abs().max()
 # %% tags=["hide-input"]
 # @title Figure 7.2: the same scores under three biases
 ax = bars.plot.bar(rot=0, width=0.8, figsize=(7.2, 2.4))
-ax.set(xlabel="position $p$ of the visit; 1 is the last")
-ax.set(ylabel="attention $a_i$")
+ax.set_ylabel("attention $a_i$")
 alt = "Three bars for each visit. Only those of the made-up bias differ."
-show(ax.figure, alt=alt, caption="The same scores under three biases.")
+show(ax.figure, alt=alt, caption="Three biases; position 1: the last visit.")
 
 # %% [markdown]
 # The first two bars of each visit differ by at most {{ shift:.3f }}. So the *trained* bias does next to nothing here:
 # what the pointer prefers comes from queries and keys. [Chapter 12](12_position_bias.ipynb) asks why. In a notebook, move the
-# slope to the end of its slider and run the two cells again: the old visits fade.
+# slope's slider to its end and run both cells again: old visits fade.
 #
 # ## From visits to places
 #
@@ -186,7 +183,7 @@ show(ax.figure, alt=alt, caption="The same scores under three biases.")
 # $$
 #
 # This is a **scatter**. Here it is as a loop, and then as one call for the whole batch. (Padding has id 0. The mask made its
-# weight exactly zero, so "place" 0 stays empty.)
+# weight zero, so "place" 0 stays empty.)
 
 # %%
 looped = torch.zeros(B, V)
@@ -200,15 +197,14 @@ assert torch.allclose(looped, scattered, atol=1e-7)
 # %% [markdown]
 # Adding up has a consequence that is easy to miss: **many small weights can beat one large weight.** How often do the
 # largest sum and the largest single weight belong to different places? `pointed = point(model)` is a table with a row for
-# each test window: the two places (*largest sum*, *largest weight*), the probability that the pointer gives to the target
-# (*pointer's share*), and the target's *share of the visits*.
+# each test window. Two of its columns are those places, *largest sum* and *largest weight*.
 
 
 # %% tags=["hide-input"]
-# @title point(model): two favourites and two shares, for all test windows
+# @title point(model): two places and two shares, for all test windows
 @torch.no_grad()
 def point(model):
-    """A row a window: two favourites, and two shares of the target."""
+    """A row a window: two places, and two shares of the target."""
     found = []
     for b in test.batches(512):
         a = model(b).pointer_attention  # (B, L)
@@ -247,72 +243,83 @@ alt = "Bars made of blocks, one bar a place and one block a visit."
 show(ax.figure, alt=alt, caption="The trained weights, added up per place.")
 
 # %% [markdown]
-# Indigo Wine Cellar, visited once, has the longest block of all. Each of the four blocks of 46 Alder Walk is shorter, the
-# last one far shorter. But together they reach more than twice as far, and that is where the person went.
+# Indigo Wine Cellar, visited once, has the longest block of all. The four blocks of 46 Alder Walk are shorter. But together
+# they reach more than twice as far, and that is where the person went.
 #
-# Now it is your turn, with the story window. On the map a disc's *area* is the sum for its place. Delete a visit, change
-# its hour, or add one by clicking a place: the same trained pointer answers, computed in this page.
+# Now it is your turn, with the story window. A disc's *area* is the sum for its place. Delete a visit, change its hour, or
+# add one by clicking a place: the same trained pointer answers.
 
 # %%
 from wherenext.live import playground
 
-playground(small="pointer", window=i)
+playground(small="pointer", window=shared)
 
 # %% [markdown]
 # ## A pointer that has learned nothing
 #
-# What does the pointer do *before* training? All position biases are 0, and query and key are random maps with small
-# numbers. So the weights of two visits differ by a modest factor only, while a window may show one place once and another
-# nine times. Adding up nearly equal weights is counting.
+# What does the pointer do *before* training? All position biases are 0, and embeddings, encoder, query and key are random,
+# with small numbers. So the weights of two visits differ by a modest factor, while a window may show one place once and
+# another nine times. Adding up nearly equal weights is nearly counting. Two more columns of `point`'s table show it: the
+# probability that the pointer gives to the target (*pointer's share*) and the target's *share of the visits*.
 
 # %%
-torch.manual_seed(0)
+torch.manual_seed(0)  # another seed gives a little more or less
 newborn = point(PointerGeneratorTransformer(model.config).eval())  # as above
 newborn_right = 100 * (newborn["largest sum"] == test.targets).mean()
-counts = MostFrequent().fit(data.train)  # the rule that counts visits
-rule = summarize(evaluate(counts, test), ["all"])
-counting = rule["acc@1"].iloc[0]
 
 # %% tags=["hide-input"]
 # @title Figure 7.4: random weights, and yet the pointer counts
 inside = newborn[test.in_window]
 correlation = inside["share of the visits"].corr(inside["pointer's share"])
-ax = plt.figure(figsize=(6.4, 2.5)).gca()
-axes_of = {"x": "share of the visits", "y": "pointer's share"}
-sns.histplot(inside, **axes_of, bins=50, color=COPIED, ax=ax)
+ax = plt.figure(figsize=(5.2, 3.4)).gca()
+axes_of = {"x": "share of the visits", "y": "pointer's share", "bins": 40}
+key = {"cbar": True, "cbar_kws": {"label": "windows"}}
+sns.histplot(inside, **axes_of, **key, color=COPIED, ax=ax)
 ax.axline((0, 0), slope=1, color=MUTED, lw=1, ls="--")
-ax.set(xlabel="target's share of the visits")
-ax.set(ylabel="untrained pointer's share")
-show(
-    ax.figure,
-    alt="Share of visits against the untrained pointer's share: a diagonal.",
-    caption="Test windows with the target in the window: the darker, the "
-    "more of them. Dashed: exactly counting.",
-)
+ax.set_aspect("equal")
+alt = "Share of visits against the untrained pointer's share: a diagonal."
+caption = "Windows with their target in sight. Dashed: exactly counting."
+show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The correlation is {{ correlation:.2f }}: roughly, it counts. Of all test windows, the counting rule gets
-# {{ counting:.1f }} % right, the newborn pointer {{ newborn_right:.1f }} % (another seed gives a little more or less), and
-# the trained one {{ right["largest sum"]:.1f }} %. So compare a trained pointer with the counting rule, not with zero. Even
-# so it does not reach the context kernel of [chapter 4](04_baselines.ipynb).
+# The correlation is {{ correlation:.2f }}. So compare a trained pointer with the counting rule, not with zero.
+
+# %%
+def accuracy(ranker):
+    return 100 * gains(evaluate(ranker, test))["acc@1"].mean()
+
+
+counts = MostFrequent().fit(data.train)  # the most visits in the window
+kernel = ContextKernel(base=0.3, clock=0.5, width=60).fit(data.train)
+first = pd.Series({"untrained pointer": newborn_right}, name="Acc@1, %")
+first["counting rule"] = accuracy(counts)
+first["trained pointer alone"] = right["largest sum"]
+first["whole model"] = accuracy(model)
+first["context kernel"] = accuracy(kernel)
+first.round(1).to_frame()
+
+# %% [markdown]
+# Alone, the trained pointer is right as often as the whole model, whose first
+# guess is nearly always the pointer's. The kernel of [chapter 4](04_baselines.ipynb) is ahead of both.
 #
 # ## What it can and cannot do
 #
 # The pointer has a ceiling. If the target is not in the window, it gets the probability zero, whatever we train. Such
 # targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
 #
-# And it has a handicap. The embedding of a place that training never saw is still the random vector that it started
-# with. The pointer has to judge visits to such a place by the other features. Does it manage, where the target is in sight?
+# And places that training never saw? [Chapter 5](05_embeddings.ipynb) found that training hardly moves any place's vector:
+# known or new, each keeps the random name tag it started with. What learns are the layers behind: they learn to read the
+# tags that come by, and the tag of a new place never did. Does the pointer manage, where such a target is in sight?
 
 # %%
-kinds = pd.Series(np.where(known, "known", "never seen"), name="target")
-shares = pointed[["pointer's share", "share of the visits"]]
-shares[test.in_window].groupby(kinds).mean().round(3)
+kinds = np.where(known, "known", "never seen")[test.in_window]
+shares = pointed.drop(columns=favourites.columns)[test.in_window]
+shares.groupby(kinds).mean().rename_axis(columns="target").round(3)
 
 # %% [markdown]
 # For *known* targets the pointer's share is larger than the share of the visits: it has learned something. For new ones it
-# is no larger: on average the pointer does no better than counting. That is modest, but a softmax over places would have
-# next to no chance with them.
+# is no larger: on average it does no better than counting, which fits a tag that it cannot read. A softmax over places would
+# have next to no chance.
 #
 # ## The whole part, and the package's
 #
@@ -333,8 +340,7 @@ class MyPointer(nn.Module):
         steps = torch.arange(encoded.shape[1])
         context = encoded[torch.arange(len(length)), length - 1]  # (B, D)
         q, k = self.query(context), self.key(encoded)
-        s = (k @ q[:, :, None]).squeeze(-1)  # (B, L)
-        s = s / math.sqrt(encoded.shape[-1])
+        s = (k @ q[:, :, None]).squeeze(-1) / math.sqrt(q.shape[1])  # (B, L)
         position = (length[:, None] - steps).clamp(min=0)
         s = s + self.position_bias[position]
         s = s.masked_fill(steps >= length[:, None], -math.inf)
@@ -363,7 +369,7 @@ torch.testing.assert_close(p, package.pointer_log_probs.exp(), **equal)
 # - A visit's score is the scaled dot product of the last visit's query with its key, plus a bias of which only
 #   differences count. Mask *before* the softmax.
 # - Add up per place: many small weights can beat one large weight.
-# - An untrained pointer counts, so training starts from "most frequent place".
+# - An untrained pointer nearly counts, so training starts near "most frequent place".
 #
 # ## Exercises
 #
@@ -434,8 +440,7 @@ with torch.no_grad():
 s.requires_grad_()
 weight = attend(s, b.padding)
 hit = b.location == b.target[:, None]
-loss = -(weight * hit).sum(1).log().sum()
-loss.backward()
+(weight * hit).sum(1).log().sum().neg().backward()  # from the loss
 weight = weight.detach()
 r = weight * hit / (weight * hit).sum(1, keepdim=True)
 check.same(weight - r, s.grad, name="the gradient", atol=1e-5)

@@ -351,6 +351,10 @@ def test_claims_of_07() -> None:
     assert pointed > 1.2 * visits  # "it has learned something"
     pointed, visits = table["never seen"]
     assert 0.9 < pointed / visits <= 1  # "it is no larger"
+    (counting,), (alone,) = table["counting rule"], table["trained pointer alone"]
+    (whole,), (kernel,) = table["whole model"], table["context kernel"]
+    assert counting + 1 < alone < kernel and whole < kernel  # "ahead of both"
+    assert abs(alone - whole) < 0.2  # "right as often as the whole model"
     # Figure 7.3: four shorter blocks against the longest one.
     town = city.load()
     model, vocabulary = load_model(shipped("city"))
