@@ -35,7 +35,7 @@ except ImportError:  # on Colab
 # | you see | it is | built in |
 # |---|---|---|
 # | blue discs and bars | pointer attention, on the map added up per place | [chapter 7](07_pointer.ipynb) |
-# | dots and sticks | what a visit's attention adds up: content and position bias | [chapter 12](12_position_bias.ipynb) |
+# | dots and sticks | what a visit's attention adds up: content and position bias (nearly zero) | [chapter 12](12_position_bias.ipynb) |
 # | the gate's bar | the share of all probability that is copied | [chapter 8](08_generator_and_gate.ipynb) |
 # | rings and the ten likeliest | the mixture: solid is copied, dashed or striped generated | [chapter 8](08_generator_and_gate.ipynb) |
 # | switches | the parts that the ablations take out, and the position bias | [chapter 14](14_ablations.ipynb) |
@@ -48,34 +48,35 @@ playground()
 # %% [markdown]
 # ## Five things to try
 #
-# 1. **Take the favourite away.** Note the first guess and delete all visits to that place. Does the generated part make up
-#    for what was copied? Does the gate change?
-# 2. **Another hour.** Let the last visit begin just before midnight, at 23:53. Which visits gain attention?
-# 3. **Another person.** Switch off "who it is", or choose "somebody new". Does the first guess change?
-# 4. **No order.** Switch off "position from the end", "sinusoids", "days ago" and "position bias". Then swap two visits:
-#    their places change seats, hours and durations stay. Does the swap change the guesses less than with the parts on?
+# The first is worked out, for the moment with which the page opens.
+#
+# 1. **Take the favourite away.** The first guess is {{ guess }}, with {{ p_before:.2f}}. The gate stands at
+#    {{ gate_before:.2f}}.
+#    - *Click* ✕ at its visits, no. {{ visits_there }} (no. 1 is the latest), the highest first: the list counts anew.
+#    - *See.* The favourite falls to less than a thousandth. {{ other }} takes the lead with {{ p_other:.2f}}. The gate moves
+#      little, to {{ gate_after:.2f}}.
+#    - *It means:* the guess lived on copies. The generator hardly names this place, and the gate does not make up for it.
+# 2. **Another hour.** Let the last visit begin just before midnight: at 23:53, in the last quarter of an hour. Which visits
+#    gain attention?
+# 3. **Another person.** Switch off "who it is", or choose "somebody new" in the list of persons. Does the first guess change?
+# 4. **No order.** Swap two visits (✎): places change seats, hours and durations stay. How far do the guesses move? Undo,
+#    switch off "position from the end", "sinusoids", "days ago" and "position bias", and swap again. Do they move less?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
 #    model go on: click the arrow before its first guess again and again.
 #
-# The first has an answer in the open. In the moment with which the page opens, the favourite, {{ guess }}, falls from
-# {{ p_before:.2f}} to less than a thousandth: it cannot be copied any more, and is hardly generated. {{ other }} takes the
-# lead with {{ p_other:.2f}}.
-#
-# <details class="solution"><summary>What else we saw</summary>
+# <details class="solution"><summary>What we saw with 2 to 5</summary>
 #
 # In the same moment:
 #
-# 1. The gate moves little, from {{ gate_before:.2f}} to {{ gate_after:.2f}}.
-# 2. {{ gains_most }} (no. 1 is the latest visit; [chapter 9](09_model.ipynb) counts from the oldest) gains most, but its share
-#    of the attention rises by only {{ most_gained:.2f}}.
-# 3. The first guess stays the same.
-# 4. The swap changes less. Without order the model sees only that two places have exchanged their hours and durations.
-# 5. It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied
-#    again.
+# - *2.* {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
+# - *3.* The first guess stays the same.
+# - *4.* The swap changes less. Without order the model sees only that two places have exchanged their hours and durations.
+# - *5.* It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied
+#   again.
 #
 # </details>
 
-# %% tags=["hide-cell"] cellView="form" mystnb={"code_prompt_show": "Show what we saw, and how", "code_prompt_hide": "Hide what we saw"}
+# %% tags=["hide-cell"] cellView="form" mystnb={"code_prompt_show": "Show how we measured", "code_prompt_hide": "Hide how we measured"}
 # @title How we measured 1 to 4; `model`, `test`, `town` and `without_visit`
 from dataclasses import fields, replace
 
@@ -152,16 +153,17 @@ gain = (then - before.pointer_attention[0]).flip(0)  # no. 1 first
 gains_most = f"No. {1 + int(gain.argmax())}"
 most_gained = float(gain.max())
 print(f"at 23:53 {gains_most} gains most attention: {most_gained:+.3f}")
+there = len(order) - (one.location[0] == first).nonzero()[:, 0]
+visits_there = ", ".join(str(int(no)) for no in there)
 
 # %% [markdown]
 # ## The same with your own visits
 #
 # The model above knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb)
 # knows no place by name, and can read anybody's visits. The page below begins with a simulated person. Drop a file of your
-# own on it, and it starts with you. The file does not leave your machine: the page sends nothing, and forgets the file when
-# you close it.
+# own on it, and it starts with you. The page sends nothing, and forgets the file when you close it.
 #
-# **Change this.** In a notebook you can also write the name of a file here, and the page comes with those visits in it.
+# **Change this.** In a notebook you can also write the name of a file here.
 
 # %%
 file = ""  # @param {type:"string"}
@@ -182,16 +184,22 @@ live(pgt.NextLocation.pretrained(), own)
 #
 # - **A place where you have never been.** All of these together are "somewhere new".
 # - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
-# - **The clock on your wall.** Times in UTC are converted to the zone of your browser. If you lived in another one then, every
-#   habit is shifted.
+# - **The clock on your wall.** Times in UTC are converted to the zone of your browser. Visits made in another zone come out
+#   shifted.
 #
 # ## Switching off is not training without
 #
 # In the playground, switch the pointer off: hardly anything is left of the prediction. But all other weights were trained
 # *with* the pointer and rely on it. An ablation ([chapter 14](14_ablations.ipynb)) trains the model anew without the part.
 # Here are both, part by part.
+#
+# Off means: a feature's vectors are zero, the second layer is skipped, and the gate is 0 without the pointer, 1 without the
+# generator, one half without itself. The first two columns are changes of Acc@1 in points, on all test windows: of the one
+# shipped model, and between means over five seeds. The others are shares of all first guesses: those that the switch
+# changes, those that become right, and those that become wrong. (The rest of the changed go from one wrong place to another.)
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: switched off, or trained without; `guesses` and `accuracy`
 from wherenext.results import read_results
 
 from pgt.config import ABLATIONS
@@ -200,7 +208,6 @@ from pgt.config import ABLATIONS
 @torch.no_grad()
 def guesses(some_model):
     """(W,) the first guess for every test window."""
-    # `test` and `model`: from the folded cell below the five things
     found = torch.zeros(len(test), dtype=torch.long)
     for batch in test.batches(512):
         found[batch.index] = some_model(batch).log_probs.argmax(1)
@@ -212,17 +219,10 @@ def accuracy(found):
 
 
 def anew(variant):
-    """Mean Acc@1 of models that were trained with this variant."""
     where = {"data": "city", "protocol": "exact", "variant": variant}
     return read_results("ablations").mean(**where)
 
 
-# %% [markdown]
-# The rows have the playground's names. The first two columns are changes of Acc@1 in points, on all test windows: of the one
-# shipped model, and between means over five seeds. The others are shares of all first guesses: those that the switch
-# changes, those that become right, and those that become wrong. (The rest of the changed go from one wrong place to another.)
-
-# %%
 # The playground's words, where they are not the package's.
 PAGE = {"user": "who it is", "time": "time of day", "recency": "days ago"}
 PAGE |= {"sinusoid": "sinusoids", "one_layer": "second layer"}
@@ -232,8 +232,6 @@ was = whole == test.targets
 for variant, setting in ABLATIONS.items():
     if variant == "full":
         continue
-    # A feature's vectors become zero; a fixed gate is 0, 1 or one half.
-    # "one_layer" takes no part out: its switch skips the second layer.
     (part,) = setting.get("without", ("one_layer",))
     silent = guesses(switch_off(model, [part]))
     now = silent == test.targets
@@ -251,21 +249,19 @@ table.round(1) + 0.0  # no minus zeros
 
 # %% [markdown]
 # Silencing the pointer costs **{{ silenced:.0f }}** of {{ right:.0f }} points, training without it **{{ untrained:.0f }}**.
-# The difference is what the generator never learned, because there was always a pointer to rely on. In the second column all
-# other changes are too small to tell from chance ([chapter 14](14_ablations.ipynb)). Switching off the generator or the gate
-# changes hardly any first guess, because what is generated is spread over so many places that a copied one leads anyway.
+# The difference is probably what the generator never learned, because there was always a pointer to rely on. In the second
+# column all other changes are too small to tell from chance ([chapter 14](14_ablations.ipynb)). Switching off the generator or
+# the gate changes hardly any first guess, because what is generated is spread over so many places that a copied one leads
+# anyway.
 #
 # Now look at *who it is* and *duration*. Their switches change many first guesses, but accuracy hardly moves: about as many
 # become right as become wrong. The model uses these parts, and gains little by them.
 #
-# The switch says *what this model uses*; training anew says *what a model of this kind can do without*. A paper that silences
-# a part and calls it an ablation answers the first question and claims the second.
-#
 # ## A page without a server
 #
 # The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel as
-# text: `pack` rounds each to a whole number of steps, whose size its tensor shares, and writes that number as four letters. Is
-# this still the same model?
+# text: `pack` writes each as a whole number of small steps, whose size its tensor shares. The number has twenty-four
+# bits: four letters of six. Is this still the same model?
 
 # %%
 packed = pack(model)
@@ -274,8 +270,10 @@ restored.load_state_dict(unpack(packed))
 with torch.no_grad():
     batch = test.batch(np.arange(500))
     exact, rounded = (m(batch).log_probs.exp() for m in (model, restored))
-megabytes = len(packed["data"]) / 1e6
-print(f"{model.n_parameters():,} weights: {megabytes:.2f} MB of text")
+print(f"{model.n_parameters():,} weights: {len(packed['data']):,} letters")
+bias = float(model.gate[-1].bias)  # the last weight, as an example
+steps = bias / packed["tensors"]["gate.2.bias"]["unit"]
+print(f"{bias:.6f} is {steps:,.0f} steps, written {packed['data'][-4:]}")
 gap = (exact - rounded).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
@@ -370,5 +368,6 @@ print("then open town.html")
 # %% [markdown]
 # **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that
 # copies and generates, trained it, put its attention on maps, and taken it apart. On real people a rule of five numbers beat
-# it, and a pointer of a few facts does at least as well as that rule. All of them fail where somebody goes somewhere new. If
-# you find out how a model can foresee that, on people whom it has never met, you will have written the next chapter.
+# it, and a pointer of a few facts does at least as well as that rule. None can say where
+# somebody goes who goes somewhere new. If you find out how a model can foresee that, on people whom it has never met, you will
+# have written the next chapter.
