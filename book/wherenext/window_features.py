@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,8 +83,13 @@ def features_of(windows: Windows) -> pd.DataFrame:
     return table.astype(dict.fromkeys(("length", "days", *NAMES[1:]), int))
 
 
-def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, np.ndarray]:
-    """(W,) probabilities of an outcome on "valid" and "test": a logistic regression."""
+def forecast(
+    data: Dataset, outcome: Callable[[Any], np.ndarray], numbers: Sequence[str] = NUMBERS
+) -> dict[str, np.ndarray]:
+    """(W,) probabilities of an outcome on "valid" and "test": a logistic regression.
+
+    It is told who, when (`NAMES`) and these numbers.
+    """
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
@@ -95,7 +100,7 @@ def forecast(data: Dataset, outcome: Callable[[Any], np.ndarray]) -> dict[str, n
     fitted = []
     for penalty in PENALTIES:
         columns = make_column_transformer(
-            (StandardScaler(), list(NUMBERS)),
+            (StandardScaler(), list(numbers)),
             (OneHotEncoder(handle_unknown="ignore"), list(NAMES)),
         )
         model = make_pipeline(columns, LogisticRegression(C=1 / penalty, max_iter=1000))
