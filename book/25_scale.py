@@ -15,7 +15,7 @@
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
 try:
-    import dask  # noqa: F401
+    import dask
     import duckdb
 
     import pgt  # noqa: F401
@@ -30,11 +30,16 @@ except ImportError:  # on Colab
 import tempfile
 from pathlib import Path
 
+import dask
+import duckdb
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
+from torch.utils.checkpoint import checkpoint
 from wherenext import city
 from wherenext.exercises import check
+from wherenext.figures import GENERATED, INK, PAPER, show
 
 from pgt import large_vocabulary, read_visits
 from pgt import visits as tables
@@ -59,8 +64,7 @@ print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 #
 # We give the model a larger vocabulary. Nobody visits the new places, so the windows stay as they are.
 #
-# The loss can be written in two ways. The first makes a log-probability for every place and window, the second only sums
-# over the places.
+# The loss has two forms. The first makes a log-probability for every place and window, the second only sums over the places.
 
 
 # %%
@@ -74,19 +78,22 @@ def only_sums(model, batch):
 
 
 # %% [markdown]
-# After its forward pass a step keeps what the gradient will need. PyTorch calls a *hook* for every tensor that it keeps; ours
-# notes its size. The weights have a column of their own.
+# After its forward pass a step keeps what the gradient will need. How many megabytes?
 
 
-# %%
+# %% tags=["hide-input"]
+# @title `kept`, used below: it adds up what a step keeps
 def kept(model, batch, way):
-    """Megabytes that a step keeps for its gradient."""
-    weights, found = {p.data_ptr() for p in model.parameters()}, {}
+    """Megabytes kept for the gradient: each array once, no weights."""
 
-    def hook(x):
-        if x.data_ptr() not in weights:
-            # By address, so what is kept twice counts once.
-            found[x.data_ptr()] = x.untyped_storage().nbytes()
+    def at(x):
+        return x.untyped_storage().data_ptr()
+
+    weights, found = {at(p) for p in model.parameters()}, {}
+
+    def hook(x):  # PyTorch calls it for every tensor that it keeps
+        if at(x) not in weights:
+            found[at(x)] = x.untyped_storage().nbytes()
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(hook, lambda x: x):
@@ -115,10 +122,11 @@ more = usual.iloc[-1] / usual.iloc[0]
 saved = (usual - memory["kept: only sums"]).iloc[-1]
 one_array = 4 * len(batch) * places / 1e6  # B x V, four bytes a number
 arrays = saved / one_array
-memory.rename_axis("MB, by places")
+memory.rename_axis(columns="MB, by places")
 
 # %% [markdown]
-# Compare the ends of the first column: with the same windows a step keeps far more.
+# Compare the ends of the first column: with the same windows a step keeps far more. Arrays that live only for a moment are
+# not counted.
 #
 # The loss keeps arrays of $B \times V$, windows by places. Each new place adds one number per window to each such array. In
 # the last row one has {{ one_array:.0f }} MB. The second way makes none of them and keeps {{ saved:.0f }} MB less, as much as
@@ -131,13 +139,13 @@ memory.rename_axis("MB, by places")
 # Label smoothing deals out a share of the answer over all places. So the loss, equation (9.1), needs $\log P$ of the target,
 # and the sum of $\log P$ over all places. Can we have this sum without such an array?
 #
-# Take a city of four places. The window holds only home, the gate $g$ is one half, and the generator's scores are 2 for home,
-# 1 for the office, 0 for gym and bar. Logarithms are to the base 2 here, so that the numbers are round.
+# Take a city of four places. The window holds only home, the gate $g$ is one half, and the generator's scores are 3 for home,
+# 2 for the office, 1 for gym and bar. Logarithms are to the base 2 here, so that the numbers are round.
 
 # %%
-g, score = 0.5, np.array([2.0, 1, 0, 0])
+g, score = 0.5, np.array([3.0, 2, 1, 1])
 pointer = np.array([1.0, 0, 0, 0])  # copies home alone
-total = np.log2((2**score).sum())  # log2(4 + 2 + 1 + 1) = 3
+total = np.log2((2**score).sum())  # log2(8 + 4 + 2 + 2) = 4
 never = np.log2(1 - g) + score - total
 true = np.log2(g * pointer + (1 - g) * 2 ** (score - total))
 rows = {"score": score, "log P, if never copied": never, "log P": true}
@@ -148,8 +156,8 @@ four.assign(sum=four.sum(axis=1)).round(1)
 # Compare the last two rows: they differ at home alone, the one place in the window. So the last sum is the sum above it,
 # corrected in the one column *home*: $-13 + (-0.4 + 2) = -11.4$.
 #
-# And $-13$ comes without its row. Each number in it is $-1 + \text{score} - 3$, where $-1$ is the logarithm of $1 - g$ and $3$
-# is `total`. The four make $4 \cdot (-1 - 3) = -16$, plus the sum of the scores, $3$.
+# And we can get $-13$ without making its row. Each number in the row is $-1 + \text{score} - 4$, where $-1$ is the logarithm
+# of $1 - g$ and $4$ is `total`. The four make $4 \cdot (-1 - 4) = -20$, plus the sum of the scores, $7$.
 #
 # Now in symbols. Let $s_\ell$ be the score of a place, and $\Lambda = \log\sum_\ell e^{s_\ell}$, the `total`. A place that is
 # never copied has
@@ -168,27 +176,49 @@ four.assign(sum=four.sum(axis=1)).round(1)
 # \end{aligned} \tag{25.2}
 # $$
 #
-# In the example the first line is $-16 + 3$, and the second $-0.4 + 2$.
+# In the example the first line is $-20 + 7$, and the second $-0.4 + 2$.
 #
 # ## A stretch at a time
 #
-# Two sums go over all places: the one in $\Lambda$, and the plain one. Cut the four places into two stretches:
+# Two sums go over all places: the one in $\Lambda$, and the plain one. Neither needs all scores at once.
+
+# %% tags=["hide-input"]
+# @title Figure 25.1: the scores come and go, two numbers a window stay
+pairs = [10 + stretch + j for stretch in range(4) for j in (0, 0.3)]
+left, width = [0, 2, 4, 6, *pairs, 16, 16.3], 4 * [2] + 10 * [0.3]
+filled = [GENERATED if k in (1, 4, 5, 6, 7) else PAPER for k in range(14)]
+ax = plt.figure(figsize=(7.2, 2)).gca()
+ax.bar(left, 3, width, align="edge", color=filled, edgecolor=INK)
+labels = {
+    "scores": (4, 3.3), "$V$ places": (4, -0.7), "$B$ windows": (-1.6, 1.4),
+    "two sums\nof each stretch": (11.8, 3.3), "two sums\nof all": (16.3, 3.3),
+    r"$\longrightarrow$": (9, 1.3), r" $\longrightarrow$": (15, 1.3),
+}  # fmt: skip
+for text, (x, y) in labels.items():
+    ax.text(x, y, text, ha="center")
+ax.set(xlim=(-3, 17.5), ylim=(-0.8, 4.2))
+ax.axis("off")
+alt = "A block in four stretches, then four pairs of columns, then one pair."
+caption = "Filled: what is in memory while the second stretch is there."
+show(ax.figure, alt=alt, caption=caption)
+
+# %% [markdown]
+# In the city of four places, two stretches of two do it:
 #
 # | stretch | scores | sum of $2^s$ | its logarithm | plain sum |
 # |---|---|---|---|---|
-# | home, office | 2, 1 | 4 + 2 = 6 | $\log_2 6$ | 3 |
-# | gym, bar | 0, 0 | 1 + 1 = 2 | 1 | 0 |
-# | together | | 6 + 2 = 8 | 3 | 3 |
+# | home, office | 3, 2 | 8 + 4 = 12 | $\log_2 12$ | 5 |
+# | gym, bar | 1, 1 | 2 + 2 = 4 | 2 | 2 |
+# | together | | 12 + 4 = 16 | 4 | 7 |
 #
-# Of a stretch only its last two numbers stay, for each window. To combine logarithms, undo them and add, $6 + 2$, and take
-# the logarithm again. That is what `logsumexp` does, with $e$ for 2.
+# To combine logarithms, undo them and add, $12 + 4$, and take the logarithm again. That is what `logsumexp` does, with $e$
+# for 2.
 #
-# When the gradient needs the scores, PyTorch's `checkpoint` computes them again.
+# But the gradient needs the scores again. PyTorch's `checkpoint` (it has nothing to do with saved weights) keeps only what
+# goes into `stretch`, throws the scores away, and runs `stretch` once more in the backward pass.
+
 
 # %%
-from torch.utils.checkpoint import checkpoint
-
-
 def stretch(context, rows, bias):
     scores = context @ rows.T + bias  # (B, n), soon thrown away
     return scores.logsumexp(1), scores.sum(1)
@@ -204,6 +234,7 @@ def two_sums(context, weight, bias, n=20_000):
     return torch.stack(logs).logsumexp(0), torch.stack(plain).sum(0)
 
 
+# `model` is that of the table's last row.
 context = torch.randn(64, model.config.d_model, device=device)
 sums = two_sums(context, model.generator.weight, model.generator.bias)
 scores = model.generator(context)  # (B, V), all at once
@@ -220,7 +251,7 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# Every score is computed twice. On a CPU a step was no slower for it ([Evidence: speed](evidence_speed.ipynb)).
+# Every score is computed twice. [Evidence: speed](evidence_speed.ipynb) has the times of a step, in both ways.
 #
 # ## A model that never counts the places
 #
@@ -239,156 +270,119 @@ for n in (2_500, 1_000_000):
 pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 
 # %% [markdown]
-# It does not. It numbers the places of the person's past, 0, 1, 2, …, so its arrays are windows by places of the past.
+# It does not. Its arrays are windows by places of the person's past, of which there are at most 100 here.
 #
 # ## More people: what grows?
 #
 # With more people the table of visits grows, until it does not fit into memory. Can it be taken in pieces?
 #
 # Here are six visits of three people, and a rule: guess where the person was last. We deal the rows out by person, in two
-# **parts**. [Dask](https://www.dask.org) applies a function to each part:
+# **parts**, and ask the rule about one part at a time:
+
 
 # %%
-import dask.dataframe as dd
-
-rows = "Ann home, Ben home, Cem gym, Ann office, Ben bar, Ann home"
-six = pd.DataFrame([row.split() for row in rows.split(", ")])
-six.columns = ["who", "place"]
-
-
-def part_of(people):
-    return six[six.who.isin(people)]
-
-
 def guessed(part):
     return part.assign(guess=part.groupby("who").place.shift())
 
 
-dealt = dd.from_map(part_of, [["Ann"], ["Ben", "Cem"]])
-noted = dealt.map_partitions(guessed)
-noted.compute().fillna("")
+rows = "Ann home, Ben home, Cem gym, Ann office, Ben bar, Ann home"
+six = pd.DataFrame([row.split() for row in rows.split(", ")])
+six.columns = ["who", "place"]
+two_parts = [six[six.who == "Ann"], six[six.who != "Ann"]]
+pd.concat(map(guessed, two_parts)).fillna("")
 
 # %% [markdown]
-# Dask is **lazy**: `from_map` and `map_partitions` only note what is to be done with each part. `compute` does it, and puts
-# the results together.
-#
 # A guess needs only earlier rows of the same person. Cut the six in the middle instead, and Ann's office and Ben's bar
 # have no guess.
 #
-# This rule learns nothing, so the parts share only the vocabulary: home is in both, and must have one number. So each part is
-# asked twice:
+# Our windows, too, stay with one person, and so does the split by days. But models need places and people as numbers, and home,
+# which is in both parts, must have one number. So each part is asked twice:
 #
-# 1. Who was where? The places of all parts make the vocabulary, here of four.
-# 2. What are its answers, in that vocabulary?
+# 1. Which places and people are there? Those of all parts make the vocabulary.
+# 2. What are the answers, in that vocabulary?
 #
-# Our windows, too, stay with one person, and each person's days are split separately. So let us deal out a million visits: the
-# town's people over and over, under new numbers. These still fit into memory, to compare. The answers tell how high the
-# context kernel ([chapter 4](04_baselines.ipynb)) ranks each next place.
+# Now for a million visits, on disk.
 
 # %% tags=["hide-input"]
-# @title `million` visits, and the kernel's ranks `in_memory`
+# @title `table`, used below: the town's people over and over, renumbered
 columns = ["user_id", "location_id", "started_at", "finished_at"]
 one, n = town.visits[columns], 1_000_000
 times = range(-(-n // len(one)))  # rounded up
 copies = [one.assign(user_id=one.user_id + 1000 * k) for k in times]
-million = pd.concat(copies, ignore_index=True)[:n]
-big = prepare(million, protocol="exact")  # all in memory at once
-in_memory = evaluate(ContextKernel().fit(big.train), big.test)
+work = Path(tempfile.mkdtemp())
+table, folder = work / "visits.parquet", work / "parts"
+pd.concat(copies)[:n].to_parquet(table)
 
 # %% [markdown]
-# Now suppose that the table is too large, and lies on disk. [DuckDB](https://duckdb.org) writes a file for each part, which a
-# hash of the person's number picks:
+# [DuckDB](https://duckdb.org) deals them out into eight files. A hash turns the person's number into another, always into the
+# same one. Its remainder by 8 names the file, so that nobody is torn in two.
 
 # %%
-import duckdb
-
-work = Path(tempfile.mkdtemp())
-table, parts = work / "visits.parquet", work / "parts"
-million.to_parquet(table)  # the visits of the folded cell above
 duckdb.sql(
     f"""
     COPY (SELECT *, hash(user_id) % 8 AS part FROM '{table}')
-    TO '{parts}' (FORMAT parquet, PARTITION_BY (part))
+    TO '{folder}' (FORMAT parquet, PARTITION_BY (part))
     """
 )
-files = sorted(parts.rglob("*.parquet"))
-print(f"{len(million):,} visits in {len(files)} files")
+files = sorted(folder.rglob("*.parquet"))
+largest = max(len(read_visits(file)) for file in files)
+print(f"{n:,} visits in {len(files)} files of at most {largest:,}")
 
 # %% [markdown]
-# The two questions are two functions. (The vocabulary asks which places training shows, hence the split.)
-
+# The two questions are two functions of a file. The answers are ranks: how high the context kernel
+# ([chapter 4](04_baselines.ipynb)) has each next place.
 
 # %%
-def places_of(part):
-    """Who was where, in which split: each once."""
-    parted = tables.split_by_days(part)
-    return parted[["user_id", "location_id", "split"]].drop_duplicates()
+# DuckDB's files are in UTC; this turns the times back into the town's.
+zone = {"timezone": str(town.visits.started_at.dt.tz)}
 
 
-def answers_of(part, vocabulary):
-    """The ranks of a part's test windows by the kernel."""
-    data = prepare(part, vocabulary=vocabulary)
+def places_of(file):
+    """Who was where, each once; the vocabulary needs the split, too."""
+    visits = tables.split_by_days(read_visits(file, **zone))
+    return visits[["user_id", "location_id", "split"]].drop_duplicates()
+
+
+def answers_of(file, vocabulary):
+    data = prepare(read_visits(file, **zone), vocabulary=vocabulary)
     # The kernel's five numbers are fixed; `fit` only notes V.
     return evaluate(ContextKernel().fit(data.train), data.test)
 
 
 # %% [markdown]
-# First the vocabulary. Each of two processes takes a part, reads its file, answers, and takes the next:
+# [Dask](https://www.dask.org) shares the work between processes: `delayed` notes a call, and `compute` makes all that are
+# noted, here two at a time.
+
 
 # %%
-two = {"scheduler": "processes", "num_workers": 2}  # on this machine
-zone = {"timezone": str(million.started_at.dt.tz)}
-dealt = dd.from_map(read_visits, files, **zone)
-visited = dealt.map_partitions(places_of)
-vocabulary = Vocabulary.build(visited.compute(**two), "exact")
-print(f"{vocabulary.n_locations:,} places")
+def ask(question, files, *more):
+    """What a function answers for each file, in one table."""
+    calls = [dask.delayed(question)(file, *more) for file in files]
+    found = dask.compute(*calls, scheduler="processes", num_workers=2)
+    return pd.concat(found, ignore_index=True)
+
+
+vocabulary = Vocabulary.build(ask(places_of, files), "exact")
+apart = ask(answers_of, files, vocabulary)
+print(f"{vocabulary.n_locations:,} places, {len(apart):,} windows")
 
 # %% [markdown]
-# > **Pitfall.** DuckDB's files are in UTC: seven in the evening comes back as one in the morning, on the next day. With
-# > `timezone`, `read_visits` turns the times back into the town's.
-#
-# Then the answers. Dask learns a result's columns by trying the function on rows that it makes up. Ours refuses such rows, so
-# `meta` shows the columns:
+# The million still fits into memory, so we can compare: the same two questions to the whole table.
 
 # %%
-meta = in_memory[:0]
-ranks = dealt.map_partitions(answers_of, vocabulary, meta=meta)
-answers = ranks.compute(**two)
-
+at_once = answers_of(table, Vocabulary.build(places_of(table), "exact"))
 by = {"by": "user_id", "kind": "stable", "ignore_index": True}
-apart, at_once = answers.sort_values(**by), in_memory.sort_values(**by)
-pd.testing.assert_frame_equal(apart, at_once)
-print(f"{len(apart):,} windows: every answer as in memory")
+both = apart.sort_values(**by), at_once.sort_values(**by)
+pd.testing.assert_frame_equal(*both)  # else the cell stops
 
 # %% [markdown]
-# How much of table and windows does a process hold?
-
-
-# %%
-def held(visits, data):
-    """Visits, and megabytes of their table and of their windows."""
-    arrays = [
-        array.nbytes
-        for windows in (data.train, data.valid, data.test)
-        for array in (windows.features, windows.first, windows.target)
-    ]
-    table = visits.memory_usage().sum()
-    return [len(visits), table / 1e6, sum(arrays) / 1e6]
-
-
-largest = max((read_visits(file, **zone) for file in files), key=len)
-one = prepare(largest, vocabulary=vocabulary)
-rows = {"all at once": held(million, big), "largest part": held(largest, one)}
-heads = ["visits", "table (MB)", "arrays of the windows (MB)"]
-pd.DataFrame(rows, heads).T.round(1).astype({"visits": int})
-
-# %% [markdown]
-# The first row grows with the people. The second need not: with more people, deal out more parts.
+# Every answer is the same. The table grows with the people. A part need not: with more people, deal out more parts.
 #
 # ## What still grows?
 #
-# The weights of a location table and of a generator do. One person's visits must still fit into memory. We have not tried a
-# billion visits, nor parts with places of their own: our new people go where the town's go.
+# The weights of a location table and of a generator do. So does what the main process collects: who was where, and all
+# answers. One person's visits must still fit into memory. We have not tried a billion visits, nor parts with places of their
+# own: our new people go where the town's go.
 #
 # Training is harder to divide, but several processes can share it ([Evidence: speed](evidence_speed.ipynb)).
 #
@@ -449,9 +443,9 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #
-# Write `def next_of(part): return pgt.NextLocation.pretrained().predict(part, top=1)`, for `answers_of`, with
-# `meta=next_of(town.visits)`. The predictor weighs its opinions by the past of everybody in the table. The parts
-# are alike, so that few answers change, if any.
+# Write `next_of(file)`, which returns `pgt.NextLocation.pretrained().predict(read_visits(file, **zone), top=1)`, and
+# compare `ask(next_of, files)` with `next_of(table)`. The predictor weighs its opinions by the past of everybody in
+# the table. The parts are alike, so that few answers change, if any.
 #
 # </details>
 #
