@@ -53,7 +53,7 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # ## One prediction, from end to end
 #
-# First follow one window through the trained model. A box carries the numbers of its steps, and a step's title names the code
+# Follow one window through the trained model. A box carries the numbers of its steps, and a step's title names the code
 # below that does it. Visits are numbered from the oldest; the table in [chapter 8](08_generator_and_gate.ipynb) counts back.
 
 # %% tags=["hide-input"]
@@ -81,7 +81,7 @@ batch.location.shape  # (B, L): windows, visits of the longest
 # %% [markdown]
 # **Steps 2 to 4, the numbers of a visit:** class `Visits`. Each of seven whole numbers chooses a row of a table. The rows,
 # side by side, are projected to $D$ numbers and normalised, as in [chapter 5](05_embeddings.ipynb) (equations (5.2) and
-# (5.3)). Row 0 of a table is padding. In the table of users it is also anyone whom training has not seen.
+# (5.3)). Row 0 of a table is padding. For users it is also anyone whom training has not seen.
 
 
 # %% tags=["hide-input"]
@@ -200,12 +200,11 @@ c.shape, a.shape, log_ptr.shape  # (B, D), (B, L), (B, V): V places
 
 # %% [markdown]
 # > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? Outside the window that gives $\log 0 = -\infty$, which is right. But
-# > in the backward pass the logarithm's slope there is $\infty$. What comes back to it is 0, since nothing was copied, and
-# > $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in after it.
+# > the logarithm's slope there is $\infty$. The backward pass multiplies it by what arrives from the loss, 0 since nothing was
+# > copied, and $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in after it.
 #
 # **Steps 11 to 13, and all together.** From the context alone come the generator's scores of all places (step 11, equation
 # (8.1)) and the gate (step 12, equation (8.3)). The gate mixes pointer and generator (step 13, equation (8.4), in logarithms).
-# Class `MyPGT` goes through all steps in its `forward`.
 
 
 # %%
@@ -238,14 +237,14 @@ class MyPGT(nn.Module):
 
 
 # %% [markdown]
-# > **Pitfall.** Why `logsigmoid` and `logaddexp`? The short form is `log(P + 1e-10)`. But above log-odds of about 17,
-# > float32 rounds the gate to exactly 1. Suppose that the target is outside the window. Then $P = (1-g)\,P_\text{gen}$ is 0,
-# > the gate's slope $g\,(1-g)$ is 0, too, and nothing pulls the gate back. In logarithms, $\log(1-g)$ is about $-z$ however
-# > large $z$ is, and its slope about $-1$ ([Evidence: the model](evidence_model.ipynb)).
+# > **Pitfall.** Why `logsigmoid` and `logaddexp`? Above log-odds of about 17, float32 rounds the gate to exactly 1. Suppose
+# > that the target is outside the window. Then $P = (1-g)\,P_\text{gen}$ is 0, the gate's slope $g\,(1-g)$ is 0, too, and
+# > nothing pulls the gate back. The form `log(P + 1e-10)` avoids $\log 0$, but leaves the slope at 0. In logarithms,
+# > $\log(1-g)$ is about $-z$ however large $z$ is, and its slope about $-1$ ([Evidence: the model](evidence_model.ipynb)).
 #
 # ## Is it the same model?
 #
-# The package's trained weights go into our class. Then both must give the same answers, or the cell stops.
+# The package's trained weights go into our class. Both must give the same answers, or the cell stops.
 
 
 # %%
@@ -258,8 +257,8 @@ def load(mine, package):
 
 
 mine = load(MyPGT(size), package)
-many = np.random.default_rng(0).permutation(len(test))[:400]
-big = test.batch(many)  # padded to the longest of them
+# 400 windows
+big = test.batch(np.random.default_rng(0).permutation(len(test))[:400])
 with torch.no_grad():
     ours, theirs = mine(big), package(big)
 both = ours["log_probs"], theirs.log_probs
@@ -270,8 +269,8 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 #
 # ## Numbers that do nothing
 #
-# Queries, keys and values each have a bias, a vector that is added to all of them. Which of these biases matter? Take the
-# trained model, set all biases of one kind to zero, and see how far the log-probabilities move.
+# In each layer one vector, a **bias**, is added to every query, another to every key, a third to every value. (The pointer has
+# no values.) Which biases matter? In the trained model, set all of one kind to zero, and see how far the log-probabilities move.
 
 
 # %%
@@ -306,21 +305,19 @@ pd.DataFrame({"log P moved up to": moved}).rename_axis(columns="biases of")
 #
 # Training moves them nevertheless. Their true gradient is zero, and what arrives is rounding. But AdamW
 # ([chapter 10](10_training.ipynb)) divides each gradient by its typical size, so even rounding becomes steps. The encoder's
-# key biases began at zero, and came as far as {{ drift:.4f }}.
+# key biases began at zero (the pointer's at random), and came as far as {{ drift:.4f }}.
 #
 # ## Where do the parameters live?
 #
-# We count for our town, GeoLife, and a large city: DIY, a private data set. The model's design gives settings for it; how many
-# places and people it has, we assume. **Change this:** its number of places.
+# We count for our town, GeoLife, and DIY, a private data set of a large city, whose size we assume. **Change this:** its places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
 
 
 # %% tags=["hide-input"]
-# @title Table: where the parameters are; `count` and `configs`
+# @title Table: where the parameters are; `count` counts those of a part
 def count(config):
-    """How many numbers each part of the model has."""
     with torch.device("meta"):  # shapes only, no memory
         model = MyPGT(config)
     numbers = pd.Series({n: p.numel() for n, p in model.named_parameters()})
@@ -329,23 +326,25 @@ def count(config):
 
 
 configs = {
-    # places, people, and the settings of the design
     "our town": size,
     "GeoLife": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
     "DIY": ModelConfig(n_places, 2_000, **PRESETS["diy"].model),
 }
-counts = pd.DataFrame({name: count(c) for name, c in configs.items()})
-share = 100 * counts / counts.sum()
 lists = ["visits.tables.location", "visits.tables.user", "generator"]
-table = share.loc[lists].sum().to_frame("lists of places and people")
-table["pointer"] = share.loc["pointer"]
-table["everything else"] = 100 - table.sum(axis=1)
-table.round(1).rename_axis(columns="% of the parameters")
+rows = {}
+for name, config in configs.items():
+    numbers = count(config)
+    share = 100 * numbers / numbers.sum()
+    sizes = config.n_locations, config.n_users, numbers.sum()
+    parts = share[lists].sum(), share["pointer"]
+    rows[name] = [f"{n:,}" for n in sizes] + [f"{p:.1f}" for p in parts]
+heads = "rows: places", "rows: people", "parameters", "% lists", "% pointer"
+pd.DataFrame(rows, heads).T
 
 # %% [markdown]
-# The *lists* have a row for each place or person: the tables of locations and users, and the generator. **With many places,
-# nearly all parameters are lists**: see DIY. The pointer has less than one per cent there. It points at *visits*, so its size
-# does not depend on the number of places.
+# The *lists* have a row for each place or person: the tables of locations and users, and the generator. Compare our town
+# and DIY: **with many places, nearly all parameters are lists.** The pointer has less than one per cent there. It points at
+# *visits*, so its size does not depend on the number of places.
 #
 # ## The loss
 #
@@ -388,10 +387,10 @@ nowhere = torch.isinf(ours["log_pointer"]) & never  # (B, V)
 floor = ours["log_probs"][nowhere] / math.log(10)
 ax = plt.figure(figsize=(7.2, 2.6)).gca()
 sns.histplot(floor, bins=60, color=GENERATED, stat="density", ax=ax)
-guessing = -math.log10(size.n_locations)
-asked = guessing + math.log10(0.03)
+asked = math.log10(0.03 / size.n_locations)
+near = 100 * ((floor - asked).abs() < math.log10(4)).float().mean().item()
 ax.axvline(asked, color=INK, ls="--", label="ε / V, label smoothing")
-ax.axvline(guessing, color=INK, ls=":", label="1 / V, pure guessing")
+ax.axvline(asked - math.log10(0.03), c=INK, ls=":", label="1 / V, guessing")
 ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=2)
 ax.set_xlabel("log₁₀ of the probability of a place never seen")
 alt = "A histogram around the line of epsilon by V, far below one by V."
@@ -399,8 +398,8 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# Most probabilities lie within a factor of ten of $\varepsilon / V$. That share is label smoothing's: it is no knowledge about
-# the place.
+# {{ near:.0f }} % of these probabilities lie within a factor of four of $\varepsilon / V$. That share is label smoothing's: it
+# is no knowledge about the place.
 #
 # ## What to remember
 #
@@ -429,7 +428,7 @@ check.exercise("9.1", by_paper)
 # %% [markdown]
 # **Exercise 2** (longer). In [the package](https://where-next-book.github.io/where-next/book/api.html) an ablation is one
 # field of the configuration ([chapter 14](14_ablations.ipynb)). Give `MyPGT` a variant whose gate is fixed at one half,
-# without touching its `forward`, and check it against the package's ablation `no_gate`.
+# without touching its `forward`, and check it against the package's ablation `no_gate`. (Which log-odds must `gate(c)` return?)
 
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
@@ -461,7 +460,7 @@ for model in (mine, tied):  # a number that is used twice counts once
     print(sum(p.numel() for p in model.parameters()), "parameters")
 
 # %% [markdown]
-# **Exercise 4** (quick). The model is trained and in evaluation mode. Which one of these changes its answer for a window:
+# **Exercise 4** (quick). The trained model is in evaluation mode. Which of these changes its answer for a window:
 # more *padding* at the end of its row, longer *neighbours* in the same batch, another *batch order* of the windows, or
 # another *visit order* within the window?
 

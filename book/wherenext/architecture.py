@@ -131,9 +131,11 @@ def drawing(
 ) -> str:  # fmt: skip
     """The drawing as SVG; ``link`` says where a box leads. Small, a box has only its large name.
 
-    ``numbers``: what stands on a box's edge, by the name of its part.
+    ``numbers``: what stands above a box's end, by the name of its part.
     """
     high, gap = (38, 15) if small else (41, 22)
+    if numbers:
+        gap += 9  # room for them
 
     def top(part: Part) -> int:
         return 2 + part.row * (high + gap)
@@ -145,14 +147,17 @@ def drawing(
     for part in PARTS.values():
         box = _box(part, top(part), high, not lit or part.name in lit, bool(lit), small, link(part))
         if numbers:
+            # At the end where no arrow arrives.
+            x, end = part.left + 4, "start"
+            if part.left > WIDTH / 2:
+                x, end = part.left + part.width - 4, "end"
             box = box.removesuffix("</a>") + (
-                f'<text x="{part.left + 6}" y="{top(part) + 6}" font-size="17" text-anchor="start" '
-                f'paint-order="stroke" stroke="{PAPER}" stroke-width="5" fill="{INK}">'
-                f"{safe_html(numbers[part.name])}</text></a>"
+                f'<text x="{x}" y="{top(part) - 5}" font-size="17" text-anchor="{end}" '
+                f'fill="{INK}">{safe_html(numbers[part.name])}</text></a>'
             )
         marks.append(box)
     down = max(map(top, PARTS.values())) + high + 2
-    up, y = (9, ' y="-9"') if numbers else (0, "")  # room for the first number
+    up, y = (18, ' y="-18"') if numbers else (0, "")  # room for the first number
     # A group, since links inside an image cannot be reached.
     return themed(
         f'<svg role="group" aria-label="{safe_html(alt)}" viewBox="0 {-up} {WIDTH} {up + down:g}" '
