@@ -8,7 +8,7 @@
 # *It takes* fifteen minutes to read and less than a minute to run, with or without a GPU.
 #
 # > **In one sentence.** An embedding is a row of a matrix; in the trained model the places' rows are nearly where they began,
-# > at random, so neighbours mean nothing, and yet the model needs them: shuffle the rows of the busy places, and it loses
+# > at random, so neighbours mean nothing. Yet the model needs the rows: shuffle those of the busy places, and it loses
 # > {{ lost_busy:.1f }} points of accuracy.
 
 # %% tags=["hide-input"]
@@ -35,7 +35,8 @@ from wherenext.architecture import architecture
 from wherenext.exercises import check
 from wherenext.figures import INK, show
 
-from pgt.checkpoint import load_model, shipped
+from pgt.checkpoint import load_model, read, shipped
+from pgt.config import PRESETS
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
@@ -78,7 +79,6 @@ architecture("embeddings", "projection", caption=caption)
 # The zeros erase every row but one, so the product *is* row $\ell$. Nobody has to multiply; a look-up is enough.
 
 # %%
-torch.manual_seed(0)
 V, D = data.vocabulary.n_locations, 64
 E = torch.randn(V, D)
 one_hot = nn.functional.one_hot(batch.location[0], V).float()  # (L, V)
@@ -97,8 +97,9 @@ print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} copies")
 # ## Seven questions about a visit
 #
 # Where? Who? At what time of day? On which weekday? How many days ago? For how long? How many visits ago? Each question
-# gets its own table of vectors. The answers must be whole numbers from 1, since 0 is padding. So the *days ago* of
-# [chapter 3](03_windows.ipynb), which begin at 0, become `recency`: one more, and at most 8. Location 1 is kept for
+# gets its own table of vectors. The answers must be whole numbers from 1, since 0 is padding. (One exception: a person whom
+# training has not seen is user 0, whose zeros describe nobody.) So the *days ago* of [chapter 3](03_windows.ipynb), which
+# begin at 0, become `recency`: one more, and at most 8. Location 1 is kept for
 # "unknown", which the exact protocol never uses. From 2 on come the places of training, and behind them those that only later
 # days show, whose rows are never trained. We make the numbers ourselves, and look at the first two visits and the last.
 
@@ -116,12 +117,10 @@ indices["weekday"] = 1 + clock.day_of_week.to_numpy()  # 1 = Monday
 indices["recency"] = 1 + np.minimum(days_ago, 7)  # 1 .. 8
 indices["duration"] = 1 + np.minimum(stay // 1800, 99).astype(int)  # .. 100
 indices["position_from_end"] = np.arange(L, 0, -1)  # L .. 1
-table = indices.iloc[[0, 1, L - 1]].rename_axis("visit")
-table.rename(columns=lambda name: name.replace("_", " "))
+indices.iloc[[0, 1, L - 1]].rename_axis("visit")
 
 # %% [markdown]
-# A visit is seven integers, nothing else: no name, no map, no coordinates. One more zero is there on purpose: a person
-# whom training has not seen is user 0, with a zero vector that describes nobody in particular.
+# A visit is seven integers, nothing else: no name, no map, no coordinates.
 #
 # > **Pitfall.** Forget a `1 +`, and nothing crashes. In `weekday`, every Monday becomes padding: a zero vector that
 # > never learns. In `position_from_end`, a count from 0 does so to the last visit, the most useful one.
@@ -133,14 +132,13 @@ table.rename(columns=lambda name: name.replace("_", " "))
 
 # %%
 model, vocabulary = load_model(shipped("city"))  # trained in chapter 10
-model.eval()
 # 96 quarters, 7 weekdays, 8 recencies, 100 durations; each and a row 0.
 n_rows = [V, vocabulary.n_users, 97, 8, 9, 101, model.config.max_len + 1]
 widths = [D, D] + 5 * [D // 4]
 shapes = pd.DataFrame({"rows": n_rows, "width": widths}, indices.columns)
 shapes["numbers"] = shapes["rows"] * shapes["width"]
 sizes = shapes[["rows", "width"]].T.to_dict("list")  # name: [rows, width]
-shapes.T.rename(columns=lambda name: name.replace("_", " "))
+shapes.T
 
 # %% [markdown]
 # Now our own module. A matrix squeezes the long vector to $D$ numbers again. (`layer_norm` comes below.)
@@ -178,8 +176,7 @@ class MyEmbeddings(nn.Module):
 # @title Reading a batch, and copying the trained weights
 def as_indices(batch):
     """The seven (B, L) index tensors of a batch."""
-    ready = sizes.keys() - {"recency"}
-    index = {name: getattr(batch, name) for name in ready}
+    index = {k: getattr(batch, k) for k in sizes if k != "recency"}
     index["user"] = batch.user[:, None].expand_as(batch.location)
     days = 1 + batch.days_ago.clamp(max=7)
     return index | {"recency": days.masked_fill(batch.padding, 0)}
@@ -210,14 +207,14 @@ wide = mine.concatenate(as_indices(batch)).detach()  # (1, L, 208)
 codes = pd.factorize(seen.location_id)[0]
 by_place = np.argsort(codes, kind="stable")
 letters = [chr(65 + k) for k in codes[by_place]]  # A: the first place
-look = {"cmap": "RdBu", "vmin": -2.5, "vmax": 2.5, "xticklabels": False}
-ax = sns.heatmap(wide[0][by_place], yticklabels=letters, **look)
-ax.tick_params("y", rotation=0)
-ax.figure.set_size_inches(7.2, 2.2)
+look = {"cmap": "RdBu", "robust": True, "cbar_kws": {"label": "number"}}
+ax = sns.heatmap(wide[0][by_place], yticklabels=letters, center=0, **look)
+ax.tick_params("y", rotation=0, labelsize=8)
+ax.figure.set_size_inches(7.2, 2.5)
 seams = np.cumsum([0, *widths])
 ax.vlines(seams[1:-1], 0, L, color=INK, lw=1.5)
-said = [name.replace("_", " ") for name in sizes]
-ax.set_xticks((seams[1:] + seams[:-1]) / 2, said, rotation=30, ha="right")
+slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+ax.set_xticks((seams[1:] + seams[:-1]) / 2, list(sizes), **slant)
 ax.set_ylabel("visit, by its place")
 show(
     ax.figure,
@@ -231,20 +228,20 @@ show(
 # Equal places have equal stripes in the first band, and the person's stripes are the same in every row. Only the five narrow
 # bands tell two visits to one place apart.
 #
-# Why not give all seven tables the same width and *add* their rows? In effect we do, after giving each its own matrix.
-# Cut $W$ (`self.matrix`) at the seams of the bands, into blocks $W_1, \dots, W_7$. Then
+# Why does one matrix follow, and not one for each band? It is the same. Cut $W$ (`self.matrix`) at the seams of the bands,
+# into blocks $W_1, \dots, W_7$. Then
 #
 # $$
 # [x_1, \dots, x_7]\, W + b \;=\; x_1 W_1 + \dots + x_7 W_7 + b , \tag{5.2}
 # $$
 #
-# so laying side by side and projecting *is* projecting each part and adding the results.
+# so each part does get its own matrix, and the results are added.
 #
 # ## LayerNorm by hand
 #
-# The projected vectors may be long or short. **LayerNorm** ([Ba et al., 2016](https://arxiv.org/abs/1607.06450)) brings
-# each visit's vector to mean 0 and variance 1 over its own $D$ numbers, then lets each coordinate choose a
-# scale and a shift:
+# The projected vectors may be long or short, and what follows should not depend on it. **LayerNorm**
+# ([Ba et al., 2016](https://arxiv.org/abs/1607.06450)) brings each visit's vector to mean 0 and variance 1 over its own $D$
+# numbers, then lets each coordinate choose a scale and a shift:
 #
 # $$
 # \begin{aligned}
@@ -263,14 +260,8 @@ def layer_norm(x, scale, shift, eps=1e-5):
     return scale * (x - mean) / torch.sqrt(variance + eps) + shift
 
 
-projected = wide @ mine.matrix + mine.bias  # (1, L, D)
-plain = layer_norm(projected, 1, 0)
-assert torch.allclose(plain, nn.functional.layer_norm(projected, (D,)))
-
 # %% [markdown]
-# (`torch.std` divides by $D - 1$, LayerNorm by $D$: only an equality test with a tight tolerance finds such a slip.)
-#
-# Does our module compute the same as the package's? Compare on many windows with padding: the assertion passes.
+# Does our module compute the same as the package's? Compare on many windows with padding.
 
 # %%
 many = data.test.batch(np.arange(0, len(data.test), 20))  # (B, L)
@@ -281,9 +272,8 @@ assert torch.allclose(ours, package, atol=1e-5)  # (B, L, D)
 # %% [markdown]
 # ## Do coffee shops cluster?
 #
-# Similar places should end up close together, coffee shops near coffee shops. We wanted to show you a picture of that. First
-# look at each place's nearest neighbour, by the cosine of their vectors, among the places with at least `least` visits in
-# training:
+# Similar places should end up close together, coffee shops near coffee shops. First look at each place's nearest neighbour, by
+# the cosine of their vectors, among the places with at least `least` visits in training:
 
 # %%
 least = 5  # @param {type:"slider", min:2, max:20, step:1}
@@ -305,8 +295,8 @@ food[["nearest", "its kind"]].head(4)
 # %% [markdown]
 # These are places to eat. With good will one finds a story for some of these rows. So test it. How often do a
 # place and its nearest neighbour share a kind, a district or at least one visitor? To see what chance gives,
-# shuffle the *vectors* among the places and count again, 300 times. The column *p* is the share of orders that do at
-# least as well as the real one, itself included. If it is tiny, chance is no explanation.
+# shuffle the *vectors* among the places and count again, 300 times. Of all these orders and the real one, the column *p* is
+# the share that does at least as well as the real one. If it is tiny, chance is no explanation.
 
 # %% tags=["hide-input"]
 # @title neighbour_test(cosine): the test of neighbours
@@ -336,12 +326,13 @@ def neighbour_test(cosine, draws=300):
 neighbour_test(cosine)
 
 # %% [markdown]
-# **No.** Neighbours are alike no more often than by chance. A picture of the vectors, flattened to two dimensions, would
-# have shown clusters to whoever looks for them. (Could our test find any? Exercise 3.)
+# **No.** Neighbours are alike no more often than by chance. And the test can find clusters where they are: describe each place
+# by the hours and lengths of its visits instead (exercise 3), and {{ control.iloc[0, 0]:.0f }} % of the nearest neighbours
+# share a kind, against {{ control.iloc[0, 1]:.0f }} % by chance.
 #
-# Perhaps places need more visits? In a notebook, move the slider to 20, so that only the busiest places remain, and run the
-# cells below it again. *A district* then comes out with a small *p*. Before you celebrate, count how many questions you have
-# asked by then: ask three at every stop of a slider, and chance alone may well give a small *p* somewhere.
+# Perhaps places need more visits? In a notebook, move the slider to 20 and run the cells below it again. *A district* then
+# comes out with a small *p*. But ask three questions at every stop of a slider, and chance alone may well give a small *p*
+# somewhere.
 #
 # ## What are the vectors for, then?
 #
@@ -390,42 +381,53 @@ for name, sets in operations.items():
     trials = [before - accuracy(shuffled(sets, seed)) for seed in range(5)]
     lost[name] = np.mean(trials), np.std(trials, ddof=1)
 (lost_busy, _), (lost_kind, _), _ = lost.values()
-heads = ["points of Acc@1 lost", "± sd"]
-pd.DataFrame(lost, index=heads).T.round(1)
+pd.DataFrame(lost, ["points of Acc@1 lost", "± sd"]).T.round(1)
 
 # %% [markdown]
 # Untouched, this model is right in {{ before:.1f }} % of the test windows. So it does use the vectors of the busy places,
 # although their neighbours show little. For the others, one vector serves nearly as well as another.
 #
 # The {{ lost_kind:.1f }} points that are lost when places trade vectors only within their kind are not about "I am a home".
-# They are about *which* home. How can vectors without meaning say that? They began at random. Build the model once more,
-# with the seed that it began with, and ask how far training has moved them.
+# They are about *which* home. How can vectors without meaning say that? They began at random. Build the model once more, with
+# its seed, and measure how far training has moved them, and the matrix $W$ behind them (sizes are root mean squares).
 
 # %%
 torch.manual_seed(42)  # the seed of this model
 newborn = PointerGeneratorTransformer(model.config)
-rows = [one.embeddings.tables["location"] for one in (newborn, model)]
-start, now = (table.weight.detach()[1:] for table in rows)  # 0 is padding
-kept = torch.cosine_similarity(start, now).min().item()
+for part in ("tables.location.weight", "project.weight"):  # the rows, and W
+    pair = [one.embeddings.get_parameter(part) for one in (newborn, model)]
+    start, now = (weight.detach() for weight in pair)
+    size, move = (x.square().mean().sqrt() for x in (start, now - start))
+    print(f"{part}: a number began at {size:.2f}, moved by {move:.3f}")
+
 back = copy.deepcopy(model)  # trained, but with the first vectors
 back.embeddings.tables["location"] = newborn.embeddings.tables["location"]
 again = accuracy(back.eval())
-print(f"smallest cosine of a vector with its start: {kept:.4f}")
 print(f"Acc@1: all vectors put back {again:.1f} %, trained {before:.1f} %")
 
+recipe = PRESETS["city"].training  # how this model was trained
+epochs = read(shipped("city"))[1]["notes"]["epochs"]
+steps = epochs * int(np.ceil(len(data.train) / recipe.batch_size))
+reach = steps * recipe.learning_rate
+print(f"{steps} steps, each at most {recipe.learning_rate}: {reach:.2f}")
+
 # %% [markdown]
-# It has not moved them. The vectors are **name tags in different handwriting**: random vectors in 64 dimensions are nearly
-# orthogonal, so they are easy to tell apart. What training taught are the layers *behind* the table, which read the tags that
-# come by often: this one, on a Monday morning, is followed by that one. The geometry of the table shows nothing of what these
-# layers know.
+# Putting the vectors back costs nothing, since training has hardly moved them. Why so little? At each step the optimiser,
+# Adam ([chapter 10](10_training.ipynb)), moves a number by about the learning rate or less, however large its gradient. If all
+# steps went one way, a number could move by about {{ reach:.1f }}. A typical one moved far less, which is little beside a
+# start of size 1. The numbers of $W$ moved about as far, but began much smaller, so $W$ has changed a lot.
+#
+# The vectors are **name tags in different handwriting**: random vectors in 64 dimensions are nearly orthogonal, so they are
+# easy to tell apart. The layers *behind* the table learned to read the tags that come by often: this one, on a Monday morning,
+# is followed by that one.
 #
 # ## What to remember
 #
-# - An embedding is a row of a matrix, and only rows that occur learn.
-# - 0 is padding. Every answer but the person's starts at 1, and forgetting that crashes nothing.
+# - An embedding is a row of a matrix, and only rows that occur get a gradient.
+# - 0 is padding, so answers start at 1. Forgetting that crashes nothing.
 # - "Similar places are close" is a hypothesis. Test it against shuffled vectors before you draw it.
-# - What a table looks like and what the model does with it are two questions. For the second, change the table and
-#   score the model. Here the table is still random, and the layers behind it have learned to read it.
+# - To see what a model does with a table, change the table and score the model. Here the table is nearly as it began, and the
+#   layers behind it have learned to read it.
 #
 # ## Exercises
 #
@@ -473,9 +475,8 @@ def table_gradient(ids, upstream):
 check.function(table_gradient, lambda *_: right, (mates.location, upstream))
 
 # %% [markdown]
-# **Exercise 3** (project). Is our neighbour test able to find clusters at all? Give it vectors that ought
-# to have them: for each place, the share of its training visits in each hour and of each length. Does it find
-# kind, district or visitors in them?
+# **Exercise 3** (project). Check that our neighbour test can find clusters. Give it vectors that ought to have them: for each
+# place, the share of its training visits in each hour and of each length. Does it find kind, district or visitors?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -486,10 +487,10 @@ profile = [pd.crosstab(train.location_id, part) for part in (hour, stay)]
 profile = pd.concat(profile, axis=1).loc[often].to_numpy(dtype=float)
 profile = np.sqrt(profile / profile.sum(1, keepdims=True))  # (P, 24 + 12)
 with_profile = torch.from_numpy(profile @ profile.T).fill_diagonal_(-1)
-neighbour_test(with_profile)
+control = neighbour_test(with_profile)
+control
 # The kind: hours and lengths of stay know something of what a place is for,
-# and nothing of where it is. So the test can find clusters, and its "no"
-# above means something.
+# and nothing of where it is.
 
 # %% [markdown]
 # **Next:** [Position and encoder](06_position_and_encoder.ipynb), where the visits begin to look at each other.
