@@ -26,11 +26,10 @@ except ImportError:  # on Colab
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, MUTED, TRUTH, show
-from wherenext.realism import REFERENCE
+from wherenext.results import read_results
 
 from pgt.visits import local_day, local_minute
 from pgt.windows import prepare
@@ -58,8 +57,8 @@ visits["day"] = local_day(visits.started_at)  # number of the calendar day
 # the person's first recorded day must lie at least seven days before $\text{day}_j$; otherwise some of the
 # "seven days" were never recorded.
 #
-# Here you can change the seven (the sentences of this page are about seven days); exercise 1 tries others. The figure shows
-# one window; every row is a day of the local clock.
+# Here you can change the seven; the sentences are about seven. The figure shows one window; every row is a day of the local
+# clock.
 
 # %%
 days = 7  # @param {type:"slider", min:1, max:28, step:1}
@@ -72,23 +71,21 @@ oldest = np.searchsorted(day, day[j] - days)  # the first that counts
 fig, ax = plt.subplots(figsize=(7.4, 0.8 + 0.3 * (days + 2)))
 for i in np.flatnonzero((day >= day[j] - days - 1) & (day <= day[j])):
     start = local_minute(mine.started_at)[i] / 60
-    stay = mine.finished_at[i] - mine.started_at[i]
-    hours = min(stay.total_seconds() / 3600, 24 - start)
+    stay = (mine.finished_at[i] - mine.started_at[i]).total_seconds()
+    hours = min(stay / 3600, 24 - start)
     look = {"fc": "none", "hatch": "....", "ec": MUTED}  # hidden
     look = {"fc": COPIED, "alpha": 0.75} if oldest <= i < j else look
     look = {"fc": TRUTH, "hatch": "//", "ec": "white"} if i == j else look
     ax.barh(day[i] - day[j], hours, left=start, height=0.5, **look)
-    text = "?" if i == j else mine.kind[i][: 9 if hours > 2.6 else 2]
+    text = "?" if i == j else mine.kind[i] if hours > 1.3 else ""
     ax.text(start, day[i] - day[j] - 0.32, text, fontsize=8, va="bottom")
 ax.set(ylim=(0.6, -days - 1.7), xlim=(0, 24), xticks=range(0, 25, 3))
 ax.set(xlabel="hour of the day", ylabel="days from the target's day")
 show(
     fig,
-    alt="A row a day, with visits as bars from arrival to departure. Those "
-    "of the days that count are filled; older and later ones are hollow.",
-    caption="A window. Filled, with the kind of place (two letters where "
-    "space is short): what the model sees. Hatched, with a question mark: "
-    "the target. Dotted: too old, or still to come. Bars end at midnight.",
+    alt="A row a day; visits are bars, hollow where the model is blind.",
+    caption="Filled: what the model sees. Hatched, with a question mark: the "
+    "target. Dotted: too old, or still to come. Bars end at midnight.",
 )
 
 # %% [markdown]
@@ -107,7 +104,7 @@ show(
 #
 # ## Slowly, then fast
 #
-# Here is the rule in code, as close to equation (3.1) as pandas lets us write it.
+# Here is the rule in code, as close to equation (3.1) as pandas allows.
 
 
 # %%
@@ -141,17 +138,17 @@ slow = slow_windows(thousand, days)
 
 
 # %%
-def fast_windows(visits, days=7, min_visits=3):
-    """(first, target): two row numbers for each window."""
+def fast_windows(visits, days=7, min_visits=3, back=0):
+    """(first, target) of each window; `back` is explained below."""
     person, _ = pd.factorize(visits.user_id)  # (N,) 0, 0, 0, 1, 1, …
     day = visits.day.to_numpy()  # (N,)
     shift = np.ptp(day) + days + 1  # ptp: the last day minus the first
     key = day + person * shift  # (N,) sorted over the whole table
-    first = np.searchsorted(key, key - days)  # (N,) first row not too old
-    # `person` is sorted, too: the same search finds a person's first row.
-    begins = np.searchsorted(person, person)  # (N,) 0, 0, 0, 3, 3, …
     rows = np.arange(len(visits))
-    usable = (rows - first >= min_visits) & (day - day[begins] >= days)
+    begins = np.searchsorted(person, person)  # 0 0 0 1 1 -> 0 0 0 3 3
+    since = np.maximum(rows - back, begins)  # (N,) `rows` if back is 0
+    first = np.searchsorted(key, key[since] - days)  # first row not too old
+    usable = (rows - first >= min_visits) & (day[since] - day[begins] >= days)
     return first[usable], rows[usable]
 
 
@@ -162,44 +159,66 @@ first, target = fast_windows(test, days)
 print(f"{len(test):,} visits -> {len(target):,} windows")
 
 # %% [markdown]
-# The same windows, without a loop. Write the version that is obviously right, then the fast one, and compare them.
+# The windows are the same. Write what is obviously right, then the fast version, and compare.
 #
 # ## A leak: when does the next visit come?
 #
 # Equation (3.1) looks innocent. But it counts back from the *target's* day, and when the prediction is made, nobody
-# knows that day. Suppose that the person was last seen on Monday. If the window goes back to the Thursday of the
-# week before, the target is on Thursday; if it goes back to Saturday only, the target is on Saturday. The window
-# tells how many days later the target begins. Does that give anything away? Group the test targets by it.
+# knows that day. Suppose that the person was last seen on Monday, and comes next on Thursday, or on Saturday.
 
-# %%
-on = test.day.to_numpy()
-wait = on[target] - on[target - 1]  # (W,) days from last start to target's
-at_home = 100 * (test.kind.to_numpy()[target] == "home")
-given = pd.DataFrame({"target is home, %": at_home})
-labels = ["same day", "next day", "later"]
-given["it begins"] = pd.cut(wait, [-1, 0, 1, 1000], labels=labels)
-by_day = given.groupby("it begins", observed=True)
-by_day.mean().round(1).assign(windows=by_day.size())
+# %% tags=["hide-input"]
+# @title Figure 3.2: the last visit is on Monday; two possible targets
+cases = {
+    "(3.1), target on Thursday": (3 - 7, [3]),  # Monday is day 0
+    "(3.1), target on Saturday": (5 - 7, [5]),
+    "(3.2), either target": (0 - 7, [3, 5]),
+}
+fig, ax = plt.subplots(figsize=(7.4, 2.1))
+for row, (begin, targets) in enumerate(cases.values()):
+    ax.barh(row, 1 - begin, 0.5, begin, fc=COPIED, alpha=0.75)
+    ax.barh(row, 1, 0.5, targets, fc=TRUTH, hatch="//", ec="white")
+names = [*"Mon Tue Wed Thu Fri Sat Sun".split() * 2][:13]
+names[7] += "\nlast visit"
+ax.set(xticks=np.arange(-7, 6) + 0.5, xticklabels=names, xlim=(-7.2, 6))
+ax.set(yticks=range(3), yticklabels=cases, ylim=(2.5, -0.5))
+show(
+    fig,
+    alt="Windows. By equation (3.1) one begins on the target's weekday: "
+    "Thursday or Saturday. By equation (3.2) it begins on Monday for both.",
+    caption="Filled: the window, up to the last visit. Hatched: targets.",
+)
 
 # %% [markdown]
-# It does: on another day the next visit is far more often at home. A model that reads this could score better, and would
-# lose it on the day it is used. The remedy is one rule, for the window and for "days ago": **count from the last visit.**
-# Its day is known, and the window goes back seven days from it:
+# In the first two rows the window begins seven days before the target, so its beginning gives the target's day away. Is
+# that day worth knowing? Group the test targets by how many days they begin after the last visit.
+
+# %%
+begun = test.day.to_numpy()
+wait = begun[target] - begun[target - 1]  # (W,) days after the last visit
+home = 100 * (test.kind[target] == "home")
+by_day = home.groupby(wait.clip(max=2)).agg(["mean", "size"]).round(1)
+by_day.columns = ["target is home, %", "windows"]
+by_day.index = ["same day", "next day", "later"]
+by_day.rename_axis("it begins")
+
+# %% [markdown]
+# It is: if the next visit is not on the last one's day, it is far more often at home. A model that reads this could score
+# better, and would lose it on the day it is used. The remedy is one rule, for the window and for "days ago": **count from
+# the last visit.** Its day is known. (The first recorded day must lie seven days before it, too.)
 #
 # $$
 # \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_{j-1} - 7 \,\}. \tag{3.2}
 # $$
 #
-# In `fast_windows`, `key - days` and `day` would become those of the visit before (we do not run this here):
-#
-# ```python
-# last = np.maximum(rows - 1, begins)             # (N,) the visit before, if any
-# first = np.searchsorted(key, key[last] - days)  # was: key - days
-# usable = (rows - first >= min_visits) & (day[last] - day[begins] >= days)
-# ```
-#
-# Nothing in these windows tells when the target is. [Chapter 15](15_traps.ipynb) asks whether models gain from the
-# leak.
+# This is the third row of the figure: nothing in the window tells when the target is. In `fast_windows`, `back=1` counts
+# from one row further back. From here on, our windows are made so:
+
+# %%
+first, target = fast_windows(test, days, back=1)
+print(f"{len(test):,} visits -> {len(target):,} windows")
+
+# %% [markdown]
+# [Chapter 15](15_traps.ipynb) asks whether models gain from the leak.
 #
 # ## Places that training never met
 #
@@ -209,14 +228,16 @@ by_day.mean().round(1).assign(windows=by_day.size())
 
 # %%
 known = sorted(visits.location_id[visits.split == "train"].unique())
-ids = {place: 2 + k for k, place in enumerate(known)}
-merged_id = test.location_id.map(lambda place: ids.get(place, 1)).to_numpy()
-unknown = 100 * (merged_id == 1).mean()
-print(f"{unknown:.1f} % of the test visits go to an unknown place")
+others = sorted(set(visits.location_id) - set(known))
+ids = {place: 2 + k for k, place in enumerate(known + others)}
+own_id = test.location_id.map(ids).to_numpy()
+unknown = own_id >= 2 + len(known)  # not in training
+merged_id = np.where(unknown, 1, own_id)
+print(f"{100 * unknown.mean():.1f} % of the test visits: unknown places")
 
 # %% [markdown]
-# People never stop exploring. All these places, each a different café or friend's sofa, become one location called 1. The
-# alternative is to give the unseen places ids of their own, *after* the known ones. That only reserves ids: nothing
+# In `merged_id`, all these places, each a different café or friend's sofa, are one location
+# called 1. In `own_id` they have ids of their own, *after* the known ones. That only reserves ids: nothing
 # is learned about them. But a model that *copies* from the window can name such a place at its second visit.
 #
 # How much does the choice matter? Take the same people and the same windows, and ask the simplest question about a
@@ -224,30 +245,27 @@ print(f"{unknown:.1f} % of the test visits go to an unknown place")
 
 
 # %%
-def in_window(location, first, target):
+def in_window(place, first, target):
     """(W,) True where the target's location is one of the window's."""
-    pairs = zip(first, target, strict=True)
-    return np.array([location[t] in location[f:t] for f, t in pairs])
+    return np.array([place[t] in place[f:t] for f, t in np.c_[first, target]])
 
 
-own_id, _ = pd.factorize(test.location_id)  # every place its own number
 share = pd.DataFrame({"own ids": in_window(own_id, first, target)})
 share["merged ids"] = in_window(merged_id, first, target)  # unknown: all 1
-new = merged_id[target] == 1
-share["group"] = np.where(new, "unknown targets", "known targets")
+groups = np.where(unknown[target], "unknown targets", "known targets")
 
-by_group = share.groupby("group")[["own ids", "merged ids"]]
-table = 100 * by_group.mean()
-table.loc["all targets"] = 100 * share[["own ids", "merged ids"]].mean()
-real = REFERENCE.loc["target_in_window"]
-real_own, real_merged = real[["real_locations", "unknown_merged"]]
+table = 100 * share.groupby(groups).mean()
+table.loc["all targets"] = 100 * share.mean()
+real = read_results("traps").rows.set_index("what").value
+real_own = real["target in the window, real places"]
+real_merged = real["target in the window, unknown merged"]
 table.loc["GeoLife, all targets"] = real_own, real_merged
 table.add_suffix(", %").round(1)
 
 # %% [markdown]
-# Merged as in the prepared data of the literature, more than twice as many of the unknown targets seem to be in the window: a
-# new café counts as a *return*, because a new school was in the window and both are 1. The score rewards any model that
-# answers "unknown", an answer that names no place. (Both columns use the windows of equation (3.1).)
+# *Unknown* targets are at places that training never showed. Merged as in the prepared data of the literature, more than twice
+# as many of them seem to be in the window: a new café counts as a *return*, because a new school was in the window and both
+# are 1. The score rewards any model that answers "unknown", an answer that names no place.
 #
 # The last row is the same count on GeoLife, real people tracked by GPS around Beijing ([Zheng et al.,
 # 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
@@ -295,49 +313,35 @@ def collate(feature, first, target):
 
 
 length = target - first
-tiny = [np.abs(length - n).argmin() for n in (5, 8)]  # two short windows
-batch, inside = collate(merged_id, first[tiny], target[tiny])
-
-# %% tags=["hide-input"]
-# @title Figure 3.2: from the table to a batch
-fig, ax = plt.subplots(figsize=(6.4, 1.6))
-style = {"cmap": "Blues", "vmax": 2, "cbar": False, "linewidths": 2}
-sns.heatmap(inside, annot=batch, fmt="d", ax=ax, **style)
-ax.set(xlabel="visit, the oldest first", ylabel="window")
-show(
-    fig,
-    alt="Two windows in one rectangle of location ids: "
-    + "; ".join(", ".join(map(str, row)) for row in batch)
-    + ". Empty seats hold a zero and are pale.",
-    caption="Two windows of one person in one batch, with their location "
-    "ids; the second target comes three visits after the first. Pale: empty "
-    "seats, where the mask is False. The other features go the same way.",
-)
+short = [np.abs(length - n).argmin() for n in (5, 8)]  # two short windows
+batch, inside = collate(own_id, first[short], target[short])
+print(batch, inside.astype(int), sep="\n")
 
 # %% [markdown]
+# Two windows of one person; the second target comes three visits after the first. A seat is empty where the mask is 0.
+#
 # `pgt.windows.prepare` does all of this, for every feature:
 
 # %%
-data = prepare(town.visits, protocol="published", days=days)
-assert np.array_equal(data.test.first, first)
-assert np.array_equal(data.test.target, target)
-theirs = data.test.batch(tiny)
-assert np.array_equal(theirs.location, batch)
+made = prepare(town.visits, protocol="exact", days=days).test
+assert np.array_equal([made.first, made.target], [first, target])
+prepared = made.batch(short)
 fields = "location time weekday duration days_ago position_from_end".split()
 for name in fields:  # of the first window
-    print(f"{name:17}", getattr(theirs, name)[0].tolist())
+    print(f"{name:17}", getattr(prepared, name)[0].tolist())
 
 # %% [markdown]
-# Five visits, then three empty seats. (The person is stored once a window.) In the row `days_ago`, real zeros and padding
-# zeros look alike; only the mask knows. What a model without a mask does, [chapter 6](06_position_and_encoder.ipynb) shows.
+# Five visits, then three empty seats. (The person is stored once a window.) In both protocols `days_ago` counts from the
+# last visit; what leaks in the published one is where a window begins. In the row `days_ago`, real zeros and padding zeros
+# look alike; only the mask knows. What a model without a mask does, [chapter 6](06_position_and_encoder.ipynb) shows.
 #
-# > **Pitfall.** A mask gives the empty seats the score $-\infty$ before a softmax, so their share is $e^{-\infty} = 0$. A row
-# > that is *all* padding then has a softmax over nothing but $-\infty$, which is NaN, and NaN spreads to every weight. Our
-# > windows have at least three visits; with your own data, check this first.
+# > **Pitfall.** The models that you will meet ignore the empty seats. In a window that is *all* padding nothing is left, the
+# > result is NaN, and NaN spreads to every weight. Our windows have at least three visits; with your own data, check this
+# > first.
 #
 # ## What to remember
 #
-# - A window is two row numbers: where it begins, and where its target is. Slow code checks fast code.
+# - A window is two row numbers: where it begins, and where its target is.
 # - Count from the last visit. Counted from the target's day, days tell when the next visit comes, and so where.
 # - Merging unknown places makes explorations look like returns. Ask for the protocol first.
 # - 0 is padding. Number from 1; where 0 is a value, too (days ago), only the mask tells them apart.
@@ -345,7 +349,7 @@ for name in fields:  # of the first window
 # ## Exercises
 #
 # **Exercise 1** (quick). Why seven days? Build the exact windows (`protocol="exact"`) with 1, 3, 7, 14 and 28 days of
-# history. How do the number of test windows, their length and the share of targets in the window change?
+# history. How do the number of test windows and the share of targets in the window change?
 
 # %% tags=["try"]
 # % of test targets in the window, for 1, 3, 7, 14, 28 days
@@ -358,8 +362,7 @@ shares, rows = [], {}
 for back in (1, 3, 7, 14, 28):
     w = prepare(town.visits, days=back, protocol="exact").test
     shares.append(100 * w.in_window.mean())
-    rows[back] = {"windows": len(w), "mean length": w.lengths.mean().round(1)}
-    rows[back]["in the window, %"] = shares[-1].round(1)
+    rows[back] = {"windows": len(w), "in the window, %": shares[-1].round(1)}
 check.exercise("3.1", shares)
 # A compromise: a longer history finds more targets, but demands a longer
 # start. (With one day, fewer windows hold three visits.)
@@ -367,8 +370,8 @@ pd.DataFrame.from_dict(rows, orient="index").rename_axis("days")
 
 # %% [markdown]
 # **Exercise 2** (medium). The published pipeline for GeoLife never converts its times from UTC. Make the same mistake: use
-# the UTC days of the test visits. How many windows are there then? How many of the windows common to both begin with
-# another visit, and how many visits fall on another day?
+# the UTC days of the test visits, and equation (3.1). How many windows are there then? How many of the windows common to both
+# begin with another visit, and how many visits fall on another day?
 
 # %% tags=["try"]
 # a number, % of common windows, % of visits
@@ -383,9 +386,8 @@ both, a, b = np.intersect1d(local[1], utc[1], return_indices=True)
 elsewhere = 100 * (local[0][a] != utc[0][b]).mean()
 other_day = 100 * (wrong.day != test.day).mean()
 check.exercise("3.2", [len(utc[0]), elsewhere, other_day])
-print(f"{len(utc[0])} windows instead of {len(local[0])}")
-print(f"{elsewhere:.1f} % of the common ones begin elsewhere")
-print(f"{other_day:.1f} % of the visits fall on another day")
+print(f"{len(utc[0])} windows instead of {len(local[0])};", end=" ")
+print(f"{elsewhere:.1f} % begin elsewhere; {other_day:.1f} % of visits change day")
 
 # %% [markdown]
 # **Exercise 3** (quick, on paper). One person's visits fall on the days 1, 3, 3, 7, 8, 10, 10, 18, 19 and 20, and nothing
