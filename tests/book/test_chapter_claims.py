@@ -115,6 +115,9 @@ def test_claims_of_15() -> None:
     assert 0 < clear.low.item() < 0.1 and (gain.value != 0).sum() == 10  # "barely", "of ten"
     rows = read_results("traps").rows.set_index("what").value
     assert rows["PGT without pointer: unknown"] == 0  # "it can never learn to answer it"
+    names = rows["kernel, unknown places merged"] - rows["kernel, unknown places by name"]
+    nightly = read_results("traps").rows.query("way == 'anew every night'").set_index("what")
+    assert names > -nightly.low["kernel, all targets, minus all days"]  # "weighs most"
 
 
 @pytest.mark.built
