@@ -387,7 +387,7 @@ elsewhere = 100 * (local[0][a] != utc[0][b]).mean()
 other_day = 100 * (wrong.day != test.day).mean()
 check.exercise("3.2", [len(utc[0]), elsewhere, other_day])
 print(f"{len(utc[0])} windows instead of {len(local[0])};", end=" ")
-print(f"{elsewhere:.1f} % begin elsewhere; {other_day:.1f} % of visits change day")
+print(f"{elsewhere:.1f} % begin elsewhere; {other_day:.1f} % change the day")
 
 # %% [markdown]
 # **Exercise 3** (quick, on paper). One person's visits fall on the days 1, 3, 3, 7, 8, 10, 10, 18, 19 and 20, and nothing
