@@ -31,9 +31,10 @@ from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
+from wherenext.ground import ground, located
 from wherenext.results import read_results
 
-from pgt import plots
+from pgt import maps, plots
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
@@ -344,10 +345,25 @@ show(
 #
 # ## Every weight has a name
 #
-# Back to the window of The Red Grill. We split each trained weight by reason, and add up the visits to a place.
+# Back to the window of The Red Grill. Here is its week under two models: choose PGT's pointer or the tables at the top right.
+# Which disc grows most?
 
 # %%
+seen = look(network, test, i, top=50)  # with PGT's attention
 reason = started.reasons(one)[0].detach()  # (L, 3)
+maps.attention_map(
+    located(seen.visits, town),
+    truth=located(seen.target, town),
+    heads={"the tables": reason.sum(1).numpy()},
+    ground=ground(town.base, names=False),
+    caption="The same week under two models. Click a disc for its name.",
+)
+
+# %% [markdown]
+# The Red Grill's: PGT's pointer gives it {{ by_pgt["The Red Grill"]:.2f }}, the tables
+# {{ by_tables["The Red Grill"]:.2f }}. Why? We split each weight of the tables by reason, and add up the visits to a place.
+
+# %%
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
 by = by.loc[by.sum(axis=1).sort_values().index]
 
@@ -355,7 +371,7 @@ by = by.loc[by.sum(axis=1).sort_values().index]
 # @title Figure 20.2: places by reason
 look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
 ax = by.plot.barh(stacked=True, figsize=(7.2, 2.4), **look_of)
-seen = look(network, test, i, top=50)
+by_pgt, by_tables = seen.visits.attention.groupby(where).sum(), by.sum(axis=1)
 of_pgt = seen.candidates.set_index("location_id").probability
 of_pgt = of_pgt.rename(index=place)[by.index]
 ax.plot(of_pgt, range(len(by)), "D", color=INK, label="PGT")
