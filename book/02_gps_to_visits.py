@@ -42,8 +42,6 @@ from pgt import gps, read_visits
 from pgt.maps import places_map
 
 # %% [markdown]
-# We compute visits ourselves, and then do what no real data allows: compare with the truth.
-#
 # ## Your own life, from your phone to a map in three lines
 #
 # Some telephones do the work themselves. On Android, *Settings, Location, Timeline, Export Timeline data* writes a file
@@ -62,13 +60,13 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 # ## What a fix is
 #
 # The telephone computed these visits from **position fixes**. A fix says who, when, and where; it names no place. We take
-# eight people of Larkmere and switch on a receiver for four weeks.
+# the eight people of Larkmere with the most visits, and switch on a receiver for four weeks.
 
 # %%
 town = city.load()
 everybody = town.people.user_id.tolist()
 busy = true_visits(town, everybody, days=28).user_id.value_counts()
-people = sorted(busy.index[:8].tolist())  # those with most visits
+people = sorted(busy.index[:8].tolist())
 truth = true_visits(town, people, days=28)
 
 
@@ -84,8 +82,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 # %% [markdown]
 # Times are in UTC. The receiver has four faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
 # still about eight metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and
-# then the recorder is *off*. *Indoors* it hears nothing for most of the stay. And where the town itself does not say
-# for more than two hours where somebody is, we make no fixes.
+# then the recorder is *off*. *Indoors* it hears nothing for most of the stay. And a pause of
+# more than two hours between two visits has no fixes at all.
 #
 # ## Staypoints: the sliding rule
 #
@@ -127,9 +125,7 @@ def haversine(lon1, lat1, lon2, lat2):
 # $$
 #
 # Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. The arrow makes $j$ the next
-# anchor.
-#
-# After a day of silence a stretch is dropped.
+# anchor. A silence of more than 24 hours ends the stretch without a staypoint. A shorter one counts as staying.
 #
 # **Change this:** the two thresholds, or `eps`, which comes with the locations below, and run all that follows; which visits
 # are lost? The values are those of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315), who made the visits of
@@ -183,7 +179,7 @@ def make_staypoints(fixes):
 staypoints = make_staypoints(fixes)
 
 # %% [markdown]
-# How does the rule see one day of one person? For every fix, draw its distance from its anchor.
+# How does the rule see a day? For every fix, draw its distance from its anchor.
 
 # %% tags=["hide-input"]
 # @title Figure 2.1: the sliding rule at work
@@ -219,20 +215,20 @@ ax.set(xlabel="hour of the day, local time", ylabel="metres from anchor")
 ax.set(xlim=(7, 20), xticks=range(7, 21))
 show(
     fig,
-    alt="Distance from the current anchor over the day. On trips it is a "
-    "saw; in stays it is nearly constant. Shaded staypoints stand over the "
-    "bars of true visits.",
+    alt="Distance from the anchor over the day: a saw on trips, level in "
+    "stays. Shaded staypoints stand over the bars of true visits.",
     caption="The sliding rule at work. Shaded: staypoints. Bars below: the "
     "true visits. Dashed: the threshold. Straight lines are silences.",
 )
 
 # %% [markdown]
 # In a stay the line is nearly level. It usually lies above zero, because the anchor was set on the way there; so a staypoint
-# begins a little too early. On trips the line falls to zero at each new anchor.
+# begins a little too early. On trips the line falls to zero at each new anchor; on a fast one every fix is a new anchor,
+# and the line lies at zero.
 #
 # A staypoint ends when the person is first seen elsewhere. If nothing was recorded, that may be the next morning: the last
-# shade runs on long after its visit. One staypoint in ten ends more than {{ late:.0f }} hours after the true visit (computed
-# below); where the person went in the meantime, not even the town says. So a very long duration may be a silence.
+# shade runs on long after its visit. One staypoint in ten ends more than {{ late:.0f }} hours after the true
+# visit. So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
@@ -315,7 +311,8 @@ print("Equal." if same else "Not equal.")
 # ## What no real data allows: the truth
 #
 # When is a found visit a true one? `match` pairs the two if they are the same person's, lie within 200 m, and the found
-# one covers at least half of the true one's time. Each visit is used once. How many of the true visits are found as
+# one covers at least half of the true one's time. Each visit, true or found, has one
+# partner at most. How many of the true visits are found as
 # staypoints, and how many are left as visits in the end?
 
 
@@ -323,7 +320,6 @@ print("Equal." if same else "Not equal.")
 # @title Table: what is found of the truth
 pairs = match(stays, truth)
 late = pairs.end_error.quantile(0.9) / 60  # hours
-print(f"One staypoint in ten ends more than {late:.1f} hours too late.")
 kept = pd.DataFrame({"found as staypoints, %": pairs.found.notna()})
 kept["left as visits, %"] = match(found, truth).found.notna()
 at_place = truth.groupby(["user_id", "location_id"]).location_id
@@ -331,16 +327,14 @@ ONCE = "the person's only visit there"
 only = at_place.transform("size") == 1
 kept["true visit"] = np.where(only, ONCE, "any other")
 grouped = kept.groupby("true visit")
-table = (100 * grouped.mean()).round(1)
+table = (100 * grouped.mean()).round(1).loc[[ONCE, "any other"]]
 once = table.loc[ONCE]
 table.assign(number=grouped.size())
 
 # %% [markdown]
 # Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
 # loses what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near,
-# such as another person's.
-#
-# When a benchmark says that people return, remember that only places seen twice were counted.
+# such as another person's. When a benchmark says that people return, remember that only places seen twice were counted.
 #
 # ## A receiver that is too good
 #
@@ -361,87 +355,85 @@ by_noise.rename_axis("drifting error").round(1)
 
 # %% [markdown]
 # **A little noise gives better places.** Without drift, {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with five
-# metres of it, {{ by_noise.iloc[1, 0]:.0f }} %. How can that be? Look at one stay with both receivers.
+# metres of it, {{ by_noise.iloc[1, 0]:.0f }} %. Look at one stay with both receivers.
 
 # %% tags=["hide-input"]
 # @title Figure 2.2: the same stay, two receivers
-def in_metres(noise, near=None):
-    """A stay's positions, mean of distinct ones, mean of all; its start."""
-    own = record(noise_m=noise)
-    found = gps.generate_staypoints(own, distance=metres, minutes=minutes)
-    gaps = []
-    for row in found.itertuples():
-        part = own.iloc[row.first_fix : row.first_fix + row.n_fixes]
-        xy = np.radians(part[["lon", "lat"]].to_numpy()) * R
-        xy = (xy - xy.mean(0)) * [np.cos(np.radians(row.lat)), 1]
-        off = np.hypot(*np.unique(xy, axis=0).mean(0))
-        gaps.append((off, row.user_id, row.started_at, xy))
-    if near is None:  # a long stay whose two means lie far apart
-        return max((g for g in gaps if len(g[3]) > 60), key=lambda g: g[0])
-    same = [g for g in gaps if g[1] == near[1]]
-    return min(same, key=lambda g: abs(g[2] - near[2]))
+def around(noise, first, n):
+    """Metres north and east of the mean of n fixes, and which are indoors."""
+    own = record(noise_m=noise).iloc[first : first + n]
+    xy = np.radians(own[["lat", "lon"]].to_numpy()) * R
+    xy = (xy - xy.mean(0)) * [1, np.cos(np.radians(own.lat.mean()))]
+    return xy, own.visit.to_numpy() >= 0
 
 
-perfect = in_metres(0)
-stay = {"no drift": perfect, "5 m of drift": in_metres(5, perfect)}
-fig, panels = plt.subplots(1, 2, figsize=(7.2, 2.6), sharex=True, sharey=True)
-for ax, (name, (_, _, _, xy)) in zip(panels, stay.items(), strict=True):
-    places, times = np.unique(xy, axis=0, return_counts=True)
-    ax.scatter(*places.T, s=6 + 3 * times, color=COPIED, alpha=0.4)
-    ax.plot(*places.mean(0), "x", color=EXTRA, ms=9, mew=2)
-    ax.plot(0, 0, "+", color=TRUTH, ms=11, mew=2)
+same = ["first_fix", "n_fixes"]  # the same fixes with both receivers
+perfect, drifting = (steps(record(noise_m=noise))[0] for noise in (0, 5))
+long = perfect.merge(drifting, on=same).query("n_fixes > 60")[same].to_numpy()
+means = [np.unique(around(0, *row)[0], axis=0).mean(0) for row in long]
+row = long[np.argmax(np.hypot(*np.transpose(means)))]  # means far apart
+fig, panels = plt.subplots(2, 1, figsize=(7.4, 3.6), sharex=True)
+for ax, noise in zip(panels, (0, 5), strict=True):
+    xy, indoors = around(noise, *row)
+    looks = ("in the chair", indoors, COPIED), ("on the way", ~indoors, MUTED)
+    for name, which, colour in looks:
+        spots, times = np.unique(xy[which], axis=0, return_counts=True)
+        ax.scatter(*spots.T, 25 + times, colour, alpha=0.5, label=name)
+    look = {"ls": "", "ms": 13, "mew": 3}
+    distinct = np.unique(xy, axis=0).mean(0)
+    ax.plot(*distinct, "x", color=EXTRA, label="mean of distinct", **look)
+    ax.plot(0, 0, "+", color=TRUTH, label="mean of all", **look)
     ax.add_patch(plt.Circle((0, 0), eps, fill=False, color=TRUTH))
-    ax.set(title=name, xlabel="metres east", aspect="equal")
-panels[0].set_ylabel("metres north")
+    ax.set(title=f"{noise} m of drift", ylabel="metres east", aspect="equal")
+ax.set(xlabel="metres north")
+handles, _ = ax.get_legend_handles_labels()
+fig.legend(handles=handles, loc="outside lower center", ncols=4)
+chair = indoors.sum()
 show(
     fig,
-    alt="Left, one large dot for a repeated position and two small ones far "
-    "away; the mean of distinct positions lies between them. Right, a cloud "
-    "around the place, and both means in it.",
-    caption="Dots: positions, larger if repeated. Green plus: mean of all "
-    "fixes, with a circle of eps around it. Cross: mean of distinct ones.",
+    alt="A stay, and far off two fixes of the way. Without drift the mean "
+    "of distinct positions lies between; with drift it lies in the stay.",
+    caption="Large dot: a repeated position. Circle: eps around the mean.",
 )
 
 # %% [markdown]
-# A perfect receiver in a chair repeats one position, which counts once. On the way, each fix is a position of its own, and
-# counts as much as the whole stay. So the mean lies out on the way, elsewhere each time. DBSCAN finds no neighbour, and the
-# stay is dropped.
-#
-# A little noise makes every fix in the chair a position of its own. Much noise spreads the means again.
+# In the chair the perfect receiver repeats one position, so its {{ chair }} fixes count as one. The two fixes on the way count as
+# one each, and pull the mean of three positions two thirds of the way out: elsewhere each time. DBSCAN finds no neighbour, and
+# the stay is dropped. With a little noise, every fix in the chair is a position of its own, and the way hardly counts. Much
+# noise spreads the means again.
 #
 # > **Pitfall.** A telephone that repeats its last position to save power is such a perfect receiver. If your data repeats
 # > positions, average all of them. Exercise 2 does it.
 #
-# ## Two pitfalls that nobody notices
+# ## Latitude first, and local days
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
 # latitude). There is no error and no warning. But equation (2.1) shortens the east-west difference by the cosine of the
 # latitude, as the sphere does. Swapped, it shortens the north-south one, by the cosine of the longitude. So `eps` reaches
-# $\text{eps} \cdot \cos\varphi$ metres east-west and $\text{eps} / |\cos\lambda|$ north-south. In Beijing, {{ eps }} metres
-# become {{ wide:.0f }} and {{ high:.0f }}.
+# $\text{eps} \cdot \cos\varphi$ metres east-west and $\text{eps} / |\cos\lambda|$ north-south. In Beijing that is
+# {{ eps }} · {{ cos_lat:.2f }} = {{ wide:.0f }} and {{ eps }} / {{ cos_lon:.2f }} = {{ high:.0f }} metres.
 #
 # **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
 # begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
+# The published GeoLife pipeline makes both mistakes; [the evidence page](evidence_windows.ipynb) counts what they change.
 
 # %% tags=["hide-input"]
 # @title The two pitfalls in numbers
 lon, lat = np.radians([116.40, 39.90])  # Beijing
-wide, high = eps * np.cos(lat), eps / abs(np.cos(lon))
+cos_lat, cos_lon = np.cos(lat), abs(np.cos(lon))
+wide, high = eps * cos_lat, eps / cos_lon
 began = found.started_at.dt
 utc, local = began.tz_convert("UTC"), began.tz_convert(town.timezone)
 other = 100 * (utc.dt.day != local.dt.day).mean()
 print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
 
 # %% [markdown]
-# `pgt.gps.visits` therefore takes a `timezone`, or finds it from the coordinates. The published GeoLife pipeline makes both
-# mistakes, and its results look fine. [The evidence page](evidence_windows.ipynb) counts what they change there.
-#
 # ## What to remember
 #
 # - A staypoint is a stretch of fixes near an anchor, a location is a group of staypoints, and a visit is a stay at a
-#   location. Each step has thresholds.
+#   location.
 # - Clustering with `min_samples` = 2 deletes places seen once.
-# - The mean of the distinct positions punishes good receivers. Some stays end hours too late.
+# - The mean of the distinct positions punishes good receivers.
 # - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
 #
 # ## Exercises
