@@ -189,7 +189,7 @@ show(
 # right the bars differ, too, but only by people's habits, and a model may use those.
 #
 # Do our models profit from the hint? Hardly. We scored five of them with and without it, on GeoLife and in the town. Of the
-# ten differences one is clear of zero, barely, and [among ten](evidence_traps.ipynb) that can be luck.
+# ten differences one is clear of zero, barely; among ten that [can be luck](evidence_traps.ipynb).
 #
 # A cruder form of this trap does pay. A feature that counts days back from the *target's* day tells the model when the next
 # visit is. To PGT on GeoLife it adds {{ day.value:.1f }} points, {{ day.low:.1f }} to {{ day.high:.1f }}.
@@ -295,8 +295,8 @@ cost.round(1).astype(object).fillna("not measured")
 # 3. **Five groups of targets**: all, known, unknown, in the window, not in the window.
 # 4. **Five seeds or more** where models are ranked. Intervals resample people and seeds, and differences are paired by window.
 # 5. **Baselines first**: the most frequent place, and a kernel with five numbers.
-# 6. **Everything chosen on validation**, with three exceptions: some test scores were known when later models were designed; the
-#    worlds of [chapter 24](24_trained_on_nobody.ipynb) were kept for theirs; two settings of
+# 6. **Everything chosen on validation**, with [three exceptions](evidence_traps.ipynb): some test scores were known when later
+#    models were designed; the worlds of [chapter 24](24_trained_on_nobody.ipynb) were kept for theirs; two settings of
 #    [chapter 18](18_temporal_sets.ipynb) were changed after them.
 # 7. **Counts at every step**, and in each results file a checksum of the windows that it is about.
 #
