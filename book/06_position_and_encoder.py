@@ -42,7 +42,6 @@ from pgt.look import story
 from pgt.metrics import evaluate, gains, interval
 from pgt.windows import prepare
 
-# %%
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 model, _ = load_model(shipped("city"))
@@ -116,7 +115,7 @@ def waves(n, d):
 
 # %% tags=["hide-input"]
 # @title Figure 6.2: the sinusoids
-fig, ax = plt.subplots(figsize=(7.4, 1.7))
+fig, ax = plt.subplots(figsize=(7.4, 1.5))
 look = {"cmap": "RdBu", "vmin": -1, "xticklabels": 8, "yticklabels": 10}
 sns.heatmap(waves(40, D), ax=ax, cbar_kws={"label": "value"}, **look)
 ax.set(xlabel="coordinate", ylabel="visit t")
@@ -171,7 +170,7 @@ masked = scores.masked_fill(padding, -math.inf)  # the last column
 
 # %% tags=["hide-input"]
 # @title Figure 6.3: without and with the mask
-fig, axes = plt.subplots(1, 2, figsize=(6.4, 2), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 1.8), sharey=True)
 names = ["home", "café", "home", "pad"]
 look = {"cmap": "Blues", "vmin": 0, "vmax": 2, "cbar": False, "fmt": ".2f"}
 look |= {"annot": True, "annot_kws": {"color": "black"}}
@@ -190,9 +189,8 @@ show(
 )
 
 # %% [markdown]
-# The mask empties padding's *column*, and each visit divides its attention among the real ones. Padding's *row* stays; what
-# it computes, nobody reads. Unlike models that write text, ours needs no mask against looking ahead: all visits of a window
-# lie in the past.
+# The mask empties padding's *column*. Padding's *row* stays; what it computes, nobody reads. Unlike models that write text,
+# ours needs no mask against looking ahead: all visits lie in the past.
 #
 # ## Heads
 #
@@ -298,7 +296,7 @@ class MyEncoder(nn.Module):
 
 
 # %% [markdown]
-# Does it compute the same as the package's? The parts have its names, so the trained weights fit.
+# With the same weights it must compute the same as the package's.
 
 # %%
 mine = MyEncoder(D, model.config.n_heads, F_).eval().requires_grad_(False)
@@ -315,15 +313,13 @@ assert torch.allclose(ours, theirs, atol=1e-5)
 # window gets depends on the longest window in its batch, often a *stranger's*. We ask the trained model with and without its
 # mask, for the whole test set in shuffled batches. Every change comes from padding that batch mates bring.
 
-# %%
+# %% tags=["hide-input"]
+# @title The forgetful model, and the whole test set
 forgetful = copy.deepcopy(model)
 original = forgetful.encoder.forward
 forgetful.encoder.forward = lambda x, padding: original(
     x, torch.zeros_like(padding)  # "nothing is padding"
 )
-
-# %% tags=["hide-input"]
-# @title The whole test set
 order = np.random.default_rng(0).permutation(len(data.test))
 rows = []
 for start in range(0, len(order), 128):
@@ -338,14 +334,12 @@ said += ["Acc@1 with the mask", "Acc@1 without it"]
 pd.DataFrame({"%": percent.round(1)}, said)
 
 # %% [markdown]
-# > **Pitfall.** Accuracy does not notice this bug: a few answers become right, and about as few become wrong. A sure
-# > test compares one window alone and beside a longer one.
+# > **Pitfall.** Accuracy does not notice this bug. A sure test compares one window alone and beside a longer one.
 #
 # ## Does it matter who looks at whom?
 #
 # The model was trained with four heads. **Change this:** with another number its weights stay, and nothing is trained again.
-# Only the $D$ numbers are cut elsewhere. With two heads, the old heads 1 and 2 share one choice, and so do 3 and 4. Are the
-# answers worse?
+# Only the $D$ numbers are cut elsewhere. With two, old heads 1 and 2 share one choice, as do 3 and 4. Does it hurt?
 
 # %%
 heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
