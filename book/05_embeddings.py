@@ -7,8 +7,8 @@
 # whether an embedding has *meaning* before you say so. *You need* [Windows](03_windows.ipynb) and PyTorch's indexing.
 # *It takes* fifteen minutes to read and less than a minute to run, with or without a GPU.
 #
-# > **In one sentence.** An embedding is a row of a matrix; in the trained model the places' rows are nearly where they began,
-# > at random, so neighbours mean nothing. Yet the model needs the rows: shuffle those of the busy places, and it loses
+# > **In one sentence.** An embedding is a row of a matrix; the trained rows of places are nearly the random ones they began
+# > as, so neighbours mean nothing, and yet the model needs the rows: shuffle those of busy places, and it loses
 # > {{ lost_busy:.1f }} points of accuracy.
 
 # %% tags=["hide-input"]
@@ -42,7 +42,6 @@ from pgt.metrics import evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 
-# %%
 town = city.load()
 places = town.places.set_index("location_id")
 data = prepare(town.visits, protocol="exact")
@@ -101,7 +100,7 @@ print(f"product: {L * V * D:,} multiplications; look-up: {L * D:,} copies")
 # training has not seen is user 0, whose zeros describe nobody.) So the *days ago* of [chapter 3](03_windows.ipynb), which
 # begin at 0, become `recency`: one more, and at most 8. Location 1 is kept for
 # "unknown", which the exact protocol never uses. From 2 on come the places of training, and behind them those that only later
-# days show, whose rows are never trained. We make the numbers ourselves, and look at the first two visits and the last.
+# days show, whose rows are never trained. Look at the first two visits and the last.
 
 # %%
 clock = seen.started_at.dt
@@ -168,7 +167,7 @@ class MyEmbeddings(nn.Module):
 
 
 # %% [markdown]
-# Copy the package's trained weights into it. Row 0 is zero in each table, as padding needs. The folded cell has two helpers:
+# Copy the package's trained weights into it. The folded cell has two helpers:
 # `as_indices(batch)` returns the seven index tensors by name, and `trained(ours, theirs)` copies the weights.
 
 
@@ -210,7 +209,7 @@ letters = [chr(65 + k) for k in codes[by_place]]  # A: the first place
 look = {"cmap": "RdBu", "robust": True, "cbar_kws": {"label": "number"}}
 ax = sns.heatmap(wide[0][by_place], yticklabels=letters, center=0, **look)
 ax.tick_params("y", rotation=0, labelsize=8)
-ax.figure.set_size_inches(7.2, 2.5)
+ax.figure.set_size_inches(7.2, 2.3)
 seams = np.cumsum([0, *widths])
 ax.vlines(seams[1:-1], 0, L, color=INK, lw=1.5)
 slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
@@ -261,7 +260,7 @@ def layer_norm(x, scale, shift, eps=1e-5):
 
 
 # %% [markdown]
-# Does our module compute the same as the package's? Compare on many windows with padding.
+# With the same weights our module must compute the same as the package's.
 
 # %%
 many = data.test.batch(np.arange(0, len(data.test), 20))  # (B, L)
@@ -331,8 +330,7 @@ neighbour_test(cosine)
 # share a kind, against {{ control.iloc[0, 1]:.0f }} % by chance.
 #
 # Perhaps places need more visits? In a notebook, move the slider to 20 and run the cells below it again. *A district* then
-# comes out with a small *p*. But ask three questions at every stop of a slider, and chance alone may well give a small *p*
-# somewhere.
+# comes out with a small *p*. But ask three questions at every stop of a slider, and chance alone may well give one.
 #
 # ## What are the vectors for, then?
 #
@@ -399,12 +397,10 @@ for part in ("tables.location.weight", "project.weight"):  # the rows, and W
     start, now = (weight.detach() for weight in pair)
     size, move = (x.square().mean().sqrt() for x in (start, now - start))
     print(f"{part}: a number began at {size:.2f}, moved by {move:.3f}")
-
 back = copy.deepcopy(model)  # trained, but with the first vectors
 back.embeddings.tables["location"] = newborn.embeddings.tables["location"]
 again = accuracy(back.eval())
 print(f"Acc@1: all vectors put back {again:.1f} %, trained {before:.1f} %")
-
 recipe = PRESETS["city"].training  # how this model was trained
 epochs = read(shipped("city"))[1]["notes"]["epochs"]
 steps = epochs * int(np.ceil(len(data.train) / recipe.batch_size))
