@@ -270,9 +270,9 @@ cost = {
     "choosing on the test set": [peek],
     "a window that knows when": anchors.loc[("gain", "geolife", "kernel")],
 }
-cost = {trap: np.ravel(row).astype(float) for trap, row in cost.items()}
-cost = pd.DataFrame.from_dict(cost, "index", columns=["points", "from", "to"])
-cost.round(1).astype(object).fillna("not measured")
+cost = {trap: pd.Series(np.ravel(row)) for trap, row in cost.items()}
+cost = pd.DataFrame(cost).T.set_axis(["points", "from", "to"], axis=1)
+cost.astype(float).round(1).astype(object).fillna("not measured")
 
 # %% [markdown]
 # How unknown places are named weighs most. The rows are the kernel's, unless they name another model.

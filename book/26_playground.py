@@ -271,7 +271,7 @@ with torch.no_grad():
     batch = test.batch(np.arange(500))
     exact, rounded = (m(batch).log_probs.exp() for m in (model, restored))
 print(f"{model.n_parameters():,} weights: {len(packed['data']):,} letters")
-bias = float(model.gate[-1].bias)  # the last weight, as an example
+bias = float(model.gate[-1].bias.detach())  # the last weight, as an example
 steps = bias / packed["tensors"]["gate.2.bias"]["unit"]
 print(f"{bias:.6f} is {steps:,.0f} steps, written {packed['data'][-4:]}")
 gap = (exact - rounded).abs().max()
