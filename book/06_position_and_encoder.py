@@ -7,8 +7,8 @@
 # and catch a forgotten mask. *You need* [Embeddings](05_embeddings.ipynb).
 # *It takes* a quarter of an hour to read and about a minute to run, with or without a GPU.
 #
-# > **In one sentence.** In the encoder the visits look at each other, and yet this model's accuracy shows neither that the
-# > mask is missing, which changes {{ percent[0]:.0f }} % of the answers, nor that all the layers are.
+# > **In one sentence.** In the encoder the visits look at each other. Yet accuracy does not show it if the mask is missing,
+# > which changes {{ percent[0]:.0f }} % of the answers; nor, in this model, if all the layers are missing.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -115,7 +115,7 @@ def waves(n, d):
 
 # %% tags=["hide-input"]
 # @title Figure 6.2: the sinusoids
-fig, ax = plt.subplots(figsize=(7.4, 1.5))
+fig, ax = plt.subplots(figsize=(7.4, 1.3))
 look = {"cmap": "RdBu", "vmin": -1, "xticklabels": 8, "yticklabels": 10}
 sns.heatmap(waves(40, D), ax=ax, cbar_kws={"label": "value"}, **look)
 ax.set(xlabel="coordinate", ylabel="visit t")
@@ -451,7 +451,7 @@ pd.DataFrame(rows).T
 # first answers on test. The intervals are wide: a loss as large as their lower ends is possible.
 #
 # Two of the twelve intervals leave zero out: *no sinusoid* hurts on validation, and *no attention* helps on test. The other
-# split confirms neither, and by chance alone about one such table in nine has two strays or more. So we cannot show that
+# split confirms neither; of twelve such intervals one or two may well stray by chance. So we cannot show that
 # this model needs a ruler.
 #
 # A likely reason is the pointer ([next chapter](07_pointer.ipynb)), which compares the last visit with all others by

@@ -271,7 +271,7 @@ newborn_right = 100 * (newborn["largest sum"] == test.targets).mean()
 # @title Figure 7.4: random weights, and yet the pointer counts
 inside = newborn[test.in_window]
 correlation = inside["share of the visits"].corr(inside["pointer's share"])
-ax = plt.figure(figsize=(5.2, 3.4)).gca()
+ax = plt.figure(figsize=(4.4, 2.9)).gca()
 axes_of = {"x": "share of the visits", "y": "pointer's share", "bins": 40}
 key = {"cbar": True, "cbar_kws": {"label": "windows"}}
 sns.histplot(inside, **axes_of, **key, color=COPIED, ax=ax)

@@ -71,8 +71,8 @@ replace(shown, steps=tuple(steps))
 # %% [markdown]
 # ## The model, part by part
 #
-# We run each part on a batch and join them in one class, `MyPGT`. Their weights are random: only the shapes count. `Visits` and
-# `Layer` are folded, since earlier chapters built them. The batch has eight windows, the story window first.
+# We run each part on a batch and join them in one class, `MyPGT`. Their weights are random: only the shapes count. `Visits`
+# and `Layer` are folded, since earlier chapters built them. The batch has eight windows, the story window first.
 
 # %%
 batch = test.batch([i, *range(7)])  # step 1
@@ -168,9 +168,9 @@ x = Layer(size)(x, batch.padding)  # step 6, one of the model's layers
 x.shape  # (B, L, D)
 
 # %% [markdown]
-# **Steps 7 to 10, context and pointer.** The last visit's vector is the context $c$. Class `Pointer` scores each visit against
-# it, adds a bias for the visit's position, and makes weights of the scores (equations (7.1) and (7.2)). Each place collects the
-# weights of its visits (equation (7.4)).
+# **Steps 7 to 10, context and pointer.** The last visit's vector is the context $c$. Class `Pointer` scores each visit
+# against it, adds a bias for the visit's position, and makes weights of the scores (equations (7.1) and (7.2)). Each place
+# collects the weights of its visits (equation (7.4)).
 
 
 # %%
@@ -269,8 +269,9 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 #
 # ## Numbers that do nothing
 #
-# In each layer one vector, a **bias**, is added to every query, another to every key, a third to every value. (The pointer has
-# no values.) Which biases matter? In the trained model, set all of one kind to zero, and see how far the log-probabilities move.
+# In each layer one vector, a **bias**, is added to every query, another to every key, a third to every value. (The pointer
+# has no values.) Which biases matter? In the trained model, set all of one kind to zero, and see how far the
+# log-probabilities move.
 
 
 # %%
@@ -309,7 +310,8 @@ pd.DataFrame({"log P moved up to": moved}).rename_axis(columns="biases of")
 #
 # ## Where do the parameters live?
 #
-# We count for our town, GeoLife, and DIY, a private data set of a large city, whose size we assume. **Change this:** its places.
+# We count for our town, GeoLife, and DIY, a private data set of a large city, whose size we assume. **Change this:** its
+# places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -335,10 +337,12 @@ rows = {}
 for name, config in configs.items():
     numbers = count(config)
     share = 100 * numbers / numbers.sum()
-    sizes = config.n_locations, config.n_users, numbers.sum()
+    sizes = config.n_locations, config.n_users, config.d_model
     parts = share[lists].sum(), share["pointer"]
-    rows[name] = [f"{n:,}" for n in sizes] + [f"{p:.1f}" for p in parts]
-heads = "rows: places", "rows: people", "parameters", "% lists", "% pointer"
+    rows[name] = [f"{n:,}" for n in (*sizes, numbers.sum())]
+    rows[name] += [f"{part:.1f}" for part in parts]
+heads = ["rows: places", "rows: people", "D", "parameters"]
+heads += ["% lists", "% pointer"]
 pd.DataFrame(rows, heads).T
 
 # %% [markdown]
@@ -428,7 +432,8 @@ check.exercise("9.1", by_paper)
 # %% [markdown]
 # **Exercise 2** (longer). In [the package](https://where-next-book.github.io/where-next/book/api.html) an ablation is one
 # field of the configuration ([chapter 14](14_ablations.ipynb)). Give `MyPGT` a variant whose gate is fixed at one half,
-# without touching its `forward`, and check it against the package's ablation `no_gate`. (Which log-odds must `gate(c)` return?)
+# without touching its `forward`, and check it against the package's ablation `no_gate`. (Which log-odds must `gate(c)`
+# return?)
 
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}

@@ -240,8 +240,8 @@ print(f"the town's own probability: {skill_town:.1f} %")
 # > ruin a squared error, and one number mends it.
 #
 # With its level right the gate has a skill of {{ skill_gate:.1f }} %, and the town's own probability {{ skill_town:.1f }} %.
-# The town's number is a ceiling that no model can reach: the rest is the coin, and the town also knows *when* the next visit
-# will be. On a new day it is often at home, a sure return.
+# The town's number is a ceiling that no model can reach. What it lacks to 100 % is the coin. And it is told something that no
+# model is told: *when* the next visit begins. The first visit of a new day is often at home, a sure return.
 #
 # ## Does it hedge?
 #

@@ -311,14 +311,14 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # With the short memory the sum falls: strong recency shows in it, at about half its size. (The truth holds for returns, the
 # sum is over all targets.) The bias hardly falls, however much there is to learn.
 #
-# Our town's recency is weak. If only the share of returns is left in the sum, its fall is
+# Our town's recency is weak. If, as a rule of thumb, the share of returns is left in the sum, its fall is
 # {{ free:.0f }} % of {{ weak:.2f }}, or {{ due:.2f }}. Our ten seeds give less. But ten seeds are ten times the same people.
 #
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. To give the bias every chance to speak, its learning rate was a hundredfold. The sum depends on this less than its
-# parts do, and we trained ten seeds of our town alike.
+# habits. The bias had a hundredfold learning rate, so that it could speak if it had anything to say. The sum depends on the
+# rate less than its parts do; ten seeds of our town were trained at this rate, too.
 
 # %%
 panels = {"One town, ten seeds": "city", "Ten towns": "other people"}
@@ -346,14 +346,13 @@ show(
 # How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean.
 
 # %%
-panels = {"One town, as documented": summed("city", "as documented")} | panels
+panels = {"One town, usual rate": summed("city", "as documented")} | panels
 found = {name: interval(table) for name, table in panels.items()}
 pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# Seeds alone would let us say: the sum does not fall, and with the fast bias it even rises. Over towns the interval is much
-# wider, and it holds zero as well as the {{ due:.2f }} that we expect. So even ten towns do not tell whether weak forgetting
-# is in the sum.
+# Seeds alone would let us say: the sum falls by less than the {{ due:.2f }} that we expect, if at all. Over towns the interval
+# is much wider, and it holds both zero and {{ due:.2f }}. So even ten towns do not tell whether weak forgetting is in the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #

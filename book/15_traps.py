@@ -96,7 +96,8 @@ show(
 # longer history the scores are higher, but for *published, in the window*: there *unknown* targets are found less often.
 # (`anchor` is a trap of its own, below.)
 #
-# > **Remedy.** Print the protocol, the days of history and the kind of targets beside every score. Compare inside one protocol.
+# > **Remedy.** Print the protocol, the days of history and the kind of targets beside every score. Compare inside one
+# > protocol.
 #
 # ## The unknown token
 #
@@ -132,9 +133,9 @@ day = real.loc["what the day is worth", ["value", "low", "high"]]
 of_five = value["windows of the five most recorded people"]
 
 # %% [markdown]
-# The score of *all* hardly moves, but only because two large changes nearly cancel. *Unknown* targets become easy: someone who
-# goes from one new place to another "returns to unknown". *Known* ones become harder: the symbol collects votes, too, and beats
-# places that really return.
+# The score of *all* hardly moves, but only because two large changes nearly cancel. *Unknown* targets become easy: someone
+# who goes from one new place to another "returns to unknown". *Known* ones become harder: the symbol collects votes, too,
+# and beats places that really return.
 #
 # Where people travel, the changes do not cancel. On GeoLife the kernel has {{ merged:.0f }} % with merged places and
 # {{ by_name:.0f }} % when it must name the very place. The ceiling of copying rises from {{ with_names:.0f }} to
@@ -249,12 +250,12 @@ pd.DataFrame(rows, index=heads).T.round(1).rename_axis("Acc@1 (%)")
 #
 # ## Places that knew the test days
 #
-# GPS puts a flat on slightly different spots, and [clustering](02_gps_to_visits.ipynb) chains neighbours. Say the training days
-# show a flat on two spots, too far apart for one place. In the test days a stay falls between them. Cluster all days at once,
-# and the two become one home: the test has mended the training.
+# GPS puts a flat on slightly different spots, and [clustering](02_gps_to_visits.ipynb) chains neighbours. Say the training
+# days show a flat on two spots, too far apart for one place. In the test days a stay falls between them. Cluster all days at
+# once, and the two become one home: the test has mended the training.
 #
-# A system in use can only cluster what it has seen, anew every night. What would the kernel lose? The table has this and the
-# other traps in points, each against its own control.
+# A system in use can only cluster what it has seen, anew every night. What would the kernel lose? The table says by how many
+# points of Acc@1 each trap lifts a score on GeoLife, with the ends of a 95 % interval where we have one.
 
 # %% tags=["hide-input"]
 # @title What each trap adds to Acc@1 on GeoLife (points)
@@ -277,27 +278,27 @@ cost.astype(float).round(1).astype(object).fillna("not measured")
 # %% [markdown]
 # How unknown places are named weighs most. The rows are the kernel's, unless they name another model.
 #
-# > **Remedy.** Fit everything, clusters too, on what was known at the time. (GeoLife's published places are not; we keep them,
-# > since a score on other places could not stand beside the literature's.)
+# > **Remedy.** Fit everything, clusters too, on what was known at the time. The published places of GeoLife are not, so the
+# > numbers of this book carry this trap: on other places they could not stand beside the literature's.
 #
-# Three more traps change the people or the windows, so no difference can be paired:
+# Three more traps change who or what is asked, so we give no points:
 #
 # | Trap | What it changed on GeoLife | Remedy |
 # |---|---|---|
 # | A trip lies in the folders of two people | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
 # | Universal time, eight hours behind Beijing | {{ other_day:.0f }} % of the visits change their day | Cut days in local time |
-# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows instead of {{ righted:,.0f }} | Publish such counts: whoever does it right gets others |
+# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows instead of {{ righted:,.0f }} | Publish such counts: others then see where theirs differ |
 #
 # ## The protocol of this book
 #
 # 1. **Exact places.** The published protocol is reported too, for comparison, and never in the same column.
-# 2. **Nothing of the target's time** unless a row says so; windows go back from the last visit.
+# 2. **Nothing of the target's time** unless a table says so; windows go back from the last visit.
 # 3. **Five groups of targets**: all, known, unknown, in the window, not in the window.
 # 4. **Five seeds or more** where models are ranked. Intervals resample people and seeds, and differences are paired by window.
 # 5. **Baselines first**: the most frequent place, and a kernel with five numbers.
 # 6. **Everything chosen on validation**, with [three exceptions](evidence_traps.ipynb): some test scores were known when later
-#    models were designed; the worlds of [chapter 24](24_trained_on_nobody.ipynb) were kept for theirs; two settings of
-#    [chapter 18](18_temporal_sets.ipynb) were changed after them.
+#    models were designed; the made-up worlds of [chapter 24](24_trained_on_nobody.ipynb) were chosen by test scores; two
+#    settings of [chapter 18](18_temporal_sets.ipynb) were changed after a test.
 # 7. **Counts at every step**, and in each results file a checksum of the windows that it is about.
 #
 # ## What to remember

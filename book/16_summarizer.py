@@ -220,8 +220,8 @@ class Reader(nn.Module):
 # These are the score of word $i$, its attention, and the context, a mean of what is looked at. (In
 # [chapter 8](08_generator_and_gate.ipynb) the context $c$ was the vector of the last visit.)
 #
-# In our step let "Winter" score $2.2$, "the" $0$, all others far less. As $e^{2.2} \approx 9$ and $e^0 = 1$, "Winter" gets 0.9 of
-# the attention and "the" 0.1. The context is $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
+# In our step let "Winter" score $2.2$, "the" $0$, all others far less. As $e^{2.2} \approx 9$ and $e^0 = 1$, "Winter" gets
+# 0.9 of the attention and "the" 0.1. The context is $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
 
 
 # %%
@@ -389,7 +389,7 @@ seen &= torch.tensor([any(map(str.isalnum, w)) for w in story.source])
 labels = [w for w, some in zip(story.source, seen, strict=True) if some]
 rest = attention[:, ~seen].sum(1, keepdim=True)
 attention = torch.cat([attention[:, seen], rest], 1)
-figure, axes = plt.subplots(figsize=(7.4, 5.0))
+figure, axes = plt.subplots(figsize=(7.4, 4.6))
 plots.attention(attention, labels=[*labels, "all other words"], axes=axes)
 axes.set_yticks(torch.arange(len(text)) + 0.5, text)
 axes.set(xlabel="diary", ylabel="summary as written")
@@ -481,8 +481,8 @@ table.round(0).astype(int)
 # to copy once for all. (More steps may narrow the gap.)
 #
 # "Mostly" is not just the first place: the pointer is right in {{ means.mostly["pointer"]:.0f }} %, the rule in
-# {{ means.mostly["a rule"]:.0f }} %. A length can be looked for; a count is written nowhere, and errands come out no better than
-# without a pointer.
+# {{ means.mostly["a rule"]:.0f }} %. A length can be looked for; a count is written nowhere, and errands come out no better
+# than without a pointer.
 #
 # ROUGE hardly notices such mistakes: it is {{ means.rouge1["pointer"]:.0f }} when {{ means.exact["pointer"]:.0f }} % of the
 # summaries are entirely right.

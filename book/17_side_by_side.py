@@ -216,8 +216,9 @@ spent.rename_axis(None).rename_axis(columns="three seeds")
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. PyTorch
 # starts it near one half. The package's summarizer opens it to $\sigma(1) \approx 0.73$ by a bias of one.
 #
-# We measure dependence by a gradient, in untrained encoders that read noise. (The trained ones of section 3 were not kept.) A
-# gradient needs one number: the 64 numbers of the encoding, added up with random weights.
+# Is this in the form of an LSTM? We measure dependence by a gradient, in untrained encoders that read noise: they show the
+# form alone, and not what training makes of it. A gradient needs one number: the 64 numbers of the encoding, added up with
+# random weights.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}

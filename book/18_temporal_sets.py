@@ -96,7 +96,7 @@ show(
 # of that day, add their vectors to it. So it gets a vector for every day, visited or not. Then each day *looks back* at the
 # earlier ones. A sum makes *one vector* of the seven. A *gate* mixes this vector's score with that of the plain row.
 #
-# Time enters in one box only: where a day looks back, later days are hidden. No vector says which day it is.
+# The order of the days enters in one box only: where a day looks back, later days are hidden. No vector says which day it is.
 #
 # For real numbers, we train the package's DNNTSP for six epochs. `borrow` copies a part's trained weights into our own.
 
@@ -144,7 +144,7 @@ trained = train("full")  # the network as published
 # or not.
 #
 # In a *graph convolution* (GCN) each element adds up its neighbours' vectors with these weights. A linear layer, batch
-# normalisation and a ReLU follow. Two follow one another.
+# normalisation and a ReLU follow. The network has two such convolutions.
 
 
 # %%

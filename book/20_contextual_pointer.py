@@ -154,9 +154,9 @@ def curve(table, knots, fact):
 # Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason $r$ has its own curve for every feature $f$.
 #
 # Take one visit, of the person whom Part II followed. They were at The Red Grill, and had come from where they are now. What
-# is this visit worth to the kernel? Its fading is a power, $\alpha^{\text{age}}$, its clock an exponential, $\zeta\,
-# e^{-\delta/\theta}$, with $\delta$ minutes apart. The code calls $\alpha$ `decay` and $\theta$ `width`. A reason's
-# *strength* is the factor in front: *base*, 1, or $\zeta$.
+# is this visit worth to the kernel? Its fading is a power, $\alpha^{\text{age}}$ (`decay`), its clock an exponential,
+# $e^{-\delta/\theta}$, with $\delta$ minutes apart and $\theta$ the `width`. A reason's *strength* is the factor in front:
+# `base`, `same` (which is 1) or `clock`.
 
 # %%
 NAMES = ["any visit", "came from here", "began at this hour"]
@@ -211,8 +211,8 @@ class ReasonPointer(nn.Module):
 
 
 # %% [markdown]
-# Can it be the kernel? By age and minutes, its logarithms are straight lines. We write them into the tables, a column for
-# each reason. The strengths could stand in any table; we add them to that of age.
+# Can such tables reproduce the kernel? By age and minutes, its logarithms are straight lines. We write them into the tables,
+# a column for each reason. The strengths could stand in any table; we add them to that of age.
 
 # %%
 NEVER = -30.0  # in place of log 0 = -inf, whose gradient is not a number
@@ -306,7 +306,7 @@ pd.DataFrame(table, index=list(models)).round(1)
 # %% tags=["hide-input"]
 # @title Figure 20.1: what each reason makes of each fact
 by_rule = like_kernel(ReasonPointer())
-fig, grid = plt.subplots(3, 3, figsize=(7.4, 4.5), sharex="col", sharey=True)
+fig, grid = plt.subplots(3, 3, figsize=(7.4, 3.9), sharex="col", sharey=True)
 for r, row in enumerate(grid):
     row[0].set_ylabel(NAMES[r].replace(" at", "\nat"))
     for ax, (fact, knots) in zip(row, KNOTS.items(), strict=True):

@@ -8,8 +8,9 @@
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes
 # to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** Up to a hundred visits a longer memory helps the first guess (Acc@1); with equal memories the pointer
-# > leads the rule on GeoLife by {{ fair:.1f }} points; most of what it misses there may be new places and chance.
+# > **In one sentence.** Beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess (Acc@1);
+# > with equal memories the pointer leads the rule on GeoLife by {{ fair:.1f }} points; most of what it misses there may be
+# > new places and chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -120,9 +121,10 @@ show(
 )
 
 # %% [markdown]
-# A model that learns makes no more of it. The pointer is ahead everywhere, but both curves are flat after fifty visits.
-# Yours was trained with a hundred visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for every memory,
-# and there its curve is flat after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not what it misses.
+# It gains no more from a longer past than the kernel does. The pointer is ahead everywhere, but both curves are flat after
+# fifty visits. Yours was trained with a hundred visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for
+# every memory, and there its curve is flat after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not
+# what it misses.
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
@@ -234,7 +236,7 @@ table.round(2)
 # So **the best guess lies between the mean agreement and the root of this mean**.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
-# until about the same hour, on the same kind of day, after the same place. What share of their pairs agree? Here is somebody
+# until the same hour, on the same kind of day, after the same place. What share of their pairs agree? Here is somebody
 # of the town who leaves the office after six.
 
 # %%
@@ -271,6 +273,7 @@ left_over = known - results.mean(**TOWN, **OURS)
 really = truth["time unknown, agreement"]
 too_high = 100 * (really / 100) ** 0.5
 counted = limits["city", "agreement", "finest"]
+best_town = 100 * (counted / 100) ** 0.5
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True)
 for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
     found = limits[where["data"]]
@@ -296,17 +299,23 @@ show(
     alt="Limits on the best possible accuracy and the pointer, for the town "
     "and GeoLife. In the town a guess that knows all habits is near the "
     "upper end of agreement, and the pointer is little below.",
-    caption="All habits known: but not when the next visit begins. "
-    "Agreement: the two ends. Pointer: with summaries.",
+    caption="All habits known: but, as the pointer, not when the next visit "
+    "begins. Agreement: the two ends. Pointer: with summaries.",
 )
 
 # %% [markdown]
 # Somebody who knows every habit in the town, but not when the next visit begins, is the dot in the top row. The pointer is
 # {{ left_over:.1f }} points below this dot: in the town little is left to win.
 #
-# The dot lies close to **the upper end** of agreement. **This is because two errors cancel.** By the simulator's own chances
-# {{ really:.0f }} % of the pairs agree, not {{ counted:.0f }} %: our count is too low, because stays that look alike are not.
-# And the root of the true agreement, {{ too_high:.0f }} %, is too high, as it was in the column of Friday.
+# The dot lies close to **the upper end** of agreement. **This is because two errors cancel:**
+#
+# | % | two agree | its root | the best guess |
+# |---|---|---|---|
+# | as counted | {{ counted:.1f }} | {{ best_town:.1f }} | |
+# | by the simulator's own chances | {{ really:.1f }} | {{ too_high:.1f }} | {{ known:.1f }} |
+#
+# The count is too low, because stays that look alike are not. And the root of the true agreement is too high, as it was in the
+# column of Friday.
 #
 # ## And on GeoLife?
 #

@@ -7,10 +7,9 @@
 # spares. *You need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Real cities](23_real_cities.ipynb). *It takes*
 # ten minutes to read and about half a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** Two networks that learned from people who do not exist, and a few fixed rules beside them, are right
-# > with their first guess in {{ hits["GeoLife"][OURS]:.1f }} % on GeoLife and {{ hits["New York"][OURS]:.1f }} % in New York:
-# > level with a rule that was fitted there, behind a pointer that was trained there; and without the two
-# > networks it would be hardly worse.
+# > **In one sentence.** Two networks that learned from people who do not exist, pooled with a few fixed rules, are level
+# > with a rule that was fitted there ({{ hits["GeoLife"][OURS]:.1f }} % of first guesses right on GeoLife,
+# > {{ hits["New York"][OURS]:.1f }} % in New York). A pointer that was trained there does better.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -83,7 +82,7 @@ one.set_index("rank")[seen].round(2)
 # **The town's records tell the rest: the person has just moved there.** Nobody told the model. But it plays at home: it
 # learned from worlds that are drawn around Larkmere, where people move, too.
 #
-# 35 Heather Walk is the home before. At the third place, the office, the person is now; it stays on the list, as the next
+# 35 Heather Walk is the former home. At the third place, the office, the person is now; it stays on the list, as the next
 # visit may be to the same place.
 #
 # *Somewhere new* stands for places where the person has *not* been; the model cannot name them. Its share is counted: seven
@@ -126,7 +125,7 @@ again = model.predict(other, top=3)
 check.same(again.probability, guesses.probability, name="the probabilities")
 
 # %% [markdown]
-# All probabilities of all people are the same.
+# All probabilities are the same as before.
 #
 # ## Made-up worlds
 #
@@ -147,17 +146,17 @@ check.same(again.probability, guesses.probability, name="the probabilities")
 # |---|---|---|
 # | network 1 | fourteen facts about each past visit | made-up people |
 # | network 2 | the same | made-up people with diaries, where visits have an end |
-# | kernels 1 to 3 of [chapter 4](04_baselines.ipynb) | *came from here* and the clock, from short to long memory | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
+# | kernels 1 to 3 of [chapter 4](04_baselines.ipynb) | *came from here*, the clock, or both; they forget slowly | fixed numbers, chosen on made-up worlds and on validation windows of real cities |
 # | kernel 4 | how often, lately | the same |
 # | here, before | is it where the person is now? Where they were just before? | nobody's |
 # | **their eight weights** | how much each opinion counts | **those of the people you ask about** |
 #
-# Two networks, because some tables have ends and others have not: the weights decide which suits. **Only the eight weights
-# are fitted to a new table.** `predict` takes past visits of everybody in it, two thousand at most,
-# and finds the one set of weights under which they are likeliest.
+# Two networks, because in some tables visits have an end and in others not: the weights decide which suits. **Only the eight
+# weights are fitted to a new table.** `predict` takes past visits of everybody in it, two thousand at most, foretells each
+# from what came before it, and finds the one set of weights under which they are likeliest.
 #
 # What do the eight say about our person? *Here* and *before* are no probabilities: we write $e$ for yes and 1 for no, so that
-# a weight of $w$ multiplies by $e^w$.
+# a weight of $w$ multiplies by $e^w$, here the office by $e^{-0.22}$: a fifth less.
 
 # %% tags=["hide-input"]
 # @title Names: `opinions` (places, 8) and `weights` (8,)
@@ -202,8 +201,8 @@ table.map("{:.2f}".format, na_action="ignore").fillna("")
 # York's numbers include such. *Somewhere new* plays no part: only places are ranked.
 #
 # > **Note.** We looked at real people three times. The kernels' numbers were chosen on the validation windows of cities that
-# > include GeoLife and New York. Of two kinds of made-up worlds we kept the one with the better score on their *test* windows;
-# > how much better is not on record. And Larkmere was once tuned to resemble GeoLife's statistics.
+# > include GeoLife and New York. Of two kinds of made-up worlds we kept the one with the better score on *test* windows of
+# > the two cities; how much better is not on record. And Larkmere was once tuned to resemble GeoLife's statistics.
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in two cities
@@ -218,7 +217,7 @@ POINTER["new york"] = ("last_visit", {})
 LABELS = {"pgt": "PGT, trained there, not tuned"}
 LABELS["kernel"] = "kernel, fitted there"
 HUNDRED, THEIRS = "kernel, 100 visits, fitted there", "pointer, trained there"
-BARE, OURS = "kernels, here and before alone", "trained on nobody"
+BARE, OURS = "this pool without networks", "trained on nobody"
 rule, bare = mean["minus", "kernel_memory"], mean["minus", "no networks"]
 
 runs = nobody[(nobody.table == "zero-shot") & nobody.seed.notna()]
@@ -253,7 +252,7 @@ scores
 #
 # The pointer that was trained there is ahead in both cities (no interval measured).
 #
-# What do the networks bring? The row above ours is the pool without them. In New York it has {{ bare["new york"]:.1f }}
+# What do the networks bring? The row above the last is the pool without them. In New York it has {{ bare["new york"]:.1f }}
 # points less, which is clear of zero; on GeoLife it has {{ bare["geolife"]:.1f }} less, which is not. **On real people the
 # kernels, *here* and *before* do almost as well without the networks.**
 #
@@ -263,7 +262,8 @@ scores
 #
 # ## Whom it spares
 #
-# A model that was trained on people can betray them. Here is an attack
+# A model that was trained on people can betray them. Somebody who holds a person's visits can find out whether they were
+# trained on. Here is such an attack
 # ([Carlini et al., 2022](https://doi.org/10.1109/SP46214.2022.9833649)). Train one model on each half of GeoLife's people. Ask
 # both how likely they find one person's training visits. Bet that the person was in the half of the one that finds them
 # likelier. A coin is right half
@@ -285,8 +285,8 @@ right.set_axis(["right, % of people", "95 % from", "to"], axis=1)
 # %% [markdown]
 # PGT betrays everybody: their own row, and those of their own places, were trained in one half only.
 #
-# But a network without a single name still betrays **{{ attacks.right.iloc[1]:.0f }} %**: the small advantages of many visits
-# add up.
+# But a network without a single name still betrays **{{ attacks.right.iloc[1]:.0f }} %**: each training visit is a little
+# likelier in the model that saw it, and many add up.
 #
 # A network trained on nobody has seen neither half. (Two trainings on the same made-up people stand in for the two models.) So
 # the attack can only guess, as a coin does: its interval contains one half.

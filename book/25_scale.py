@@ -82,7 +82,7 @@ def only_sums(model, batch):
 
 
 # %% tags=["hide-input"]
-# @title `kept`, used below: it adds up what a step keeps
+# @title `kept`, used below: adds up the arrays that autograd saves
 def kept(model, batch, way):
     """Megabytes kept for the gradient: each array once, no weights."""
 
@@ -295,8 +295,8 @@ pd.concat(map(guessed, two_parts)).fillna("")
 # A guess needs only earlier rows of the same person. Cut the six in the middle instead, and Ann's office and Ben's bar
 # have no guess.
 #
-# Our windows, too, stay with one person, and so does the split by days. But models need places and people as numbers, and home,
-# which is in both parts, must have one number. So each part is asked twice:
+# Our windows, too, stay with one person, and so does the split by days. But models need places and people as numbers, and
+# home, which is in both parts, must have one number. So each part is asked twice:
 #
 # 1. Which places and people are there? Those of all parts make the vocabulary.
 # 2. What are the answers, in that vocabulary?
@@ -409,7 +409,7 @@ check.exercise("25.1", [4 * 128 * 1_000_000 / 1e9, 4 * 2**20 / 1e6])
 
 # %% [markdown]
 # **Exercise 2** (medium). Write `stretched(z, n)`: $\log\sum_\ell e^{s_\ell}$ of each row of a (B, V) tensor. Look at
-# `n` columns at a time and never exponentiate a number above 0.
+# `n` columns at a time and never exponentiate a number above 0. (Hint: first subtract each row's largest score.)
 
 
 # %% tags=["try"]
