@@ -23,7 +23,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 from functools import cache
 
 import matplotlib.pyplot as plt

@@ -22,7 +22,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -36,6 +37,7 @@ from pgt import baselines, metrics
 from pgt.metrics import evaluate, interval, summarize
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 

@@ -22,7 +22,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import copy
 
 import numpy as np
@@ -42,6 +43,7 @@ from pgt.metrics import evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 places = town.places.set_index("location_id")
 data = prepare(town.visits, protocol="exact")

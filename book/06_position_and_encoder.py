@@ -21,7 +21,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import copy
 import math
 
@@ -42,6 +43,7 @@ from pgt.look import story
 from pgt.metrics import evaluate, gains, interval
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 model, _ = load_model(shipped("city"))

@@ -22,7 +22,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import math
 
 import matplotlib.pyplot as plt
@@ -284,7 +285,8 @@ show(ax.figure, alt=alt, caption=caption)
 # %% [markdown]
 # The correlation is {{ correlation:.2f }}. So compare a trained pointer with the counting rule, not with zero.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: the pointer, the whole model, and rules; accuracy(ranker)
 def accuracy(ranker):
     return 100 * gains(evaluate(ranker, test))["acc@1"].mean()
 

@@ -22,7 +22,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

@@ -21,7 +21,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import math
 import tempfile
 from contextlib import suppress
@@ -45,6 +46,7 @@ from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.train import fit
 from pgt.windows import prepare
 
+# %%
 data = prepare(city.load().visits, protocol="exact")
 vocabulary = data.vocabulary
 V = vocabulary.n_locations

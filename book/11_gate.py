@@ -30,7 +30,8 @@ except ImportError:  # on Colab
 # With real people the test has a hole. When the gate is wrong, was the model ignorant, or did the person toss a coin?
 # Our simulated town has no such hole. It records how likely exploring was at each visit, *before* the coin was tossed.
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -53,6 +54,7 @@ from pgt.calibration import reliability
 from pgt.checkpoint import load_model, shipped
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 model, known = load_model(shipped("city"))
 data = prepare(town.visits, protocol="exact", vocabulary=known)

@@ -29,7 +29,8 @@ except ImportError:  # on Colab
 # So train the model, draw $b_p$ from the last visit backwards, and read off how fast people forget? In the simulated town
 # we can check this reading, because we know the rule by which its people choose.
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import copy
 
 import matplotlib.pyplot as plt
@@ -49,6 +50,7 @@ from pgt.config import CITY, ModelConfig
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 model, known = load_model(shipped("city"))
 data = prepare(town.visits, protocol="exact", vocabulary=known)

@@ -27,7 +27,8 @@ except ImportError:  # on Colab
 # Attention weights add up to one, and they sit on places that we know. It is tempting to read a picture of them as "the model
 # chose this place *because of* that visit". We draw the pictures, and then test that reading.
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 from dataclasses import fields, replace
 
 import numpy as np
@@ -44,6 +45,7 @@ from pgt.look import look
 from pgt.maps import attention_map, week_map
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 model, vocabulary = load_model(shipped("city"))  # in evaluation mode
 test = prepare(town.visits, protocol="exact", vocabulary=vocabulary).test

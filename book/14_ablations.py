@@ -21,7 +21,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import numpy as np
 import pandas as pd
 import seaborn as sns

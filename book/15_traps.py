@@ -21,7 +21,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -36,6 +37,7 @@ from pgt.config import WindowConfig
 from pgt.metrics import evaluate, gains, interval, summarize
 from pgt.windows import prepare
 
+# %%
 visits = city.load().visits
 
 # %% [markdown]

@@ -21,7 +21,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 from dataclasses import replace
 
 import torch
@@ -36,6 +37,7 @@ from wherenext.summaries import sentence, write_diaries
 from pgt import colours, plots, summarizer
 from pgt.summarizer import SMALL, beam_search, text_batch
 
+# %%
 torch.set_num_threads(1)
 
 # %% [markdown]

@@ -29,7 +29,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import pandas as pd
 import torch
 from matplotlib import pyplot as plt
@@ -46,6 +47,7 @@ from pgt.look import story
 from pgt.metrics import evaluate, gains
 from pgt.windows import prepare
 
+# %%
 torch.set_num_threads(1)
 data = prepare(city.load().visits, protocol="exact")
 sizes = data.vocabulary.n_locations, data.vocabulary.n_users

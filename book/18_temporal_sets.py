@@ -23,7 +23,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import math
 from dataclasses import replace
 
@@ -40,6 +41,7 @@ from wherenext.results import read_results
 
 from pgt import temporal_sets
 
+# %%
 torch.set_num_threads(1)
 town = city.load()
 days = temporal_sets.daily_places(town.visits, days=7)  # of active days

@@ -36,7 +36,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -56,6 +57,7 @@ from pgt.metrics import evaluate, gains
 from pgt.train import fit
 from pgt.windows import prepare
 
+# %%
 data = prepare(city.load().visits, protocol="exact")
 V, USERS = data.vocabulary.n_locations, data.vocabulary.n_users
 model, _ = load_model(shipped("city"))  # PGT as it is, trained

@@ -22,7 +22,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -41,6 +42,7 @@ from pgt.look import look, story
 from pgt.visits import around_the_clock
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 train, test = data.train, data.test

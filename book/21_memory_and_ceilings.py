@@ -23,7 +23,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
@@ -39,6 +40,7 @@ from pgt.metrics import evaluate, gains
 from pgt.train import fit
 from pgt.windows import prepare
 
+# %%
 town = city.load()  # simulated
 data = prepare(town.visits, protocol="exact")
 results = read_results("beyond")

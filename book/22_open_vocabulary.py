@@ -32,7 +32,8 @@ except ImportError:  # on Colab
 #
 # The home is new to person 59, but known: others were there in the training days. The office is new and unseen.
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -55,6 +56,7 @@ from pgt.train import fit
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import prepare
 
+# %%
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 vocabulary = data.vocabulary

@@ -23,7 +23,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import pandas as pd
 import seaborn as sns
 from matplotlib import pyplot as plt

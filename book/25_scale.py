@@ -26,7 +26,8 @@ except ImportError:  # on Colab
         "https://github.com/where-next-book/where-next/archive/main.zip'",
     )
 
-# %%
+# %% tags=["hide-input"]
+# @title Imports
 import tempfile
 from pathlib import Path
 
@@ -52,6 +53,7 @@ from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 
+# %%
 torch.manual_seed(0)
 device = "cuda" if torch.cuda.is_available() else "cpu"
 town = city.load()
