@@ -394,7 +394,7 @@ show(
     fig,
     alt="A stay, and far off two fixes of the way. Without drift the mean "
     "of distinct positions lies between; with drift it lies in the stay.",
-    caption="Large dot: a repeated position. Circle: eps around the mean.",
+    caption="Large dot: a repeated position. Circle: eps around the mean of all.",
 )
 
 # %% [markdown]

@@ -407,7 +407,7 @@ recipe = PRESETS["city"].training  # how this model was trained
 epochs = read(shipped("city"))[1]["notes"]["epochs"]
 steps = epochs * int(np.ceil(len(data.train) / recipe.batch_size))
 reach = steps * recipe.learning_rate
-print(f"{steps} steps, each at most {recipe.learning_rate}: {reach:.2f}")
+print(f"{steps} steps of about {recipe.learning_rate}: {reach:.2f}")
 
 # %% [markdown]
 # Putting the vectors back costs nothing, since training has hardly moved them. Why so little? At each step the optimiser,

@@ -259,9 +259,9 @@ playground(small="pointer", window=shared)
 # ## A pointer that has learned nothing
 #
 # What does the pointer do *before* training? All position biases are 0, and embeddings, encoder, query and key are random,
-# with small numbers. So the weights of two visits differ by a modest factor, while a window may show one place once and
-# another nine times. Adding up nearly equal weights is nearly counting. Two more columns of `point`'s table show it: the
-# probability that the pointer gives to the target (*pointer's share*) and the target's *share of the visits*.
+# the last two with small numbers. So the weights of two visits differ by a modest factor, while a window may show one place
+# once and another nine times. Adding up nearly equal weights is nearly counting. Two more columns of `point`'s table show
+# it: the probability that the pointer gives to the target (*pointer's share*) and the target's *share of the visits*.
 
 # %%
 torch.manual_seed(0)  # another seed gives a little more or less
@@ -311,12 +311,13 @@ first.round(1).to_frame()
 #
 # And places that training never saw? [Chapter 5](05_embeddings.ipynb) found that training hardly moves any place's vector:
 # known or new, each keeps the random name tag it started with. What learns are the layers behind: they learn to read the
-# tags that come by, and the tag of a new place never did. Does the pointer manage, where such a target is in sight?
+# tags that come by, and the tag of a new place never came by. Does the pointer manage, where such a target is in sight?
 
 # %%
 kinds = np.where(known, "known", "never seen")[test.in_window]
-shares = pointed.drop(columns=favourites.columns)[test.in_window]
-shares.groupby(kinds).mean().rename_axis(columns="target").round(3)
+shares = pointed[["pointer's share", "share of the visits"]]
+shares = shares[test.in_window].groupby(kinds).mean()
+shares.rename_axis(columns="target").round(3)
 
 # %% [markdown]
 # For *known* targets the pointer's share is larger than the share of the visits: it has learned something. For new ones it

@@ -326,7 +326,7 @@ pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 # %% [markdown]
 # Here is the surprise: compare the first row with the third. Who and when alone beat a Transformer that is told both and sees
 # every visit, even for what its gate is trained for, *in the window*. The counts add less than a point. ([Evidence: the
-# gate](evidence_gate.ipynb) has intervals for the last row, and GeoLife.)
+# gate](evidence_gate.ipynb) has intervals for the last two rows, and GeoLife.)
 #
 # Why does the gate not use what it is told? It sees the context alone, a vector that also makes the pointer's query. Another
 # regression, from that vector to the outcome, does no better than the gate ([the evidence](evidence_gate.ipynb)). So what is

@@ -323,7 +323,7 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # rate less than its parts do; ten seeds of our town were trained at this rate, too.
 
 # %%
-panels = {"One town, ten seeds": "city", "Ten towns": "other people"}
+panels = {"One town": "city", "Ten towns": "other people"}
 panels = {name: summed(what, "fast bias") for name, what in panels.items()}
 
 # %% tags=["hide-input"]

@@ -345,7 +345,7 @@ pd.DataFrame(table)
 # %% [markdown]
 # **Exercise 4** (project). Take several parts out at once, say all four ways to tell the order of visits
 # (`without=("position_from_end", "sinusoid", "recency", "position_bias")`), and train on the city with three seeds. Is
-# anything lost, although no single one of them was missed?
+# anything lost, although none of the first three was missed alone?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4

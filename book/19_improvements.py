@@ -3,12 +3,13 @@
 #
 # On GeoLife the rule of five numbers of [chapter 4](04_baselines.ipynb) guesses better than our Transformer. Would a better
 # Transformer catch up? The [documents](https://where-next-book.github.io/where-next/book/documents.html) from which this
-# book grew argue for nine changes and a control. Here they are, from what goes in to what comes out. Which three would you
-# bet on?
+# book grew argue for nine changes; a control is the tenth. Here they are, from what goes in to what comes out. Which three
+# would you bet on?
 #
 # 1. `cross_attention`: each place should *ask* who the person is and what time it is.
 # 2. `multi_scale_time`: 23:45 and 0:00 are neighbours.
-# 3. `adaptive_embeddings`: rare places should get fewer numbers than frequent ones.
+# 3. `adaptive_embeddings`: rare places should get fewer numbers than frequent ones. (So says the paper; the documents say
+#    more.)
 # 4. `relative_bias`: how far apart two visits are matters, not where they stand.
 # 5. `recent_and_first`: the last visits deserve extra weight, and so does the first.
 # 6. `geglu`: a gate makes a feed-forward network better at the same size.
@@ -188,8 +189,8 @@ print([tuple(table.weight.shape) for table in adaptive.tables])
 print(size(adaptive), "numbers in place of", V * D)
 
 # %% [markdown]
-# A narrow row has little room to overfit. The documents cite this paper, and yet give rare places *more* numbers
-# ([measured, too](evidence_improvements.ipynb)).
+# A narrow row has little room to overfit. This is the paper's way; [the documents' way](evidence_improvements.ipynb) was
+# measured, too.
 #
 # *Forecast: no difference.* A rare place may need many numbers or few; there are arguments for both.
 #
@@ -220,8 +221,8 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]
 # Each row is a visit that looks, each column one that is seen. All that is on one diagonal is the same number: same
 # distance, same bias.
 #
-# (Rotary positions, [Su et al., 2021](https://arxiv.org/abs/2104.09864), turn queries and keys by an angle, and need no
-# table.)
+# (Rotary positions, [Su et al., 2021](https://arxiv.org/abs/2104.09864), do this without a table, by turning queries and
+# keys.)
 #
 # *Forecast: better.* Routines are made of such distances.
 #
@@ -430,6 +431,8 @@ print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 shown = ["cross_attention", "multi_scale_time", "adaptive_embeddings"]
 shown += ["relative_bias", "recent_and_first", "geglu", "post_norm"]
 shown += ["experts", "mixture_of_softmaxes", "focal", "balanced"]
+FORECASTS = dict.fromkeys(shown, "=") | dict.fromkeys(bet, "↑")
+FORECASTS["balanced"] = "↓"
 results = read_results("improvements")
 PLAIN = {"model": "improved", "variant": "plain"}
 change, kernel, level = {}, {}, {}
@@ -475,7 +478,8 @@ for ax, (title, table) in zip(panels, change.items(), strict=True):
     ax.set_title(f"{title} (plain: {level[title]:.1f} %)", fontsize=10)
 if train_mine:
     panels[0].plot(gain, shown.index(mine), "D", color=EXTRA, ms=8)
-panels[0].set_yticks(rows, [name.replace("_", " ") for name in shown])
+labels = [f"{part.replace('_', ' ')} {FORECASTS[part]}" for part in shown]
+panels[0].set_yticks(rows, labels)
 for label, part in zip(panels[0].get_yticklabels(), shown, strict=True):
     label.set_weight("bold" if part in bet else "normal")
 panels[0].invert_yaxis()
@@ -485,7 +489,7 @@ show(
     alt="Eleven changes, two data sets: only the balanced loss misses zero.",
     caption="Mean over five seeds, and intervals that hold for all variants "
     "at once; a dot may hide a narrow one. Part 10 has two rows, one a loss. "
-    "Dashed: the rule of five numbers. Bold: the bet.",
+    "Dashed: the rule of five numbers. Bold: the bet. Arrows: forecasts.",
 )
 
 # %% [markdown]
@@ -494,8 +498,8 @@ show(
 #
 # Look at *post norm*, the control: on GeoLife its mean is the figure's best. So much for means without intervals.
 #
-# "No difference" is not shown either: most intervals leave room for a gain, and no part was tuned. But all means lie to the
-# left of the dashed line, the rule of five numbers.
+# So of the forecasts one held, *balanced worse*. The rest is open: "no difference" is not shown either, as most intervals
+# leave room for a gain, and no part was tuned. But all means lie to the left of the dashed line, the rule of five numbers.
 #
 # Why? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the rule's two comparisons
 # with *now*: did a visit come after the place where I am now, and how far is its hour from the present one? So we guess, and

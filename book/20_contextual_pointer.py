@@ -452,8 +452,8 @@ show(
 #   relation is given them.
 # - Features multiply within a reason; reasons add up. With the kernel's tables it *is* the kernel.
 # - On GeoLife *came from here* and the clock bring nearly all that is gained over a pointer that knows only the visits back.
-# - If the tables start as a rule whose parts have names, every prediction comes with its reasons. Training blurs the names a
-#   little.
+# - If the tables start as a rule whose parts have names, every prediction comes with its reasons. Training blurs the
+#   names.
 #
 # ## Exercises
 #

@@ -162,9 +162,9 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # %% [markdown]
 # **The clock carries the lead.** Compare the last two rows: without the clock the kernel loses more than its lead over PGT.
 #
-# The other half of the guess fails: without *came from here* the kernel even gains. Validation could not find this out,
-# because none of the settings to choose from was without it. (In [chapter 20](20_contextual_pointer.ipynb) it seemed to
-# help, as it was added before the clock.)
+# The other half of the guess fails: without *came from here*, which counts most in the town, the kernel even gains.
+# Validation could not find this out, because none of the settings to choose from was without it. (In [chapter
+# 20](20_contextual_pointer.ipynb) it seemed to help, as it was added before the clock.)
 #
 # ## Is it ahead in New York, too?
 #

@@ -8,7 +8,7 @@
 # ten minutes to read and about half a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** Two networks that learned from people who do not exist, pooled with a few fixed rules, are level
-# > with a rule that was fitted there ({{ hits["GeoLife"][OURS]:.1f }} % of first guesses right on GeoLife,
+# > with a rule that was fitted in the same city ({{ hits["GeoLife"][OURS]:.1f }} % of first guesses right on GeoLife,
 # > {{ hits["New York"][OURS]:.1f }} % in New York). A pointer that was trained there does better.
 
 # %% tags=["hide-input"]
@@ -183,7 +183,7 @@ table.map("{:.2f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
 # Follow 10 Cobbler Road down its column. The networks, which have learned that a recent place may be a new home, give it a
-# third; the kernels, which have not, give it less. In this town nearly all of the weight is the networks', so the pool says
+# third; the kernels give it less. In this town nearly all of the weight is the networks', so the pool says
 # about what they say.
 #
 # A weight of zero ignores an opinion. A negative one takes back some of what the others, which know the same facts, have said.

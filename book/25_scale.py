@@ -265,7 +265,7 @@ check.same(one, other, name="the loss, in both ways", atol=1e-5)
 past = with_history(data, memory=100).train.batch(some)
 rows = {}
 for n in (2_500, 1_000_000):
-    # `ALONE`: chapter 20's curves, without tables, encoder or generator.
+    # `ALONE`: the whole pointer of chapter 20, and nothing of PGT.
     one = ContextualPointer(ContextualConfig(n, words.n_users, **ALONE))
     megabytes = round(kept(one, past, ContextualPointer.losses), 1)
     rows[f"{n:,} places"] = [one.n_parameters(), megabytes]

@@ -34,7 +34,7 @@ PARTS = {
              "The window: one person's last visits, each with seven facts.",
              "03_windows", 0, 65, 250),
         Part("embeddings", "a vector for each fact",
-             "Each fact becomes a vector: numbers that training finds.",
+             "Each fact becomes a vector: numbers that training may move.",
              "05_embeddings", 1, 65, 250),
         Part("projection", "seven vectors become one",
              "The seven vectors of a visit become one.", "05_embeddings", 2, 65, 250),
