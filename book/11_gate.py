@@ -206,8 +206,7 @@ show(
 # $$
 #
 # One thing must not count as ignorance: that the gate's *level* is too low for returns. One number sets it right: it is
-# added to all log-odds, and chosen so that the loss on the validation windows is smallest. That is what `stretched` does if
-# `by` is 1, as it is for now (the middle then makes no difference).
+# added to all log-odds, and chosen so that the loss on the validation windows is smallest.
 
 
 # %%
@@ -217,11 +216,8 @@ def skill(f, y):
     return 100 * (1 - np.mean((f - y) ** 2) / y.var())
 
 
-def stretched(by, outcome):
-    """The test windows' gate, its log-odds stretched, its level right."""
-    middle = logit(valid.gate).mean()
-    z_valid = by * (logit(valid.gate) - middle)
-    z_test = by * (logit(test.gate) - middle)
+def levelled(z_valid, z_test, outcome):
+    """Forecasts of the test windows from log-odds, their level right."""
 
     def loss(level):
         return log_loss(valid[outcome], expit(level + z_valid))
@@ -230,8 +226,9 @@ def stretched(by, outcome):
     return expit(level + z_test)
 
 
+z_valid, z_test = logit(valid.gate), logit(test.gate)
 raw = skill(test.gate, test.returned)
-skill_gate = skill(stretched(1, "returned"), test.returned)
+skill_gate = skill(levelled(z_valid, z_test, "returned"), test.returned)
 skill_town = skill(test.p_return, test.returned)
 print(f"skill: {raw:.1f} %, with its level right {skill_gate:.1f} %")
 print(f"the town's own probability: {skill_town:.1f} %")
@@ -247,14 +244,20 @@ print(f"the town's own probability: {skill_town:.1f} %")
 #
 # ## Does it hedge?
 #
-# If the gate were cautious, it would stay too close to its average, and we could gain by exaggerating. Stretch
-# the test windows' log-odds away from a fixed middle (the mean of the validation windows), and score the result. The best
-# stretch is 1 if the gate says what it knows, above 1 if it hedges, below 1 if it boasts.
+# If the gate were cautious, it would stay too close to its average, and we could gain by exaggerating. So stretch the
+# log-odds: multiply them by a number, set the level right again, and score the result. The best stretch is 1 if the gate
+# says what it knows, above 1 if it hedges, below 1 if it boasts.
 #
 # **Change this.** Choose a stretch of your own, and find it on the curve for returns.
 
 # %%
 stretch = 1.5  # @param {type:"slider", min:0, max:2.25, step:0.25}
+
+
+# %%
+def stretched(by, outcome):
+    return levelled(by * z_valid, by * z_test, outcome)
+
 
 # %% tags=["hide-input"]
 # @title Figure 11.3: exaggerated
@@ -365,12 +368,10 @@ check.exercise("11.1", [score, average, skilled])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-honest = valid.gate, test.gate
-middle = logit(valid.gate).mean()
-for table in (valid, test):
-    table["gate"] = expit(middle + (logit(table.gate) - middle) / 2)
+honest, middle = (z_valid, z_test), z_valid.mean()
+z_valid, z_test = (middle + (z - middle) / 2 for z in honest)
 cautious = [skill(stretched(k, "returned"), test.returned) for k in by]
-valid["gate"], test["gate"] = honest  # as it was
+z_valid, z_test = honest  # as it was
 print(f"best stretch {by[np.argmax(cautious)]}, skill {max(cautious):.1f} %")
 # Twice what it was, and just as high: whoever hedges loses no knowledge, and
 # stretching gets it back. So "no gain" above means something.

@@ -145,47 +145,49 @@ def curve(table, knots, fact):
 # By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out: a
 # sum of three products. So a visit has three ways to earn weight, three **reasons**.
 #
-# The logarithm of a product is a sum: log(*fading* × *clock*) = log *fading* + log *clock*. The curves are such logarithms,
-# and the exponential of their sum is the product again:
-#
-# $$
-# w_i = \sum_r \exp\Big( \sum_f \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
-# \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
-# $$
-#
-# Here $w_i$ is the weight of visit $i$, and $a_i$ its share. Each reason $r$ has its own curve for every feature $f$.
-#
-# Take one visit, of the person whom Part II followed. They were at The Red Grill, and had come from where they are now. What
-# is this visit worth to the kernel? Its fading is a power, $\alpha^{\text{age}}$ (`decay`), its clock an exponential,
-# $e^{-\delta/\theta}$, with $\delta$ minutes apart and $\theta$ the `width`. A reason's *strength* is the factor in front:
-# `base`, `same` (which is 1) or `clock`.
+# Take one visit, of the person whom Part II followed. It was to The Red Grill, after the place where they are now. What is it
+# worth to the kernel? A reason's *strength* is the factor in front: `base`, `same` (which is 1) or `clock`. The fading is
+# $\alpha^{\text{age}}$, where $\alpha$ is the `decay` and the age counts visits. The clock is $e^{-\delta/\theta}$, with
+# $\delta$ minutes apart and $\theta$ the `width`.
 
 # %%
 NAMES = ["any visit", "came from here", "began at this hour"]
-strength = np.log([kernel.base, kernel.same, kernel.clock])
+strengths = np.array([kernel.base, kernel.same, kernel.clock])
 i = story(test)
 one = test.batch([i])
 place = town.places.set_index("location_id").name
 where = test.visits_of(i).location_id.map(place).to_list()
 visit = where.index("The Red Grill")
 age, from_here, apart = (f[0, visit].item() for f in facts(one).values())
-logs = {
-    "log strength": strength,
-    f"{age} visits back": age * np.log(kernel.decay),
-    "came from here: yes": np.log([1, from_here, 1]),  # no: log 0
-    f"{apart} minutes apart": [0, 0, -apart / kernel.width],
+factors = {
+    "strength": strengths,
+    f"{age} visits back": kernel.decay**age,
+    "came from here: yes": [1, from_here, 1],  # no: 0
+    f"{apart} minutes apart": [1, 1, np.exp(-apart / kernel.width)],
 }
-by_hand = pd.DataFrame(logs, NAMES)
-by_hand["weight"] = np.exp(by_hand.sum(axis=1))
+by_hand = pd.DataFrame(factors, NAMES)
+by_hand["weight"] = by_hand.prod(axis=1)
 print(f"weight of the visit: {by_hand.weight.sum():.2f}")
 by_hand.round(2)
 
 # %% [markdown]
-# The exponential of a row's sum is the reason's weight. *Came from here* is worth most. In its row the hour does not matter.
-# But had they come from elsewhere, it would be silent: its weight would hold the factor 0, whose logarithm is −∞.
+# A row's product is the reason's weight. *Came from here* is worth most, and in its row the hour does not matter. But had they
+# come from elsewhere, its factor would be 0, and it would be silent.
 #
-# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough. A learned
-# pointer has a number at every knot instead: 3 reasons and 14 + 2 + 11 knots make 81. The whole model:
+# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough.
+#
+# To learn such factors, we write them as logarithms, since the logarithm of a product is a sum. Each reason $r$ gets a curve
+# for every feature $f$, and the exponential of their sum is the product again. With $w_i$ for the weight of visit $i$, and
+# $a_i$ for its share,
+#
+# $$
+# w_i = \sum_r \exp\Big( \sum_f \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
+# \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
+# $$
+#
+# A curve has a number at every knot: 3 reasons times $14 + 2 + 11$ knots make 81. The whole model:
+
+
 # %%
 class ReasonPointer(nn.Module):
     """Copy a past place for one of a few reasons; a curve for each fact."""
@@ -224,7 +226,7 @@ FROM_HERE, HOUR = 1, 2  # two of the reasons, as columns of each table
 def like_kernel(pointer):
     age, from_here, clock = (pointer.tables[n].data for n in KNOTS)
     fading = KNOTS["age"] * np.log(kernel.decay)
-    age[:] = fading[:, None] + torch.tensor(strength)
+    age[:] = fading[:, None] + torch.tensor(np.log(strengths))
     from_here[:] = 0
     from_here[0, FROM_HERE] = NEVER  # at knot 0, "no", this reason is silent
     clock[:] = 0
