@@ -394,7 +394,8 @@ show(
     fig,
     alt="A stay, and far off two fixes of the way. Without drift the mean "
     "of distinct positions lies between; with drift it lies in the stay.",
-    caption="Large dot: a repeated position. Circle: eps around the mean of all.",
+    caption="Large dot: a repeated position. Circle: eps around the mean "
+    "of all.",
 )
 
 # %% [markdown]
