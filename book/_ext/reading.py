@@ -41,10 +41,10 @@ def fold(app: Sphinx, doctree: nodes.document) -> None:
         if ADDRESS in cell[0].astext():
             cell.parent.remove(cell)
         elif cell.get("hide_mode") == "input" and not own:
-            title = TITLE.search(cell[0].astext())
-            more = f": {title[1].replace('`', '')}" if title and not draws(cell) else ""
-            prompts = DRAWN if draws(cell) else CODE
-            cell["prompt_show"], cell["prompt_hide"] = (prompt + more for prompt in prompts)
+            prompts: tuple[str, ...] = DRAWN if draws(cell) else CODE
+            if prompts is CODE and (title := TITLE.search(cell[0].astext())):
+                prompts = tuple(f"{one}: {title[1].replace('`', '')}" for one in CODE)
+            cell["prompt_show"], cell["prompt_hide"] = prompts
 
 
 def setup(app: Sphinx) -> None:
