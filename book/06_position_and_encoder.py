@@ -118,9 +118,10 @@ def waves(n, d):
 # %% tags=["hide-input"]
 # @title Figure 6.2: the sinusoids
 fig, ax = plt.subplots(figsize=(7.4, 1.3))
-look = {"cmap": "RdBu", "vmin": -1, "xticklabels": 8, "yticklabels": 10}
+look = {"cmap": "RdBu", "vmin": -1, "xticklabels": 8, "yticklabels": 20}
 sns.heatmap(waves(40, D), ax=ax, cbar_kws={"label": "value"}, **look)
 ax.set(xlabel="coordinate", ylabel="visit t")
+ax.tick_params(axis="y", rotation=0)
 show(
     fig,
     alt="An image of sines and cosines, fast on the left, slow on the right.",
