@@ -137,8 +137,8 @@ print(f"{known:.1f} % of all visits go to a known place")
 # P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 , \tag{1.1}
 # $$
 #
-# and otherwise returns to a known one. The more places you know, the less you explore. But the exponent is small, so
-# exploring never stops. The people of our town were built to follow a law of this form. Does it show?
+# and otherwise returns to a known one. The more places you know, the less you explore, but you never stop. The people of our
+# town were built to follow a law of this form. Does it show?
 
 # %% tags=["hide-input"]
 # @title Figure 1.2: exploration against experience
@@ -210,8 +210,8 @@ scores["no rule that copies can do better"] = ceiling
 pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 
 # %% [markdown]
-# The last row is the **copy ceiling**: the true place is in the window no more often than that. What the better rule lacks to
-# the ceiling are windows that contain the right answer, but where it names another place.
+# The last row is the **copy ceiling**: the true place is in the window no more often than that. Between the better
+# rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
 # ## A first look at the model
 #
@@ -254,8 +254,8 @@ show(
 # $$
 #
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
-# $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are small. A gate
-# near one copies, a gate near zero generates.
+# $P_\text{gen}$ that of a **generator**, which gives every place that training has seen some probability, so its parts are
+# small. A gate near one copies, a gate near zero generates.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
 # its name promises.

@@ -276,7 +276,8 @@ slopes.rename_axis("slope of", axis=1).round(2) + 0.0
 # forget? Two variants of our town differ from it in one number. In *short memory* the weight of a past visit fades to $0.8$
 # with every visit since, not to $0.97$. In *no recency* all remembered visits count alike.
 #
-# The *fall* of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15.
+# The *fall* of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15. (The other habit, low at position
+# 1 and high at position 2, nearly cancels in it.)
 
 # %% tags=["hide-input"]
 # @title Table: mean falls, with functions that are used below
@@ -310,17 +311,17 @@ due = free / 100 * weak
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the sum falls: strong recency shows in it, at about half its size. (The truth holds for returns, the
-# sum is over all targets.) The bias hardly falls, however much there is to learn.
+# With the short memory the sum falls: strong recency shows in it, at about half its size, since the truth holds for returns
+# and the sum is over all targets. The bias hardly falls, however much there is to learn.
 #
-# Our town's recency is weak. If, as a rule of thumb, the share of returns is left in the sum, its fall is
-# {{ free:.0f }} % of {{ weak:.2f }}, or {{ due:.2f }}. Our ten seeds give less. But ten seeds are ten times the same people.
+# Our town's recency is weak. If here, too, the share of the returns is left, the sum should fall by {{ free:.0f }} % of
+# {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people.
 #
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. The bias had a hundredfold learning rate, so that it could speak if it had anything to say. The sum depends on the
-# rate less than its parts do; ten seeds of our town were trained at this rate, too.
+# habits. Their bias learned a hundred times faster, in the hope that it would then speak. So ten seeds of our town were
+# trained at this rate, too: compare those.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}
@@ -338,7 +339,8 @@ show(
     fig,
     alt="Two panels of sums. In one town the ten curves share some hills "
     "and troughs; in ten towns only the first two positions agree.",
-    caption="Bias + mean content. Thin: a run; thick: mean; diamonds: truth.",
+    caption="Bias + mean content. Thin: a run; thick: mean; diamonds: what "
+    "returns follow.",
 )
 
 # %% [markdown]
@@ -353,8 +355,9 @@ found = {name: interval(table) for name, table in panels.items()}
 pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# Seeds alone would let us say: the sum falls by less than the {{ due:.2f }} that we expect, if at all. Over towns the interval
-# is much wider, and it holds both zero and {{ due:.2f }}. So even ten towns do not tell whether weak forgetting is in the sum.
+# Seeds alone would let us say, at either rate: the sum falls by less than the {{ due:.2f }} that we expect, if at all. Over
+# towns the interval is much wider, and it holds both zero and {{ due:.2f }}. So even ten towns do not tell whether weak
+# forgetting is in the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #
@@ -406,8 +409,9 @@ for half in (people[::2], people[1::2]):
 one, two = halves
 print(f"all positions: correlation {np.corrcoef(one, two)[0, 1]:.2f}")
 print(f"from position 3 on: {np.corrcoef(one[2:], two[2:])[0, 1]:.2f}")
-# From position 3 on the halves do not agree: that is these people, or this
-# run. One pair of curves is little: another seed, another correlation.
+# With the first two positions, the low and the high one, the halves agree.
+# From position 3 on they do not: that is these people, or this run. One pair
+# of curves is little: another seed, another correlation.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.

@@ -247,35 +247,9 @@ pd.DataFrame(levels).T.rename_axis("Acc@1 (%)", axis=1)
 
 # %% [markdown]
 # **A longer past helps both models everywhere**, as the last column shows. In the town, the pointer's gain is barely clear of
-# zero. In each pair of rows the pointer is ahead of the kernel.
+# zero.
 #
-# ### And on a leaderboard?
-#
-# Many papers quote a leaderboard of New York. It cuts a person's check-ins into *sessions*, at every gap of a day or more. It
-# asks only for the last check-in of a session, and only if training knows the person and the place. So its numbers do not
-# compare with those above.
-
-# %% tags=["hide-input"]
-# @title Numbers of the next table
-board = read_results("leaderboard").rows.query("model == 'contextual'")
-board = board[board.seed.isna() & ~board.told.astype(bool)]
-board = board[board.questions == "sessions"].set_index("past")
-board = board[["acc@1", "low", "high"]].T  # a column for each past
-few = board["training and session"].tolist()
-many = board["every earlier visit"].tolist()
-
-# %% [markdown]
-# | model | what it sees | Acc@1 (%) and interval |
-# |---|---|---|
-# | STHGCN ([Yan et al., 2023](https://doi.org/10.1145/3539618.3591770)) | the session; earlier sessions of everybody | 27.3 |
-# | contextual pointer | the session; the person's training sessions | {{ few[0]:.1f }} [{{ few[1]:.1f }}, {{ few[2]:.1f }}] |
-# | contextual pointer | every earlier visit of the person | {{ many[0]:.1f }} [{{ many[1]:.1f }}, {{ many[2]:.1f }}] |
-#
-# Compare the first two rows: with no more than STHGCN sees, the pointer is about level with it. In the third row it also sees
-# what came after training, up to the session: a longer past, and a fresher one. (The sessions are ours, rebuilt from the
-# check-ins, and nearly the paper's.)
-#
-# [Evidence: real cities](evidence_cities.ipynb) has more models.
+# [Evidence: real cities](evidence_cities.ipynb) has more models, and the leaderboard of New York that many papers quote.
 #
 # ## What to remember
 #

@@ -59,8 +59,8 @@ playground()
 # 2. **Another hour.** Let the last visit begin just before midnight: at 23:53, in the last quarter of an hour. Which visits
 #    gain attention?
 # 3. **Another person.** Switch off "who it is", or choose "somebody new" in the list of persons. Does the first guess change?
-# 4. **No order.** Swap two visits (✎): places change seats, hours and durations stay. How far do the guesses move? Undo,
-#    switch off "position from the end", "sinusoids", "days ago" and "position bias", and swap again. Do they move less?
+# 4. **No order.** Swap visits no. 7 and 8 (✎): places change seats, hours and durations stay. How far do the guesses move?
+#    Undo, switch off "position from the end", "sinusoids", "days ago" and "position bias", and swap again. Do they move less?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
 #    model go on: click the arrow before its first guess again and again.
 #
@@ -193,10 +193,12 @@ live(pgt.NextLocation.pretrained(), own)
 # *with* the pointer and rely on it. An ablation ([chapter 14](14_ablations.ipynb)) trains the model anew without the part.
 # Here are both, part by part.
 #
-# Off means: a feature's vectors are zero, the second layer is skipped, and the gate is 0 without the pointer, 1 without the
-# generator, one half without itself. The first two columns are changes of Acc@1 in points, on all test windows: of the one
-# shipped model, and between means over five seeds. The others are shares of all first guesses: those that the switch
-# changes, those that become right, and those that become wrong. (The rest of the changed go from one wrong place to another.)
+# - *Switched off*: the shipped model without the part. A feature's vectors are zero, the second layer is skipped; without the
+#   pointer the gate is 0, without the generator 1, without itself one half.
+# - *Trained without*: models trained anew, means over five seeds.
+#
+# Both are changes of Acc@1 on the test windows. The other columns say how many first guesses the switch changes, and how many
+# of them become right or wrong. (The rest go from one wrong place to another.)
 
 # %% tags=["hide-input"]
 # @title Table: switched off, or trained without; `guesses` and `accuracy`
@@ -236,8 +238,8 @@ for variant, setting in ABLATIONS.items():
     silent = guesses(switch_off(model, [part]))
     now = silent == test.targets
     rows[PAGE.get(part, part)] = {
-        "switched off": accuracy(silent) - accuracy(whole),
-        "trained without": anew(variant) - anew("full"),
+        "switched off, points": accuracy(silent) - accuracy(whole),
+        "trained without, points": anew(variant) - anew("full"),
         "changed, %": 100 * np.mean(silent != whole),
         "became right, %": 100 * np.mean(now & ~was),
         "became wrong, %": 100 * np.mean(was & ~now),
@@ -254,14 +256,14 @@ table.round(1) + 0.0  # no minus zeros
 # the gate changes hardly any first guess, because what is generated is spread over so many places that a copied one leads
 # anyway.
 #
-# Now look at *who it is* and *duration*. Their switches change many first guesses, but accuracy hardly moves: about as many
-# become right as become wrong. The model uses these parts, and gains little by them.
+# Now look at *who it is*, *duration* and *sinusoids*. Their switches change many first guesses, but accuracy hardly moves:
+# about as many become right as become wrong. The model uses these parts, and gains little by them.
 #
 # ## A page without a server
 #
-# The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel as
-# text: `pack` writes each as a whole number of small steps, whose size its tensor shares. The number has twenty-four
-# bits: four letters of six. Is this still the same model?
+# The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel
+# inside the page as text: `pack` rounds each to twenty-four bits, and writes them as four letters. Is this still the same
+# model?
 
 # %%
 packed = pack(model)
@@ -271,9 +273,6 @@ with torch.no_grad():
     batch = test.batch(np.arange(500))
     exact, rounded = (m(batch).log_probs.exp() for m in (model, restored))
 print(f"{model.n_parameters():,} weights: {len(packed['data']):,} letters")
-bias = float(model.gate[-1].bias.detach())  # the last weight, as an example
-steps = bias / packed["tensors"]["gate.2.bias"]["unit"]
-print(f"{bias:.6f} is {steps:,.0f} steps, written {packed['data'][-4:]}")
 gap = (exact - rounded).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
@@ -363,7 +362,7 @@ if RUN:
     mine = pgt.PointerGeneratorTransformer(pgt.ModelConfig(*sizes))
     pgt.fit(mine, data.train, data.valid, CITY)
     build(mine.eval(), data.test, places=small.places).save("town.html")
-print("then open town.html")
+print("open town.html" if RUN else "set RUN to True, and run the cell")
 
 # %% [markdown]
 # **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that
