@@ -41,6 +41,7 @@ from torch.utils.checkpoint import checkpoint
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import GENERATED, INK, PAPER, show
+from wherenext.results import read_results
 
 from pgt import large_vocabulary, read_visits
 from pgt import visits as tables
@@ -66,7 +67,8 @@ print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
 #
 # We give the model a larger vocabulary. Nobody visits the new places, so the windows stay as they are.
 #
-# The loss has two forms. The first makes a log-probability for every place and window, the second only sums over the places.
+# The loss can be computed in two ways. The first makes a log-probability for every place and window. The second, of which
+# we shall see the inside, makes only sums over the places.
 
 
 # %%
@@ -80,11 +82,12 @@ def only_sums(model, batch):
 
 
 # %% [markdown]
-# After its forward pass a step keeps what the gradient will need. How many megabytes?
+# During the forward pass PyTorch keeps arrays that the gradient will need. `kept(model, batch, way)` runs the pass in one of
+# the two ways and adds up these arrays, in megabytes.
 
 
 # %% tags=["hide-input"]
-# @title `kept`, used below: adds up the arrays that autograd saves
+# @title `kept`: the megabytes of all arrays that PyTorch saves
 def kept(model, batch, way):
     """Megabytes kept for the gradient: each array once, no weights."""
 
@@ -115,26 +118,29 @@ for n in (2_500, 20_000, places):
     model = PointerGeneratorTransformer(ModelConfig(n, words.n_users))
     model = model.to(device)
     ways = [kept(model, batch, way) for way in (every_place, only_sums)]
-    one = 4 * model.n_parameters() / 1e6  # four bytes a number
-    memory[f"{n:,}"] = [*ways, 4 * one]  # gradient, two averages, too
+    weights = 4 * model.n_parameters() / 1e6  # four bytes a number
+    memory[f"{n:,}"] = [*ways, 4 * weights]  # gradient, two averages, too
+
+# %% tags=["hide-input"]
+# @title Table: megabytes
 heads = ["kept: every place", "kept: only sums", "weights and AdamW"]
 memory = pd.DataFrame(memory, heads).T.round().astype(int)
 usual = memory["kept: every place"]
 more = usual.iloc[-1] / usual.iloc[0]
 saved = (usual - memory["kept: only sums"]).iloc[-1]
 one_array = 4 * len(batch) * places / 1e6  # B x V, four bytes a number
-arrays = saved / one_array
 memory.rename_axis(columns="MB, by places")
 
 # %% [markdown]
 # Compare the ends of the first column: with the same windows a step keeps far more. Arrays that live only for a moment are
 # not counted.
 #
-# The loss keeps arrays of $B \times V$, windows by places. Each new place adds one number per window to each such array. In
-# the last row one has {{ one_array:.0f }} MB. The second way makes none of them and keeps {{ saved:.0f }} MB less, as much as
-# {{ arrays:.0f }} of them.
+# What grows are arrays of $B \times V$, windows by places. One has {{ one_array:.0f }} MB in the last row. Five of them hold
+# numbers: the pointer's weights laid out over all places, the generator's log-probabilities, both again with the gate, and
+# the mixture of the two. The others are masks, a byte for each place. The second way makes none of these and keeps
+# {{ saved:.0f }} MB less.
 #
-# The last column, weights, gradients and AdamW's two averages, grows either way.
+# The last column has the weights, their gradients and AdamW's two averages. It grows either way.
 #
 # ## Why are sums enough?
 #
@@ -253,22 +259,38 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# Every score is computed twice. [Evidence: speed](evidence_speed.ipynb) has the times of a step, in both ways.
+# And what does it cost? Every score is computed twice, once more for the gradient. Here is a recorded step of PGT in both
+# ways, with its backward pass. The peak is the most memory at any moment, beyond weights and gradients:
+
+# %% tags=["hide-input"]
+# @title Table: a training step with 100,000 places and 128 windows
+bench = read_results("bench").rows.query("section == 'vocabulary'")
+step = bench[bench.name.str.startswith("100,000 places")]
+step = step.set_index("unit")[["reference", "ours"]].T.astype(float)
+step = step.set_axis(["every place", "only sums"])[["s", "MiB"]]
+step.columns = ["seconds", "memory at the peak, MiB"]
+step = step.round({"seconds": 2, "memory at the peak, MiB": 0})
+step.rename_axis(bench.device.iloc[0], axis=1)
+
+# %% [markdown]
+# At this size the second way takes less time, too. (With a thousand places there is nothing to gain:
+# [Evidence: speed](evidence_speed.ipynb).)
 #
 # ## A model that never counts the places
 #
 # The weights still grow: each place has a row in the location table and one in the generator. The
 # [contextual pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it notice how many
-# places there are?
+# places there are? The one built there has three facts and 81 weights. We take the package's, which has fourteen facts and a
+# small network besides.
 
 # %%
 past = with_history(data, memory=100).train.batch(some)
 rows = {}
 for n in (2_500, 1_000_000):
-    # `ALONE`: the whole pointer of chapter 20, and nothing of PGT.
-    one = ContextualPointer(ContextualConfig(n, words.n_users, **ALONE))
-    megabytes = round(kept(one, past, ContextualPointer.losses), 1)
-    rows[f"{n:,} places"] = [one.n_parameters(), megabytes]
+    # ALONE: without the parts that PGT has, too.
+    alone = ContextualPointer(ContextualConfig(n, words.n_users, **ALONE))
+    megabytes = round(kept(alone, past, ContextualPointer.losses), 1)
+    rows[f"{n:,} places"] = [f"{alone.n_parameters():,}", megabytes]
 pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 
 # %% [markdown]
@@ -306,20 +328,26 @@ pd.concat(map(guessed, two_parts)).fillna("")
 # Now for a million visits, on disk.
 
 # %% tags=["hide-input"]
-# @title `table`, used below: the town's people over and over, renumbered
-columns = ["user_id", "location_id", "started_at", "finished_at"]
-one, n = town.visits[columns], 1_000_000
-times = range(-(-n // len(one)))  # rounded up
-copies = [one.assign(user_id=one.user_id + 1000 * k) for k in times]
-work = Path(tempfile.mkdtemp())
-table, folder = work / "visits.parquet", work / "parts"
-pd.concat(copies)[:n].to_parquet(table)
+# @title `repeated`: n visits of the town's people over and over, renumbered
+def repeated(n):
+    columns = ["user_id", "location_id", "started_at", "finished_at"]
+    town_once = town.visits[columns]
+    times = range(-(-n // len(town_once)))  # rounded up
+    copies = [
+        town_once.assign(user_id=town_once.user_id + 1000 * k) for k in times
+    ]
+    return pd.concat(copies)[:n]
+
 
 # %% [markdown]
-# [DuckDB](https://duckdb.org) deals them out into eight files. A hash turns the person's number into another, always into the
-# same one. Its remainder by 8 names the file, so that nobody is torn in two.
+# `table` is a file with all of them. [DuckDB](https://duckdb.org) deals them out into eight files in `folder`. A hash turns
+# the person's number into another, always into the same one. Its remainder by 8 names the file, so that nobody is torn in
+# two.
 
 # %%
+n_visits, work = 1_000_000, Path(tempfile.mkdtemp())
+table, folder = work / "visits.parquet", work / "parts"
+repeated(n_visits).to_parquet(table)
 duckdb.sql(
     f"""
     COPY (SELECT *, hash(user_id) % 8 AS part FROM '{table}')
@@ -328,7 +356,7 @@ duckdb.sql(
 )
 files = sorted(folder.rglob("*.parquet"))
 largest = max(len(read_visits(file)) for file in files)
-print(f"{n:,} visits in {len(files)} files of at most {largest:,}")
+print(f"{n_visits:,} visits in {len(files)} files of at most {largest:,}")
 
 # %% [markdown]
 # The two questions are two functions of a file. The answers are ranks: how high the context kernel
