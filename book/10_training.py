@@ -101,8 +101,6 @@ config = TrainConfig(  # no early stop, see below
     max_epochs=10,
     patience=10,
 )
-steps = math.ceil(len(data.train) / config.batch_size)  # steps an epoch
-# In (10.2), T = config.max_epochs * steps, T_w = config.warmup_epochs * steps
 
 # %% [markdown]
 # ## The loop
@@ -120,12 +118,14 @@ def epoch_one(model, windows, c):
     shuffle = np.random.default_rng([c.seed, 0])  # order of the windows
     # Dropout's seed; epoch k adds k. The factor keeps runs apart.
     torch.manual_seed(c.seed * 100_003)
+    steps = math.ceil(len(windows) / c.batch_size)
     norms = []
     model.train()
     batches = windows.batches(c.batch_size, shuffle=shuffle)
     for step, b in enumerate(batches):
         for group in optimizer.param_groups:
-            group["lr"] = c.learning_rate_at(step, steps)  # (10.2)
+            # (10.2), with T = max_epochs * steps, T_w = warmup_epochs * steps
+            group["lr"] = c.learning_rate_at(step, steps)
         log_probs = model(b).log_probs  # (B, V)
         losses = cross_entropy(log_probs, b.target, c.label_smoothing)
         optimizer.zero_grad()
@@ -148,12 +148,9 @@ clipped, median = 100 * (norms > config.clip).mean(), np.median(norms)
 #
 # ## Ten epochs
 #
-# `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. (A small model leaves a GPU
-# waiting while the CPU launches one operation after the other. So there `fit` records a step once, as a **CUDA graph**, and
-# launches it as a whole. [Evidence: speed](evidence_speed.ipynb) shows what that saves.)
-#
-# We let it run for ten epochs and keep the weights of each, to look back later. After one epoch on a CPU, the package's
-# weights must be ours to the last bit.
+# `pgt.train.fit` is that loop with validation, early stopping, checkpoints and a choice of device. We let it run for ten
+# epochs and keep the weights of each, to look back later. After one epoch on a CPU, the package's weights must be ours to the
+# last bit.
 
 # %%
 weights = []  # one dictionary of tensors an epoch
@@ -232,7 +229,6 @@ by_kind = pd.DataFrame(by_kind).T[kinds]  # (epochs, 3) mean loss
 # @title Figure 10.2: the validation loss by kind of target
 share = pd.Series(kind).value_counts(normalize=True)[kinds]
 parts = by_kind * share  # a row adds up to the validation loss
-outside_loss = 100 * (1 - parts[kinds[0]] / parts.sum(axis=1)).iloc[-1]
 plt.figure(figsize=(7.2, 2.3))
 axes = sns.lineplot(by_kind, palette=[COPIED, GENERATED, EXTRA])
 floor = -math.log(config.label_smoothing / V)  # nats
@@ -249,9 +245,8 @@ show(
 # %% [markdown]
 # Only one kind climbs: *never seen*. Each step pushes the score of such a place in the generator down, and nothing pulls it up
 # except label smoothing. So the curve climbs and flattens near the thin line, $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats.
-# (A known place outside the window, too, costs more than a blind guess: the model bets on the window.)
 #
-# How does each kind stand in the epoch of the best loss, and in that of the best accuracy?
+# Now compare two epochs, that of the lowest loss and that of the best accuracy:
 
 # %% tags=["hide-input"]
 # @title Table: each kind of target in the two epochs, on validation
@@ -262,24 +257,26 @@ for epoch in pair:
     replay.load_state_dict(weights[epoch - 1])
     hits = 100 * gains(evaluate(replay, data.valid))["acc@1"]
     each[f"Acc@1, epoch {epoch}"] = hits.groupby(kind).mean()
+dearer = (parts.loc[by_accuracy] - parts.loc[by_loss])["never seen"]
 pd.DataFrame(each).loc[kinds].round(2)
 
 # %% [markdown]
-# First guesses at the last two kinds are wrong before and after. Accuracy does not notice; the loss pays, and in the last
-# epoch {{ outside_loss:.0f }} % of it comes from them. Inside the window it is the other way round: accuracy only needs the
-# right place *first*, and the order improves while the loss there hardly moves. That is how both can be true.
+# Accuracy sees only the first row, because first guesses at the other two kinds are always wrong. There it rises: the right
+# place needs only to come *first*, and the order improves while the loss hardly moves. The loss sees all three rows. *Never
+# seen* has become dearer, and times its share of the windows that adds {{ dearer:.2f }} nats to the mean, more than the other
+# two rows save. That is how both can be true.
 #
 # ## Early stopping, replayed
 #
 # The rule: stop after `patience` epochs without a better validation score, and go back to the best epoch. `monitor` says what
 # "better" means. Which should it be, loss or accuracy?
 #
-# Probabilities are **calibrated** if of all places given 30 % about 30 % come true. If you want that, listen to the loss: the
-# model gives unseen places ever less probability, and people keep going to them. If you want the right place on top, the loss
-# stops you too early. Decide which one you want before you look.
+# - If you want the right place on top, watch the accuracy. The loss stops you too early.
+# - If you want **calibrated** probabilities, watch the loss. (They are, if of all places given 30 % about 30 % come true.
+#   After the loss's best epoch, unseen places get ever less probability, and people keep going to them.)
 #
-# We kept the weights of all epochs, so we can try both. Each monitor chooses its epoch on validation; only then do we look at
-# the test windows.
+# Decide before you look. We kept the weights of all epochs, so we can try both. Each monitor chooses its epoch on validation;
+# only then do we look at the test windows.
 
 
 # %%
@@ -299,8 +296,8 @@ chosen = pd.DataFrame(chosen, index=heads).T.rename_axis("monitor")
 chosen.astype({"epoch": int}).round(2)
 
 # %% [markdown]
-# Here each monitor wins at what it watches. (The best of ten noisy *validation* scores is too good to be true: part of it is
-# the luck of that epoch. The result is the score on the test windows.)
+# Each monitor wins at what it watches: the loss pays fewer nats, and the accuracy names more places right. (Why not report the
+# *validation* score of the chosen epoch? It is the best of ten noisy ones, so part of it is luck.)
 #
 # ## What training added
 #
@@ -332,20 +329,21 @@ pd.DataFrame(guesses).T.astype(float).round(1)
 # per place is *counting* ([chapter 7](07_pointer.ipynb)). So the number to look at is what training *adds*.
 #
 # The two lines above the table are intervals over people ([chapter 4](04_baselines.ipynb)). The first lies above zero:
-# training has added something. The second holds zero: with these people, this one run cannot be told from five numbers. (In
-# [chapter 4](04_baselines.ipynb) the mean of five seeds can, narrowly: it lies below the rule.)
+# training has added something. The second holds zero: with these people, this one run cannot be told from five numbers.
 #
 # With ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few different
 # places, so ten guesses nearly exhaust it. **Training hardly changes *how many* true places are on the list. It moves them
 # up.**
 #
-# Does another `learning_rate` do better? Choose it by the validation score: who chooses by the next figure chooses on the
-# test set, one of the [traps](15_traps.ipynb). It puts your run beside those of the book.
+# The next figure puts your run beside those of the book. Change `learning_rate` above, run all, and see where your dot goes.
+# (Only look. To *choose* a learning rate, compare validation scores; choosing on the test set is one of the
+# [traps](15_traps.ipynb).)
 
 # %% tags=["hide-input"]
 # @title Figure 10.3: the book's runs, and yours
 runs = read_results("city").select(variant="full")  # on the test windows
-town = runs.assign(model=runs.model.str.replace("_", " "), whose="the book's")
+named = runs.model.str.replace("_", " ").replace("pgt", "PGT")
+town = runs.assign(model=named, whose="the book's")
 yours = scores(trained)[["acc@1"]].to_frame().T
 mine = yours.assign(whose="yours", model="yours").astype({"acc@1": float})
 plt.figure(figsize=(7.2, 2.0))
@@ -360,8 +358,8 @@ show(
 )
 
 # %% [markdown]
-# The five dots of PGT are five seeds: the same model, other random numbers. When two learning rates differ by less than such
-# dots scatter, a comparison with one seed each is a coin toss.
+# The five dots of PGT are five seeds: the same model, other random numbers. All five lie left of the kernel's. When two
+# learning rates differ by less than such dots scatter, a comparison with one seed each is a coin toss.
 #
 # ## Stop it, resume it
 #
