@@ -75,7 +75,12 @@ def test_claims_of_10() -> None:
     _, *losses, early, late = table["in the window"]  # share, two losses, two Acc@1
     assert late > early + 2 and abs(np.ptp(losses)) < 0.1  # "the order improves while the loss"
     outside = table["known, not in the window"], table["never seen"]
-    assert max(cell for row in outside for cell in row[-2:]) == 0  # "wrong before and after"
+    assert max(cell for row in outside for cell in row[-2:]) == 0  # "always wrong"
+    known, never = [row[0] * (row[2] - row[1]) for row in outside]  # shares times changes
+    inside = table["in the window"][0] * (losses[1] - losses[0])
+    assert never > -(known + inside)  # "more than the other two rows save"
+    town = read_results("city").select(variant="full").groupby("model")["acc@1"]
+    assert town.max()["pgt"] < town.max()["kernel"]  # "All five lie left of the kernel's"
 
 
 def test_claims_of_14() -> None:
@@ -126,7 +131,16 @@ def test_claims_of_15() -> None:
     assert rows["PGT without pointer: unknown"] == 0  # "it can never learn to answer it"
     names = rows["kernel, unknown places merged"] - rows["kernel, unknown places by name"]
     nightly = read_results("traps").rows.query("way == 'anew every night'").set_index("what")
-    assert names > -nightly.low["kernel, all targets, minus all days"]  # "weighs most"
+    assert names > -nightly.low["kernel, all targets, minus all days"]  # "weigh most"
+
+
+@pytest.mark.built
+def test_claims_of_15_in_the_town() -> None:
+    head, merged_row, by_name_row = printed("15_traps", "copy ceiling")[:3]
+    town = {h: (number(m), number(b)) for h, m, b in zip(head, merged_row, by_name_row, strict=True)
+            if h in ("all", "known", "unknown")}  # fmt: skip
+    assert town["unknown"][0] > 2 * town["unknown"][1] and town["known"][0] < town["known"][1]
+    assert abs(np.diff(town["all"]).item()) < 2  # "*all* hardly moves"
 
 
 @pytest.mark.built
