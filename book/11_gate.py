@@ -1,8 +1,8 @@
 # %% [markdown]
 # # The gate: does it know little, or say less than it knows?
 #
-# It knows little, and does not hold back. A forecaster who never says "surely" may be hiding something, or may have nothing to
-# add. One can tell which.
+# A forecaster who never says "surely" may be holding something back, or may have nothing to add. One can tell which. Here the
+# forecaster is the gate.
 #
 # *You will be able to* score any number that calls itself a probability: draw its reliability diagram, compute its
 # skill, and tell ignorance from hedging. *You need* [The generator and the gate](08_generator_and_gate.ipynb).
@@ -45,13 +45,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import GATE, MUTED, TRUTH, show
+from wherenext.figures import COPIED, EXTRA, GATE, MUTED, TRUTH, show
 from wherenext.ground import ground, located
 from wherenext.window_features import NUMBERS, PENALTIES, features_of, gates
 
 from pgt import maps, plots
 from pgt.calibration import reliability
 from pgt.checkpoint import load_model, shipped
+from pgt.metrics import ends, resampled_means
 from pgt.windows import prepare
 
 # %%
@@ -62,8 +63,8 @@ data = prepare(town.visits, protocol="exact", vocabulary=known)
 # %% [markdown]
 # ## One number a window
 #
-# One table holds the gate of every window, what came next, and the town's own probability of a return. A visit is a
-# *return* when the person had ever been at the place before.
+# One table holds the gate of every window, the town's own probability of a return, and what came next. A visit is a *return*
+# if the person has ever been at the place before, in the window or long ago.
 
 
 # %%
@@ -83,6 +84,10 @@ outcomes = {"in_window": "in the window", "returned": "a return"}
 valid, test = opened(data.valid), opened(data.test)
 test[["gate", "p_return", "returned", "in_window"]].head(3).round(2)
 
+# %% [markdown]
+# We shall follow row 1. The gate said {{ test.gate[1]:.2f }}, the town {{ test.p_return[1]:.2f }}. The person did return, but
+# to a place that is not in the window. And now all windows:
+
 # %% tags=["hide-input"]
 # @title Figure 11.1: the gate and the truth
 both = test[["gate", "p_return"]]
@@ -99,13 +104,13 @@ show(
 )
 
 # %% [markdown]
-# Nearly all gates lie well inside the scale, while the town's own probability is often
-# exactly 1: routine visits, such as going to work, toss no coin. So the gate *looks* cautious. There are two possible reasons.
-# Either the gate knows more and does not say so (it **hedges**), or it has nothing more to say.
+# The town's own probability is often exactly 1: routine visits, such as going to work, toss no coin. The gate is never near 1.
+# So it *looks* cautious. Either it knows more than it says (it **hedges**), or it has nothing more to say.
 #
 # ## It knows people, rather than moments
 #
-# Draw the mean gate at each place, and it seems to know places: some are high, some low. Click one.
+# Draw the gate's mean at each place (click one), and it seems to know places: some are high, some
+# low.
 
 # %%
 where = test.groupby("location_id")
@@ -120,9 +125,9 @@ maps.value_map(
 )
 
 # %% [markdown]
-# But {{ alone:.0f }} % of these places have one visitor in the test windows: a colour is a person's. So sort the windows by
-# person, and also by the kind of place, by weekday, by hour. How much of the variance lies between the groups, for the gate
-# and for the town's own probability? (The groupings overlap, so their shares do not add up.)
+# But {{ alone:.0f }} % of these places have one visitor in the test windows: a colour is a person's. So group the windows by
+# person, then by kind of place, by weekday, and by hour. How much of the variance lies *between* the groups? (The groupings
+# overlap, so their shares do not add up.)
 
 # %%
 pair = ["gate", "p_return"]
@@ -139,21 +144,20 @@ between.rename_axis(columns="% of the variance").round(0)
 # **{{ who:.0f }} %** of what moves the gate is *who* the person is; of the town's own probability it is {{ truly:.0f }} %.
 # Keep this in mind when somebody shows you a gate and says "it noticed that this visit is special".
 #
-# ## What it is trained to forecast
+# ## Is it calibrated, and for what?
 #
-# The gate never saw a label. [Chapter 8](08_generator_and_gate.ipynb) derived what it is trained towards. With $z$ for its
-# log-odds, $g = \sigma(z)$, the slope of a window's loss is
+# First: a forecast of *what*? The gate never saw a label. With $z$ for its log-odds, $g = \sigma(z)$, the slope of a window's
+# loss is that of [chapter 8](08_generator_and_gate.ipynb):
 #
 # $$
 # \frac{\partial(-\log P)}{\partial z} = g - r, \qquad r = \frac{g\,P_\text{ptr}(\ell^*)}{P(\ell^*)} .
 # \tag{11.1}
 # $$
 #
-# $r$ is 0 when the target is not in the window, and nearly 1 when it is, since the generator, which spreads over the whole
-# town, gives the true place little. So the gate is trained as a forecast of "**the target is in the window**". People read it
-# as "**the person returns**". Last month's dentist is a return, and not in the window.
-#
-# ## Is it calibrated?
+# So training pulls $g$ towards $r$. If the target is not in the window, $r$ is 0. If it is, $r$ is nearly 1, since the
+# generator spreads over the whole town and gives the true place little. So the gate is trained to forecast "**the target is in
+# the window**". People read it as "**the person returns**". In row 1 the two differ: a return, and yet $r = 0$. Its gate is
+# pulled down.
 #
 # A forecast $f$ is **calibrated** if what it calls 70 % happens in 70 % of the cases. With $y$ for the outcome, 1 if it
 # happens and 0 if not, for every value $f$
@@ -162,8 +166,8 @@ between.rename_axis(columns="% of the variance").round(0)
 # \Pr(y = 1 \mid f) = f . \tag{11.2}
 # $$
 #
-# Sort the windows by forecast into ten groups of equal size. In each, compare the mean forecast with the share of windows
-# in which the outcome happened. In this **reliability diagram** a calibrated forecast lies on the diagonal.
+# Sort the windows by forecast into ten groups of equal size. In each, compare the mean forecast with how often the outcome
+# happened. In this **reliability diagram** a calibrated forecast lies on the diagonal.
 
 # %% tags=["hide-input"]
 # @title Figure 11.2: what the gate says, and what happens
@@ -173,6 +177,8 @@ for ax, (y, text) in zip(axes, outcomes.items(), strict=True):
     if y == "returned":  # the town tosses its coin with this probability
         own = reliability(test.p_return, test[y], test.user_id)
         curves["the town's own probability"] = own
+    else:  # the tenth of the windows with the lowest gates
+        lowest = 100 * curves["gate"].loc[0, ["forecast", "observed"]]
     plots.reliability(curves, colours=(GATE, TRUTH), axes=ax)
     ax.set(title=f"Forecast of: {text}", xlim=(0.2, 1.01), ylim=(0.2, 1.01))
     ax.legend(loc="lower right")
@@ -185,28 +191,32 @@ show(
 )
 
 # %% [markdown]
-# The right panel checks the test itself. Green is the probability with which the town decided, so it must lie on the
-# diagonal, and it does. The gate lies above it: returns happen more often than it says, because "in the window", which it
-# forecasts, is rarer than a return. On the left, against the outcome that it is trained for, it comes nearer, though its low
-# values are too low.
+# Begin on the right. Green is the probability with which the town decided, so it must lie on the diagonal, and it does. The
+# gate lies above it everywhere: a return is more frequent than "in the window", which the gate forecasts.
+#
+# On the left is the outcome that the gate is trained for, and it comes nearer. Only its low values are much too low. In the
+# lowest tenth of the windows it says {{ lowest.forecast:.0f }} %, and {{ lowest.observed:.0f }} % happen. That is the
+# opposite of caution; figure 11.3 comes back to it.
 #
 # ## How much does it know?
 #
-# Being calibrated is no feat: always to say the average is calibrated, too. So we count errors, first for returns. The
-# **Brier score** is the mean squared error of a forecast, and the **skill** is the part of the average-sayer's error that a
-# forecast removes. With $y_n$ for what happened in window $n$, and $\bar y$ for its mean, the average-sayer's error is the
-# variance of the $y_n$, $\bar y\,(1 - \bar y)$:
+# Being calibrated is no feat: always to say the average is calibrated, too. So we count errors, first for returns. In row 1 a
+# return happened, which counts as 1. The gate was off by 1 − {{ test.gate[1]:.2f }}, and the square of that is its error. The
+# **Brier score** is the mean of the squared errors of all $N$ windows, with forecast $f_n$ and outcome $y_n$:
 #
 # $$
 # \text{Brier} = \frac{1}{N} \sum_{n=1}^{N} (f_n - y_n)^2 , \tag{11.3}
 # $$
 #
+# Who always says the average $\bar y$ has the error $\bar y\,(1 - \bar y)$, the variance. The **skill** is the part of this
+# error that a forecast removes:
+#
 # $$
 # \text{skill} = 1 - \frac{\text{Brier}}{\bar y\,(1 - \bar y)} . \tag{11.4}
 # $$
 #
-# One thing must not count as ignorance: that the gate's *level* is too low for returns. One number sets it right: it is
-# added to all log-odds, and chosen so that the loss on the validation windows is smallest.
+# One thing must not count as ignorance: that the gate's *level* is too low for returns. So add one number to all log-odds, the
+# one with which the loss on the validation windows is smallest.
 
 
 # %%
@@ -228,25 +238,27 @@ def levelled(z_valid, z_test, outcome):
 
 z_valid, z_test = logit(valid.gate), logit(test.gate)
 raw = skill(test.gate, test.returned)
-skill_gate = skill(levelled(z_valid, z_test, "returned"), test.returned)
+right_level = levelled(z_valid, z_test, "returned")
+skill_gate = skill(right_level, test.returned)
 skill_town = skill(test.p_return, test.returned)
-print(f"skill: {raw:.1f} %, with its level right {skill_gate:.1f} %")
-print(f"the town's own probability: {skill_town:.1f} %")
+print(f"skill of the gate: {raw:.1f} %")
+print(f"with its level right: {skill_gate:.1f} %")
+print(f"skill of the town's own probability: {skill_town:.1f} %")
 
 # %% [markdown]
-# > **Pitfall.** As it is, the gate is a *worse* forecast of returns than the average-sayer. Had we stopped here, we would have
-# > reported that it knows nothing. Log-odds that are all too low by about the same amount
-# > ruin a squared error, and one number mends it.
+# > **Pitfall.** As it is, the gate is a *worse* forecast of returns than the average. Had we stopped here, we would have
+# > reported that it knows nothing. It was only too low everywhere, and one number mends that. Row 1 rises to
+# > {{ right_level[1]:.2f }}; the town said {{ test.p_return[1]:.2f }}.
 #
-# With its level right the gate has a skill of {{ skill_gate:.1f }} %, and the town's own probability {{ skill_town:.1f }} %.
-# The town's number is a ceiling that no model can reach. What it lacks to 100 % is the coin. And it is told something that no
-# model is told: *when* the next visit begins. The first visit of a new day is often at home, a sure return.
+# So the gate removes {{ skill_gate:.1f }} % of the error, and the town's own probability {{ skill_town:.1f }} %. All the rest
+# is the coin, so no forecast can do better than the town. No model can even do as well: the town knows *when* the next visit
+# begins, which no model is told. (The first visit of a new day is often at home, a sure return.)
 #
 # ## Does it hedge?
 #
-# If the gate were cautious, it would stay too close to its average, and we could gain by exaggerating. So stretch the
-# log-odds: multiply them by a number, set the level right again, and score the result. The best stretch is 1 if the gate
-# says what it knows, above 1 if it hedges, below 1 if it boasts.
+# Somebody believes in odds of 9 to 1, but says 3 to 1. As $\log 9 = 2 \log 3$, we need only double the log-odds to hear what
+# was meant. So *stretch* the gate: multiply its log-odds by a number, set the level right again, and score the result. The
+# best stretch is above 1 if the gate hedges, 1 if it says what it knows, and below 1 if it says more than it knows.
 #
 # **Change this.** Choose a stretch of your own, and find it on the curve for returns.
 
@@ -267,7 +279,7 @@ curve = {
     for y, text in outcomes.items()
 }
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
-sns.lineplot(pd.DataFrame(curve, index=by), palette=[GATE, TRUTH], ax=ax)
+sns.lineplot(pd.DataFrame(curve, index=by), palette=[COPIED, EXTRA], ax=ax)
 mine = skill(stretched(stretch, "returned"), test.returned)
 ax.plot(stretch, mine, "o", color=MUTED, ms=9, label="your stretch")
 ax.axvline(1, color=MUTED, lw=1, ls=":")
@@ -282,15 +294,17 @@ show(
 )
 
 # %% [markdown]
-# Both curves have their top below 1. **The gate does not hedge**; if anything, it says a bit more than it knows.
-# It stays away from 1 because it knows little.
+# Both curves have their top a little below 1. **The gate does not hedge.** If anything it says a bit more than it knows, as
+# its low values did in figure 11.2. It stays away from 1 because it knows little.
 #
 # ## Who and when know more
 #
-# How little is little? Here is a rival without a network: a **logistic regression**, which gives each fact a weight. First it
-# is told only *who* the person is. Then also *when* the last visit was: hour and weekday. Last it gets seven *counts* of the
-# window: visits, days, different places a visit, the shares of the top place and of the present one, whether the present one
-# is new in it, and the hours of the last visit.
+# How little is little? Here is a rival without a network: a **logistic regression**, which gives each fact a weight. It is
+# told more and more:
+#
+# - *who*: the person;
+# - *when*: also the hour and the weekday of the *last* visit (nobody is told the next one's);
+# - *counts*: also seven numbers of the window, such as its visits, its days, and the share of its most frequent place.
 
 
 # %%
@@ -324,16 +338,22 @@ for y, text in outcomes.items():
         "who + when + counts": regression(y, names, list(NUMBERS)),
     }
     rows[text] = {what: skill(f, test[y]) for what, f in tried.items()}
+    gate, rule = ((tried[k] - test[y]) ** 2 for k in ("gate", "who + when"))
+    lead = 100 * (gate - rule) / test[y].var(ddof=0)  # points of skill
+    low, high = ends(resampled_means([lead], test.user_id))
+    print(f"{text}, who + when minus gate: ", end="")
+    print(f"{lead.mean():.1f} points ({low:.1f} to {high:.1f})")
 pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 
 # %% [markdown]
 # Here is the surprise: compare the first row with the third. Who and when alone beat a Transformer that is told both and sees
-# every visit, even for what its gate is trained for, *in the window*. The counts add less than a point. ([Evidence: the
-# gate](evidence_gate.ipynb) has intervals for the last two rows, and GeoLife.)
+# every visit. They do so even for *in the window*, which its gate is trained for, and the 95 % intervals printed above leave
+# out zero. The counts add less than a point.
 #
-# Why does the gate not use what it is told? It sees the context alone, a vector that also makes the pointer's query. Another
-# regression, from that vector to the outcome, does no better than the gate ([the evidence](evidence_gate.ipynb)). So what is
-# missing is hard to find there. Why training did not put it there we do not know.
+# Why does the gate not use what the model is told? It sees the context alone, the vector that also makes the pointer's query.
+# Teach a regression to read the outcome off that vector, and it does no better than the gate
+# ([evidence](evidence_gate.ipynb), also for GeoLife). So what is missing is already hard to find in the context. Why
+# training did not put it there we do not know.
 #
 # Would a better gate give better predictions? Even the best possible gate leaves the share of right first guesses nearly where
 # it was ([chapter 8](08_generator_and_gate.ipynb)). Only the probabilities, and so the loss, improve.
