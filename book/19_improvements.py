@@ -8,8 +8,7 @@
 #
 # 1. `cross_attention`: each place should *ask* who the person is and what time it is.
 # 2. `multi_scale_time`: 23:45 and 0:00 are neighbours.
-# 3. `adaptive_embeddings`: rare places should get fewer numbers than frequent ones. (So says the paper; the documents say
-#    more.)
+# 3. `adaptive_embeddings`: rare places should get fewer numbers than frequent ones.
 # 4. `relative_bias`: how far apart two visits are matters, not where they stand.
 # 5. `recent_and_first`: the last visits deserve extra weight, and so does the first.
 # 6. `geglu`: a gate makes a feed-forward network better at the same size.
@@ -48,7 +47,17 @@ import torch
 from torch import nn
 from wherenext import city
 from wherenext.comparison import compare
-from wherenext.figures import COPIED, EXTRA, MUTED, flowchart, show
+from wherenext.figures import (
+    COPIED,
+    EXTRA,
+    GATE,
+    GENERATED,
+    INK,
+    MUTED,
+    TRUTH,
+    flowchart,
+    show,
+)
 from wherenext.results import read_results
 
 from pgt.checkpoint import load_model, shipped
@@ -71,29 +80,38 @@ bet = ["multi_scale_time", "relative_bias", "geglu"]  # ours; write yours
 
 # %% tags=["hide-input"]
 # @title Figure 19.1: where the ten parts sit
-fig, axes = plt.subplots(figsize=(7.4, 1.3))
+fig, axes = plt.subplots(figsize=(7.4, 2.1))
 boxes = {
-    "embeddings\n1, 2, 3": (0, 0, COPIED, "attention\n4, 5"),
-    "attention\n4, 5": (2, 0, COPIED, "layer\n6, 7, 8"),
-    "layer\n6, 7, 8": (4, 0, COPIED, "softmax\n9"),
-    "softmax\n9": (6, 0, COPIED, "loss\n10"),
-    "loss\n10": (8, 0, COPIED),
+    "embeddings\n1, 2, 3": (0, 0, INK, "attention\n4, 5"),
+    "attention\n4, 5": (2, 0, INK, "rest of a layer\n6, 7, 8"),
+    "rest of a layer\n6, 7, 8": (
+        4.2, 0, INK, "pointer", "gate", "generator\n9"
+    ),
+    "pointer": (6.6, 0, COPIED, "mixture"),
+    "gate": (6.6, -1, GATE, "mixture"),
+    "generator\n9": (6.6, -2, GENERATED, "mixture"),
+    "mixture": (8.6, -2, TRUTH, "loss\n10"),
+    "loss\n10": (10.2, -2, TRUTH),
 }
 flowchart(axes, boxes)
 show(
     fig,
-    alt="Five boxes in a row, with the numbers of the parts: embeddings, "
-    "attention, layer, softmax and loss.",
-    caption="The model from left to right, and the parts that change it.",
+    alt="Embeddings 1, 2, 3; attention 4, 5; rest of a layer 6, 7, 8; then "
+    "pointer, gate and generator 9 side by side; mixture; loss 10.",
+    caption="The model, and where the ten parts change it. What has no "
+    "number, such as the pointer, stays as it is.",
 )
 
 # %% [markdown]
-# We take them in this order. For each we look at what it computes, and forecast what it does to Acc@1: *better*, *worse* or
-# *no difference*. Long code is folded.
+# We take them in this order, in four groups. Each part gets its idea, a look at what it computes, and a forecast of Acc@1:
+# *better* (↑), *worse* (↓) or *no difference* (=). The results come at the end, all together. Long code is folded.
 #
-# ## What goes in
+# ## What goes in: parts 1 to 3
 #
-# **1. Cross-attention.** Let each visit's place ask for its person and its times with attention. A window has *one* person:
+# Three parts change how a visit becomes a vector.
+#
+# **1. Cross-attention.** Let each visit's place ask, with attention: who is the person, and what time is it? But a window has
+# *one* person. Here is that half of the part:
 
 # %%
 places = nn.Embedding(V, D)(batch.location)  # (B, L, D) ask
@@ -104,11 +122,10 @@ apart = (answer - answer[:, :1]).abs().max()
 print(f"the answers to two places differ by at most {apart:.6f}")
 
 # %% [markdown]
-# A softmax over one score is 1, whatever is asked. So every place gets the same answer. The part's other half asks the times
-# of *all* visits; there the softmax does choose.
+# A softmax over one score is 1, whatever is asked. So every place gets the same answer: this half is a linear layer of the
+# person's row. The other half asks the times of *all* visits, and there the softmax does choose.
 #
-# *Forecast: no difference.* As the weight is 1, half of the part is a linear layer of the person's row; and self-attention
-# already sees the other visits' times.
+# *Forecast: no difference (=).* The one half chooses nothing. What the other sees, self-attention sees already.
 #
 # **2. Multi-scale time.** PGT has a row for each quarter of an hour, and no row knows its neighbours. Let sines and cosines
 # go round the clock, one to four times a day:
@@ -149,7 +166,7 @@ class MultiScaleTime(nn.Module):
 
 
 # %% [markdown]
-# *Forecast: better.* What is learned at 23:45 helps at 0:00.
+# *Forecast: better (↑).* What is learned at 23:45 helps at 0:00.
 #
 # **3. Adaptive embeddings.** Training sees a rare place too seldom to learn $D$ numbers for it. So group the places by how
 # often they occur in training windows: more than 1,000 times, 100 to 1,000 times, or less. Each group has a table of its own
@@ -189,12 +206,14 @@ print([tuple(table.weight.shape) for table in adaptive.tables])
 print(size(adaptive), "numbers in place of", V * D)
 
 # %% [markdown]
-# A narrow row has little room to overfit. This is the paper's way; [the documents' way](evidence_improvements.ipynb) was
-# measured, too.
+# A third of the numbers is left, and a narrow row has little room to overfit. This is the paper's way. The documents give rare
+# places *more* numbers, which was [measured, too](evidence_improvements.ipynb).
 #
-# *Forecast: no difference.* A rare place may need many numbers or few; there are arguments for both.
+# *Forecast: no difference (=).* There are arguments for both ways.
 #
-# ## How visits look at each other
+# ## How visits look at each other: parts 4 and 5
+#
+# Two parts change which visits attention looks at.
 #
 # **4. Relative position bias.** "Two visits ago" should mean the same early and late in a week. So leave out the sinusoid
 # that says where a visit stands. Add to each attention score a learned number for the distance of the two visits, from one
@@ -221,10 +240,9 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 5)[0]
 # Each row is a visit that looks, each column one that is seen. All that is on one diagonal is the same number: same
 # distance, same bias.
 #
-# (Rotary positions, [Su et al., 2021](https://arxiv.org/abs/2104.09864), do this without a table, by turning queries and
-# keys.)
+# (Rotary positions, [Su et al., 2021](https://arxiv.org/abs/2104.09864), do this without a table.)
 #
-# *Forecast: better.* Routines are made of such distances.
+# *Forecast: better (↑).* Routines are made of such distances.
 #
 # **5. A bias to recent and first visits.** Each head learns six numbers, for the first visit and the last five. They are added
 # to these visits' scores, whoever looks.
@@ -245,13 +263,15 @@ def recent_and_first(table, n):
 recent_and_first(torch.tensor([[9.0], [5], [4], [3], [2], [1]]), 8)
 
 # %% [markdown]
-# *Forecast: no difference.* The pointer, which comes after, has such a $b_p$ for every position
+# *Forecast: no difference (=).* The pointer, which comes after, has such a bias $b_p$ for every position
 # ([chapter 7](07_pointer.ipynb)).
 #
-# ## Inside each layer
+# ## The rest of a layer: parts 6 to 8
 #
-# **6. GeGLU.** In a layer, a feed-forward network follows the attention. Multiply two hidden layers, so that one is a gate
-# for the other ([Shazeer, 2020](https://arxiv.org/abs/2002.05202)):
+# After attention, a layer has a feed-forward network, and it normalises. Three parts change that.
+#
+# **6. GeGLU.** Give the feed-forward network two hidden layers, and multiply them, so that one is a gate for the other
+# ([Shazeer, 2020](https://arxiv.org/abs/2002.05202)):
 #
 # $$
 # \text{GeGLU}(x) = W_3 \big( W_1 x \odot \text{GELU}(W_2 x) \big). \tag{19.2}
@@ -283,7 +303,7 @@ print("GeGLU, two thirds as wide:", size(GeGLU(D, round(FF * 2 / 3))))
 # %% [markdown]
 # Three matrices cost more than two. So the hidden layer is a third narrower, as in the paper.
 #
-# *Forecast: better.* In the paper it helps at equal size.
+# *Forecast: better (↑).* In the paper it helps at equal size.
 #
 # **7. Post-norm.** Where does the normalisation stand: before a part, or after its sum
 # ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745))? Take a part that adds nothing:
@@ -306,7 +326,7 @@ for order in (pre_norm, post_norm):
 # %% [markdown]
 # In pre-norm $x$ runs through unchanged. That helps deep networks.
 #
-# *Forecast: no difference.* Ours has two layers.
+# *Forecast: no difference (=).* Ours has two layers.
 #
 # **8. Experts.** One network for habit, one for exploration: take four feed-forward networks $h_k$, and a router that decides
 # at each visit how much each counts ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)):
@@ -335,9 +355,12 @@ class Experts(nn.Module):
 print(size(Experts(D, FF)), "numbers in place of", size(plain(D, FF)))
 
 # %% [markdown]
-# *Forecast: no difference.* Nothing tells an expert which skill is its own. (And a gain could come from size alone.)
+# *Forecast: no difference (=).* Nothing tells an expert which skill is its own. And at four times the size, a gain could come
+# from size alone.
 #
-# ## What comes out
+# ## What comes out: parts 9 and 10
+#
+# One part changes how a context becomes probabilities. The last changes what a miss costs.
 #
 # **9. A mixture of softmaxes.** Take three places. Let the context $c$ and each place's vector $G_\ell$ be one number instead
 # of $D$, and $c \cdot G_\ell$ the place's score:
@@ -350,7 +373,7 @@ pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 
 # %% [markdown]
 # The office's score always lies between the other two. So one softmax cannot say "gym or home, but not the office". A
-# half-and-half mixture of two softmaxes can. (A bias could lower the office, but then in every context.) With $D$ numbers the
+# half-and-half mixture of two softmaxes can. With $D$ numbers the
 # limit is wider, but it is still there ([Yang et al., 2018](https://arxiv.org/abs/1711.03953)).
 #
 # So a linear layer and a tanh make several contexts $c_k$ from $c$, and another layer and a softmax their shares $\pi_k$:
@@ -376,8 +399,8 @@ class MixtureOfSoftmaxes(nn.Module):
 
 
 # %% [markdown]
-# *Forecast: no difference.* By equation (8.4), **PGT was a mixture of softmaxes from the beginning**: one over the visits, one
-# over the vocabulary, weighted by the gate.
+# *Forecast: no difference (=).* By equation (8.4), **PGT was a mixture of softmaxes from the beginning**: one over the visits,
+# one over the vocabulary, weighted by the gate.
 #
 # **10. Two losses.** The *focal loss* ([Lin et al., 2017](https://arxiv.org/abs/1708.02002)) turns down what the model knows
 # already, by an exponent $\Omega$. The *class-balanced loss* divides by how often a place is a target:
@@ -412,13 +435,14 @@ of_all, of_loss = once.float().mean(), weight[once].sum() / weight.sum()
 print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 
 # %% [markdown]
-# *Forecast: balanced worse, focal no difference.* Windows whose target occurs once get nearly half of the balanced loss; Acc@1
-# counts all alike. The focal loss cuts windows that are right already, where the cross-entropy is small anyway.
+# *Forecast: balanced worse (↓), focal no difference (=).* Windows whose target occurs once get nearly half of the balanced
+# loss; Acc@1 counts all alike. The focal loss cuts windows that are right already, where the cross-entropy is small anyway.
 #
 # ## Which forecasts held?
 #
 # Every part was trained alone on the town and on GeoLife, with five seeds. Each training is compared with the plain model of
-# the same seed.
+# the same seed. (On GeoLife the plain model's five seeds give {{ level["GeoLife"]:.1f }} %. Where the book averages ten, these
+# five among them, it has {{ ten_seeds:.1f }} %.)
 #
 # There is one trap. In the town we made {{ n_tried }} such comparisons; figure 19.2 shows eleven, [the
 # evidence](evidence_improvements.ipynb) most others. If an interval misses the truth one time in twenty, luck alone makes
@@ -446,6 +470,9 @@ for source, title in (("city", "the town"), ("geolife", "GeoLife")):
     kernel[title] = rule - level[title]
 n_tried = len(change["the town"])
 lost = -change["the town"]["mean"]["balanced"]
+room = change["GeoLife"].loc[bet, "high_all"].max()
+exact = read_results("geolife_exact")
+ten_seeds = exact.mean(model="pgt", variant="full")
 
 # %% [markdown]
 # **Change this.** Train the first, second or third part of your bet here, in a few minutes. Its diamond appears in the figure.
@@ -493,13 +520,16 @@ show(
 )
 
 # %% [markdown]
-# **No part is better beyond luck, on either data set.** So our bet is not won: none of our three is shown to be better. Only
-# the balanced loss clearly does something: it costs about {{ lost:.0f }} points of Acc@1 on both.
+# **No part is better beyond luck, on either data set.** The forecasts, one kind after the other:
 #
-# Look at *post norm*, the control: on GeoLife its mean is the figure's best. So much for means without intervals.
+# - *Better* (↑, our bet): **not shown.** All six intervals hold zero. On GeoLife none of the three is worth more than about
+#   {{ room:.0f }} point.
+# - *Worse* (↓, the balanced loss): **held.** It costs about {{ lost:.0f }} points of Acc@1 on both.
+# - *No difference* (=, the other seven): **open.** All their intervals hold zero, but most leave room for a gain of a point or
+#   more, and no part was tuned.
 #
-# So of the forecasts one held, *balanced worse*. The rest is open: "no difference" is not shown either, as most intervals
-# leave room for a gain, and no part was tuned. But all means lie to the left of the dashed line, the rule of five numbers.
+# Look at *post norm*, the control: on GeoLife its mean is the figure's best. So much for means without intervals. And all
+# means lie to the left of the dashed line, the rule of five numbers.
 #
 # Why? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the rule's two comparisons
 # with *now*: did a visit come after the place where I am now, and how far is its hour from the present one? So we guess, and
