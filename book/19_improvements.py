@@ -47,17 +47,7 @@ import torch
 from torch import nn
 from wherenext import city
 from wherenext.comparison import compare
-from wherenext.figures import (
-    COPIED,
-    EXTRA,
-    GATE,
-    GENERATED,
-    INK,
-    MUTED,
-    TRUTH,
-    flowchart,
-    show,
-)
+from wherenext.figures import COPIED, EXTRA, MUTED, flowchart, show
 from wherenext.results import read_results
 
 from pgt.checkpoint import load_model, shipped
@@ -82,24 +72,24 @@ bet = ["multi_scale_time", "relative_bias", "geglu"]  # ours; write yours
 # @title Figure 19.1: where the ten parts sit
 fig, axes = plt.subplots(figsize=(7.4, 2.1))
 boxes = {
-    "embeddings\n1, 2, 3": (0, 0, INK, "attention\n4, 5"),
-    "attention\n4, 5": (2, 0, INK, "rest of a layer\n6, 7, 8"),
+    "embeddings\n1, 2, 3": (0, 0, COPIED, "attention\n4, 5"),
+    "attention\n4, 5": (2, 0, COPIED, "rest of a layer\n6, 7, 8"),
     "rest of a layer\n6, 7, 8": (
-        4.2, 0, INK, "pointer", "gate", "generator\n9"
+        4.2, 0, COPIED, "pointer", "gate", "generator\n9"
     ),
-    "pointer": (6.6, 0, COPIED, "mixture"),
-    "gate": (6.6, -1, GATE, "mixture"),
-    "generator\n9": (6.6, -2, GENERATED, "mixture"),
-    "mixture": (8.6, -2, TRUTH, "loss\n10"),
-    "loss\n10": (10.2, -2, TRUTH),
+    "pointer": (6.6, 0, MUTED, "mixture"),
+    "gate": (6.6, -1, MUTED, "mixture"),
+    "generator\n9": (6.6, -2, COPIED, "mixture"),
+    "mixture": (8.6, -2, MUTED, "loss\n10"),
+    "loss\n10": (10.2, -2, COPIED),
 }
 flowchart(axes, boxes)
 show(
     fig,
     alt="Embeddings 1, 2, 3; attention 4, 5; rest of a layer 6, 7, 8; then "
     "pointer, gate and generator 9 side by side; mixture; loss 10.",
-    caption="The model, and where the ten parts change it. What has no "
-    "number, such as the pointer, stays as it is.",
+    caption="The model, and where the ten parts change it (blue). Pointer, "
+    "gate and mixture stay as they are.",
 )
 
 # %% [markdown]
