@@ -8,8 +8,8 @@
 # pointer](07_pointer.ipynb) and the kernel of [Baselines](04_baselines.ipynb). *It takes* twenty minutes to read and less
 # than a minute to run.
 #
-# > **In one sentence.** Tell a pointer how each past visit relates to *now*, and {{ n_numbers }} numbers learn what each
-# > relation is worth.
+# > **In one sentence.** Tell a pointer how each past visit relates to *now*, and 81 numbers learn what each relation is
+# > worth.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -52,19 +52,15 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 
 # %% [markdown]
 # On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book by
-# {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and of the
-# place before (did the person *come from here*?). The network gets hours and places, and has to discover that comparing them
-# is useful.
+# {{ kernel_7 - pgt_7:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and
+# of the place before (did the person *come from here*?). The network gets hours and places, and has to discover that comparing
+# them is useful.
 #
 # ## A relation is not a property
 #
-# *Now* is when the last visit ends. "It began at about this hour" is a fact about a past visit *and now*. PGT's pointer
-# multiplies a query made from now with a key made from the visit. The query knows that it is 17:15. The key knows that the
-# visit began at 17:00. Neither knows that these times are close. Training has to arrange the vectors so that close times
-# have large products.
-#
-# How many examples does it have for that? An **example** is a past visit in a training window. Here are three facts that
-# relate it to now:
+# One past visit will go with us through this chapter. It is of the person whom Part II followed. They are at work, at Sage
+# & Jolly Instruments, and about to leave: the end of this visit is *now*. A few days ago they went from here to The Red Grill.
+# What speaks for going there again? We look at three facts:
 
 
 # %%
@@ -75,8 +71,27 @@ def facts(batch):
     before[:, 0] = 0  # the window does not say
     age = (batch.position_from_end - 1).clamp(min=0)
     apart = around_the_clock(batch.start_minute, batch.now_minute[:, None])
-    return {"age": age, "from_here": (before == here) * 1, "clock": apart}
+    return {"age": age, "from_here": (before == here) * 1, "apart": apart}
 
+
+i = story(test)
+one = test.batch([i])
+past = test.visits_of(i)
+place = town.places.set_index("location_id").name
+where = past.location_id.map(place).to_list()
+visit = where.index("The Red Grill")
+age, from_here, apart = (f[0, visit].item() for f in facts(one).values())
+then, now = past.started_at.iloc[visit], past.finished_at.iloc[-1]
+print(f"began {then:%A %H:%M}, now it is {now:%A %H:%M}")
+print(f"visits back: {age}, came from here: {from_here}, apart: {apart} min")
+
+# %% [markdown]
+# Each fact is a **relation** between the visit and now. PGT is given the first, by its position bias
+# ([chapter 12](12_position_bias.ipynb)). The other two it has to find. Its pointer multiplies a query made from now with a
+# key made from the visit. The query knows that it is 14:37. The key knows that the visit began at 13:36. Neither knows that
+# the two are close. Training has to arrange the vectors so that close times have large products.
+#
+# How many examples does it have for that? An **example** is a past visit in a training window.
 
 # %% tags=["hide-input"]
 # @title Table: examples for each number (makes `every`, used below)
@@ -85,8 +100,8 @@ real = ~every.padding
 now, then = every.now_minute[:, None] // 15, every.start_minute // 15
 fact = facts(every)
 cells = {  # what a table would be over: its cells, where examples fall
-    "this quarter of an hour, that quarter": (96 * 96, now * 96 + then),
-    "quarters of an hour apart, 0 to 48": (49, fact["clock"] // 15),
+    "quarter of an hour now, and then": (96 * 96, now * 96 + then),
+    "quarters of an hour apart": (49, fact["apart"] // 15),
     "came from here: yes or no": (2, fact["from_here"]),
 }
 rows = {
@@ -98,23 +113,62 @@ pd.DataFrame(rows, index=heads).T
 
 # %% [markdown]
 # The first row is what a product has to learn: a score for each pair of quarters of an hour, 96 now times 96 then. PGT keeps
-# no such table, but its products must score every pair, and many pairs never occur.
+# no such table, but its products must score every pair, and many pairs never occur. The second row keeps only how far the two
+# are apart, 0 to 48 quarters. There each number has thousands of examples.
 #
-# The second row keeps only how far the two are apart, the third only whether the person came from here. There each number has
-# thousands of examples, on average.
+# ## One visit, by hand
 #
-# ## One fact, one curve
+# So hand relations to the pointer. The kernel shows how to use them. By equation (4.4) it gives a visit the weight *fading* ×
+# (*base* + *came from here* + *hour*). Multiply out the bracket, and there are three products. Each is a **reason** to go
+# there again:
 #
-# So hand relations to the pointer. A **feature** looks at one fact about a past visit, such as the minutes between its time
-# of day and now. Training decides what the fact is worth, by a curve with a few **knots**. Each knot has a learned value,
-# and between them the curve is straight. So eleven knots do for the second row of the table.
+# - *any visit*: its strength, the number `base`, times the fading $\alpha^{\text{age}}$, where $\alpha$ is the `decay` and
+#   the age counts visits back;
+# - *same route*: the fading, if the visit came from here, and else 0; the strength is `same`, which is 1;
+# - *same hour*: the strength `clock`, times the fading, times $e^{-\delta/\theta}$, where $\delta$ is the minutes apart and
+#   $\theta$ the `width`.
+#
+# What are they for The Red Grill? A fact that does not matter to a reason has the factor 1.
+
+# %%
+NAMES = ["any visit", "same route", "same hour"]
+strengths = np.array([kernel.base, kernel.same, kernel.clock])
+headings = [f"{age} visits back", "came from here", f"{apart} minutes apart"]
+near = np.exp(-apart / kernel.width)
+factors = [[kernel.decay**age] * 3, [1, from_here, 1], [1, 1, near]]
+by_hand = pd.DataFrame({"strength": strengths}, NAMES)
+by_hand[headings] = np.transpose(factors)
+by_hand["weight"] = by_hand.prod(axis=1)
+by_hand.round(2)
+
+# %% [markdown]
+# Multiply along a row: the product is the reason's weight. *Same route* has most. Had they come from elsewhere, its middle
+# factor would be 0 and it would be silent. Then add up the last column: this is the weight of the visit. Divided by the sum
+# over all visits, it is the visit's share of the attention. The whole week:
+
+# %% tags=["hide-input"]
+# @title Table: the week's visits, with the kernel's weights and shares
+week = pd.DataFrame({k: f[0] for k, f in facts(one).items()}, where)
+week.columns = ["visits back", "came from here", "minutes apart"]
+week["weight"] = kernel.weights(one)[0]
+week["share"] = week.weight / week.weight.sum()
+week.round(2)
+
+# %% [markdown]
+# **Within a reason, factors multiply: all facts must agree. Between reasons, weights add up: one good reason is enough.**
+#
+# ## Curves in place of formulas
+#
+# The kernel's factors follow formulas. Now each reason learns a factor of its own for every fact. To stay positive, a factor
+# is learned as its logarithm, and since $\log ab = \log a + \log b$, we add where we multiplied.
+#
+# This logarithm is read from a **curve**. It has a learned value at each of a few **knots**, and is straight between
+# them. The minutes apart, for instance, have knots at 60 and at 90. Our 61 minutes lie a thirtieth of the way from one to the
+# other, so the curve has there 29 thirtieths of the value at 60, and one thirtieth of the value at 90. For a fact $x$
+# between the knots $k$ and $k'$, with the values $v$ and $v'$:
 #
 # $$
-# \begin{aligned}
-# \operatorname{curve}(\text{fact}) ={}& (1 - \text{share}) \cdot \text{value at the knot below} \\
-#   &+ \text{share} \cdot \text{value at the knot above}, \\
-# \text{share} ={}& \frac{\text{fact} - \text{knot below}}{\text{knot above} - \text{knot below}}
-# \end{aligned} \tag{20.1}
+# \operatorname{curve}(x) = (1 - t)\, v + t\, v', \qquad t = \frac{x - k}{k' - k} . \tag{20.1}
 # $$
 
 # %%
@@ -122,66 +176,26 @@ HOURS = [0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12]
 KNOTS = {
     "age": torch.tensor([0.0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100]),
     "from_here": torch.tensor([0.0, 1]),
-    "clock": 60 * torch.tensor(HOURS),  # minutes
+    "apart": 60 * torch.tensor(HOURS),  # minutes
 }
 
 
 def curve(table, knots, fact):
-    """(K, R) values at (K,) knots -> (B, L, R) values at the facts.
-
-    A curve for each of R reasons; for now think of R as 1.
-    """
+    """(K, R) values at knots, for R reasons -> (B, L, R) at the facts."""
     fact = fact.to(table.dtype)
     low = torch.searchsorted(knots, fact, right=True) - 1
     low = low.clamp(0, len(knots) - 2)  # the knot below
-    share = (fact - knots[low]) / (knots[low + 1] - knots[low])
-    share = share.clamp(0, 1)[..., None]
-    return (1 - share) * table[low] + share * table[low + 1]
+    t = (fact - knots[low]) / (knots[low + 1] - knots[low])
+    t = t.clamp(0, 1)[..., None]
+    return (1 - t) * table[low] + t * table[low + 1]
 
 
 # %% [markdown]
-# ## Reasons
-#
-# By equation (4.4) the kernel gives a visit the weight *fading* × (*base* + *came from here* + *clock*). Multiply it out: a
-# sum of three products. So a visit has three ways to earn weight, three **reasons**.
-#
-# Take one visit, of the person whom Part II followed. It was to The Red Grill, after the place where they are now. What is it
-# worth to the kernel? A reason's *strength* is the factor in front: `base`, `same` (which is 1) or `clock`. The fading is
-# $\alpha^{\text{age}}$, where $\alpha$ is the `decay` and the age counts visits. The clock is $e^{-\delta/\theta}$, with
-# $\delta$ minutes apart and $\theta$ the `width`.
-
-# %%
-NAMES = ["any visit", "came from here", "began at this hour"]
-strengths = np.array([kernel.base, kernel.same, kernel.clock])
-i = story(test)
-one = test.batch([i])
-place = town.places.set_index("location_id").name
-where = test.visits_of(i).location_id.map(place).to_list()
-visit = where.index("The Red Grill")
-age, from_here, apart = (f[0, visit].item() for f in facts(one).values())
-factors = {
-    "strength": strengths,
-    f"{age} visits back": kernel.decay**age,
-    "came from here: yes": [1, from_here, 1],  # no: 0
-    f"{apart} minutes apart": [1, 1, np.exp(-apart / kernel.width)],
-}
-by_hand = pd.DataFrame(factors, NAMES)
-by_hand["weight"] = by_hand.prod(axis=1)
-print(f"weight of the visit: {by_hand.weight.sum():.2f}")
-by_hand.round(2)
-
-# %% [markdown]
-# A row's product is the reason's weight. *Came from here* is worth most, and in its row the hour does not matter. But had they
-# come from elsewhere, its factor would be 0, and it would be silent.
-#
-# *Within* a reason features multiply: all must agree. *Between* reasons weights add up: one good reason is enough.
-#
-# To learn such factors, we write them as logarithms, since the logarithm of a product is a sum. Each reason $r$ gets a curve
-# for every feature $f$, and the exponential of their sum is the product again. With $w_i$ for the weight of visit $i$, and
-# $a_i$ for its share,
+# Each reason $r$ gets a curve for every fact $f$. The exponential of their sum is the product again. With $w_i$ for the weight
+# of visit $i$, and $a_i$ for its share,
 #
 # $$
-# w_i = \sum_r \exp\Big( \sum_f \operatorname{curve}_{r,f}(\text{fact}_{i,f}) \Big),
+# w_i = \sum_r \exp\Big( \sum_f \operatorname{curve}_{r,f}(x_{i,f}) \Big),
 # \qquad a_i = \frac{w_i}{\sum_j w_j} . \tag{20.2}
 # $$
 #
@@ -192,7 +206,7 @@ by_hand.round(2)
 class ReasonPointer(nn.Module):
     """Copy a past place for one of a few reasons; a curve for each fact."""
 
-    def __init__(self, names=("age", "from_here", "clock"), reasons=3):
+    def __init__(self, names=("age", "from_here", "apart"), reasons=3):
         super().__init__()
         first = {n: 0.1 * torch.randn(len(KNOTS[n]), reasons) for n in names}
         self.tables = nn.ParameterDict(first)
@@ -215,29 +229,29 @@ class ReasonPointer(nn.Module):
 
 
 # %% [markdown]
-# Can such tables reproduce the kernel? By age and minutes, its logarithms are straight lines. We write them into the tables,
-# a column for each reason. The strengths could stand in any table; we add them to that of age.
+# Can such tables be the kernel? Its factors fall exponentially with the age and the minutes, so their logarithms are straight
+# lines. We write them into the tables. The strengths could stand in any table; we add them to that of age.
 
 # %%
 NEVER = -30.0  # in place of log 0 = -inf, whose gradient is not a number
-FROM_HERE, HOUR = 1, 2  # two of the reasons, as columns of each table
+ROUTE, HOUR = 1, 2  # two of the reasons, as columns of each table
 
 
 def like_kernel(pointer):
-    age, from_here, clock = (pointer.tables[n].data for n in KNOTS)
+    age, from_here, apart = (pointer.tables[n].data for n in KNOTS)
     fading = KNOTS["age"] * np.log(kernel.decay)
     age[:] = fading[:, None] + torch.tensor(np.log(strengths))
     from_here[:] = 0
-    from_here[0, FROM_HERE] = NEVER  # at knot 0, "no", this reason is silent
-    clock[:] = 0
-    clock[:, HOUR] = -KNOTS["clock"] / kernel.width
+    from_here[0, ROUTE] = NEVER  # at knot 0, "no", this reason is silent
+    apart[:] = 0
+    apart[:, HOUR] = -KNOTS["apart"] / kernel.width
     return pointer
 
 
-started = like_kernel(ReasonPointer())
+untrained = like_kernel(ReasonPointer())
 with torch.no_grad():  # `every`: the training windows in one batch
     vote = kernel.scores(every).clamp(min=0)  # -inf: not in the window
-    ours = started.scores(every)
+    ours = untrained.scores(every)
 differ = (ours - vote / vote.sum(1, keepdim=True)).abs().max()
 print(f"tables and kernel differ by at most {differ:.0e}")
 
@@ -271,90 +285,101 @@ def accuracy(model):
 
 
 # %% [markdown]
-# **Change this.** The last row will be a pointer of your own, at first without a clock. Switch the clock on, or *came from
-# here* off, and watch the last row of the table.
+# **Change this.** The last row of the table will be a pointer of your own, at first without the minutes apart. Switch this
+# fact on, or *came from here* off, and watch the last row.
 
 # %%
 came_from_here = True  # @param {type:"boolean"}
-clock = False  # @param {type:"boolean"}
+minutes_apart = False  # @param {type:"boolean"}
 
 # %% tags=["hide-input"]
 # @title Table: three facts, the kernel, PGT, and yours
 torch.manual_seed(1)
 learned = learn(ReasonPointer())
-names = ["age"] + ["from_here"] * came_from_here + ["clock"] * clock
-yours = learn(ReasonPointer(names))
-started = learn(like_kernel(ReasonPointer()))  # from the kernel's values
+chosen = ["age"] + ["from_here"] * came_from_here + ["apart"] * minutes_apart
+yours = learn(ReasonPointer(chosen))
+trained = learn(like_kernel(ReasonPointer()))  # from the kernel's values
 models = {
     "PGT": network,
     "kernel": kernel,
     "three facts, from random values": learned,
-    "three facts, from the kernel's values": started,
-    "yours: " + ", ".join(names): yours,
+    "three facts, from the kernel's values": trained,
+    "yours: " + ", ".join(chosen): yours,
 }
-own = [learned, started, yours]
+own = [learned, trained, yours]
 sizes = [sum(map(torch.numel, one.parameters())) for one in (network, *own)]
 sizes.insert(1, 5)  # the kernel's
-n_numbers = sizes[2]
 table = {"numbers": sizes, "Acc@1, %": [accuracy(m) for m in models.values()]}
 pd.DataFrame(table, index=list(models)).round(1)
 
 # %% [markdown]
-# {{ n_numbers }} numbers that began at random do as well as the kernel in this town, and better than this PGT with its {{
-# sizes[0]:,}}. Without the clock, in the last row, it is a little less. (One seed each.)
+# The 81 numbers that began at random do as well as the kernel in this town, and better than this PGT with its
+# {{ sizes[0]:,}}. Without the minutes apart, in the last row, it is a little less. (One seed each.)
 #
 # ## What did the tables learn?
 #
-# Reasons that began at random have no names. So look at the tables that started as the kernel.
+# Reasons that began at random have no names. So look at the tables that started as the kernel, before training (`untrained`)
+# and after (`trained`).
 
 # %% tags=["hide-input"]
 # @title Figure 20.1: what each reason makes of each fact
-by_rule = like_kernel(ReasonPointer())
 fig, grid = plt.subplots(3, 3, figsize=(7.4, 3.9), sharex="col", sharey=True)
 for r, row in enumerate(grid):
-    row[0].set_ylabel(NAMES[r].replace(" at", "\nat"))
+    row[0].set_ylabel(NAMES[r])
     for ax, (fact, knots) in zip(row, KNOTS.items(), strict=True):
-        y, trained = (m.tables[fact].data[:, r] for m in (by_rule, started))
-        ax.plot(knots, y, "--", label="kernel")
-        ax.plot(knots, trained, "o-", label="trained", ms=3)
-age, from_here, clock = grid[2]
-age.set(xlabel="visits back", xscale="symlog", xticks=[0, 1, 10, 100])
-age.set(xticklabels=[0, 1, 10, 100], ylim=(-4, 1.4))
-from_here.set(xlabel="came from here", xticks=[0, 1], xlim=(-0.2, 1.2))
-from_here.set_xticklabels(["no", "yes"])
-clock.set(xlabel="hours apart", xticks=[0, 180, 360, 720])
-clock.set_xticklabels([0, 3, 6, 12])
-grid[1][1].text(-0.1, -3.7, "no: near −30")
-grid[0][2].legend()
+        ax.plot(knots, untrained.tables[fact].data[:, r], "--")
+        ax.plot(knots, trained.tables[fact].data[:, r], "o-", ms=3)
+left, middle, right = grid[2]
+left.set(xlabel="visits back", xscale="symlog", xticks=[0, 1, 10, 100])
+left.set(xticklabels=[0, 1, 10, 100], ylim=(-4, 1.4))
+middle.set(xlabel="came from here", xticks=[0, 1], xticklabels=["no", "yes"])
+right.set(xlabel="hours apart", xticks=[0, 180, 360, 720])
+right.set_xticklabels([0, 3, 6, 12])
+grid[1][1].text(0, -3.7, "no: near −30")
+grid[0][2].legend(["untrained: the kernel", "trained"])
 show(
     fig,
     alt="Nine panels, a row for each reason and a column for each fact. The "
-    "trained curves keep the shapes of the kernel's, with bumps; for the "
-    "last visit they lie lower.",
-    caption="Logarithms of weights. The sum along a row is a visit's "
-    "log-weight for this reason. Lines that leave a panel go on falling.",
+    "trained curves keep the shapes of the kernel's, with bumps.",
+    caption="A row is a reason, a column a fact; upwards, the logarithm of "
+    "the factor. Lines that leave a panel go on falling.",
 )
 
 # %% [markdown]
-# The dashed lines are what `like_kernel` wrote (bent in the left column, whose axis is stretched), the others what training
-# made of them (`started`). Compare the knots of a panel with each other, not with zero: a constant can move along the row.
+# The values of a row are added, so what one panel gains another can lose. Compare the knots of a panel with each other, not
+# with zero. (The dashed lines bend in the left column because its axis is stretched.)
 #
-# **The names still hold after training, but they are no longer pure.** *Came from here* is still silent for other visits,
-# and *began at this hour* still falls with the hours. But *came from here* now prefers the present hour (middle row, right
-# panel), and *began at this hour* prefers visits that came from here (last row, middle panel).
-#
-# The first column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. In
+# The left column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. In
 # all rows it lies below its neighbour to the right: the next visit is seldom there again. One visit back is where they were
 # just before. In the first two rows it lies above all others: people often go back.
 #
+# **After training the reasons still deserve their names, but they are no longer pure.** *Same route* is silent for visits
+# that did not come from here, and *same hour* falls with the hours. But *same hour* now prefers visits that came from here
+# (last row, middle panel), and *same route* the present hour (middle row, right panel).
+#
 # ## Every weight has a name
 #
-# Back to the window of The Red Grill. Here is its week under two models: choose PGT's pointer or the tables at the top right.
-# Which disc grows most?
+# What does that do to The Red Grill? Here are its factors again, as by hand, but from the trained tables. The strength is now
+# part of the first.
 
 # %%
-seen = look(network, test, i, top=50)  # with PGT's attention
-reason = started.reasons(one)[0].detach()  # (L, 3)
+after = pd.DataFrame(index=NAMES)
+for heading, n in zip(headings, KNOTS, strict=True):
+    logs = curve(trained.tables[n].data, KNOTS[n], facts(one)[n])  # (1, L, 3)
+    after[heading] = logs[0, visit].exp()
+after["weight"] = after.prod(axis=1)
+after["weight by hand"] = by_hand.weight
+after.round(2)
+
+# %% [markdown]
+# By hand, *same hour* gave least. Now it gives about as much as *same route*, above all by its middle factor: the visit came
+# from here. **A name says where a reason began; its row says what it is now.**
+#
+# Now all visits, on the map. Choose PGT's pointer or the tables at the top right. Which disc grows most?
+
+# %%
+seen = look(network, test, i)  # with PGT's attention
+reason = trained.reasons(one)[0].detach()  # (L, 3)
 maps.attention_map(
     located(seen.visits, town),
     truth=located(seen.target, town),
@@ -364,38 +389,34 @@ maps.attention_map(
 )
 
 # %% [markdown]
-# The Red Grill's: PGT's pointer gives it {{ by_pgt["The Red Grill"]:.2f }}, the tables
-# {{ by_tables["The Red Grill"]:.2f }}. Why? We split each weight of the tables by reason, and add up the visits to a place.
+# The Red Grill's. We add up the visits to a place, and split what the tables give it by reason.
 
 # %%
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
 by = by.loc[by.sum(axis=1).sort_values().index]
+by_pgt = seen.visits.attention.groupby(where).sum()[by.index]
 
 # %% tags=["hide-input"]
 # @title Figure 20.2: places by reason
 look_of = {"color": [MUTED, COPIED, EXTRA], "width": 0.8}
 ax = by.plot.barh(stacked=True, figsize=(7.2, 2.4), **look_of)
-by_pgt, by_tables = seen.visits.attention.groupby(where).sum(), by.sum(axis=1)
-of_pgt = seen.candidates.set_index("location_id").probability
-of_pgt = of_pgt.rename(index=place)[by.index]
-ax.plot(of_pgt, range(len(by)), "D", color=INK, label="PGT")
+ax.plot(by_pgt, range(len(by)), "D", color=INK, label="PGT's pointer")
 ax.legend()
-ax.set(xlabel="probability of the place", ylabel="")
+ax.set(xlabel="share of the attention", ylabel="")
 show(
     ax.figure,
-    alt="Places by probability, each bar split into three reasons. 46 Alder "
-    "Walk leads, as any visit and as one that came from here; The Red Grill "
-    "follows, as one that came from here and began at this hour.",
-    caption="The story window: why? Bars: the tables. Diamonds: PGT's "
-    "mixture, which leaves some for places outside the week.",
+    alt="Places by share, each bar split into three reasons. 46 Alder Walk "
+    "leads, by far with PGT's pointer; with the tables The Red Grill is "
+    "close behind, by the same route and at the same hour.",
+    caption="Where next? Bars: the tables, by reason. Diamonds: PGT's "
+    "pointer, as on the map.",
 )
 
 # %% [markdown]
-# Like PGT, these tables guess 46 Alder Walk first, and rightly. But The Red Grill, with its one visit, gets nearly as much.
-# By hand, *began at this hour* gave it least. Now this part is as large as *came from here*: as Figure 20.1 shows, this
-# reason has learned to prefer visits that came from here. **A name says where a reason began; its row says what it is now.**
-#
-# Even so, this is no explanation added afterwards: these *are* the terms of the sum.
+# They went to 46 Alder Walk. Both models put it first, but PGT is much surer. Its pointer gives it
+# {{ by_pgt["46 Alder Walk"]:.2f }}. The tables give it {{ by.sum(axis=1)["46 Alder Walk"]:.2f }}, and The Red Grill almost as
+# much. In return the tables account for every share, and not by an explanation added afterwards: the coloured parts *are* the
+# terms of the sum.
 #
 # ## On real people
 #
@@ -411,7 +432,7 @@ steps = {
     "kernel, last hundred visits": ("kernel_memory", "memory_100"),
     "pointer: visits back": ("contextual", "count_only"),
     "+ came from here": ("contextual", "and_before"),
-    "+ the clock": ("contextual", "and_clock"),
+    "+ minutes apart": ("contextual", "and_clock"),
     "the whole pointer": ("contextual", "full"),
 }
 results = read_results("beyond")
@@ -420,8 +441,6 @@ keys = "model", "variant"
 runs = {k: asked | dict(zip(keys, v, strict=True)) for k, v in steps.items()}
 means = {name: results.mean(**run) for name, run in runs.items()}
 pgt_7, kernel_7, _, counting, before, clocked, _ = means.values()
-gap, by_place = kernel_7 - pgt_7, before - counting
-by_clock = clocked - before
 _, _, rule, _, _, three, whole = runs.values()
 level, level_low, level_high = results.difference(three, rule)
 more, more_low, more_high = results.difference(whole, three)
@@ -435,25 +454,27 @@ show(
 )
 
 # %% [markdown]
-# *Came from here* brings {{ by_place:.0f }} points, the clock another {{ by_clock:.0f }}. With the kernel's three facts the
-# pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval {{ level_low:.2f }} to {{
-# level_high:.2f }}.
+# *Came from here* brings {{ before - counting:.0f }} points, *minutes apart* another {{ clocked - before:.0f }}. With the
+# kernel's three facts the pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval
+# {{ level_low:.2f }} to {{ level_high:.2f }}.
 #
 # The last bar, the package's whole pointer, has three things more:
 #
-# - eleven further facts, such as the weekday and the length of the stay;
-# - a factor for each feature, computed from now: the clock may say much in the morning and little at night;
+# - eleven further facts (the package calls its facts *features*), such as the weekday and the length of the stay;
+# - a number for each curve, computed from now, that stretches it: *minutes apart* may say much in the morning and little at
+#   night;
 # - *summaries* of older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
 #
-# Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). Which facts are worth more than luck
-# is in the [evidence](evidence_newcomers.ipynb).
+# Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). The
+# [evidence](evidence_newcomers.ipynb) takes the facts away one at a time.
 #
 # ## What to remember
 #
 # - The kernel's cues are relations between a past visit and now. A product of query and key has to find them; a curve over the
 #   relation is given them.
-# - Features multiply within a reason; reasons add up. With the kernel's tables it *is* the kernel.
-# - On GeoLife *came from here* and the clock bring nearly all that is gained over a pointer that knows only the visits back.
+# - Factors multiply within a reason; reasons add up. With the kernel's values in its tables the pointer *is* the kernel.
+# - On GeoLife *came from here* and *minutes apart* bring nearly all that is gained over a pointer that knows only the visits
+#   back.
 # - If the tables start as a rule whose parts have names, every prediction comes with its reasons. Training blurs the
 #   names.
 #
@@ -474,16 +495,16 @@ every_one = np.e  # each part of the sum is multiplied by it
 check.exercise("20.1", [float(third), every_one])
 
 # %% [markdown]
-# **Exercise 2** (medium). Take a reason away from `started`: lower its column of one table by 30, and score again. How much
+# **Exercise 2** (medium). Take a reason away from `trained`: lower its column of one table by 30, and score again. How much
 # is each of the three missed? Why would training anew without it be fairer?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-before_it = accuracy(started)
+before_it = accuracy(trained)
 for k, name in enumerate(NAMES):
-    started.tables["age"].data[:, k] += NEVER
-    print(f"without '{name}': {accuracy(started) - before_it:+.1f} points")
-    started.tables["age"].data[:, k] -= NEVER
+    trained.tables["age"].data[:, k] += NEVER
+    print(f"without '{name}': {accuracy(trained) - before_it:+.1f} points")
+    trained.tables["age"].data[:, k] -= NEVER
 # The others were trained beside it; trained anew they could do its work.
 
 # %% [markdown]
@@ -501,7 +522,7 @@ def facts(batch):
     return three_facts(batch) | {"weekday": (batch.weekday == today) * 1}
 
 
-four = learn(ReasonPointer(("age", "from_here", "clock", "weekday")))
+four = learn(ReasonPointer(("age", "from_here", "apart", "weekday")))
 print(f"{accuracy(four) - accuracy(learned):+.1f} points")
 # Nothing is gained: within seven days, the age says nearly as much.
 
