@@ -8,8 +8,8 @@
 # [The generator and the gate](08_generator_and_gate.ipynb) and the [Contextual pointer](20_contextual_pointer.ipynb).
 # *It takes* fifteen minutes to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** A pointer copies the *id* of a place and needs no learned row for it, so it can name places, and serve
-# > people, that training never showed; for what it cannot copy it needs one more answer, "somewhere new".
+# > **In one sentence.** A pointer copies the *id* of a place and needs no learned row for it, so it can name places that
+# > training never showed; before the first visit it can still say "somewhere new".
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -96,7 +96,7 @@ print(f"{100 * unseen.mean():.1f} % of the targets are unseen places")
 print(f"{in_week:.1f} % of these are in the window")
 
 # %% [markdown]
-# Copying can name these; the generator's softmax cannot, for it needs a learned row for each place.
+# Those in the window can be copied. The generator cannot name any, for its softmax needs a learned row for each place.
 #
 # ## Which answers are possible?
 #
@@ -118,6 +118,9 @@ print(f"{in_week:.1f} % of these are in the window")
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
 # \qquad \ell \in \mathcal{A}. \tag{22.2}
 # $$
+#
+# Say the five visits have the attention 0.05, 0.25, 0.10, 0.20 and 0.40, and the gate is 0.7. Then the new office gets
+# $0.7 \cdot (0.25 + 0.40) = 0.455$ by copying, and nothing by generating. In code:
 
 
 # %%
@@ -170,9 +173,15 @@ show(
 #
 # ## PGT, opened
 #
-# Until now each unseen place had a row of its own, random and never trained. That told nothing about it, but the places had to
-# be listed in advance. Now all unseen places share the row of *unknown*. It is untrained, too, but serves any office to come.
-# The encoder sees *unknown*, and the pointer copies the real ids:
+# The PGT of the earlier chapters has a row for every place of the town, also for the unseen ones. We open it, and train nothing
+# anew:
+#
+# | for an unseen place | PGT | open PGT |
+# |---|---|---|
+# | the encoder sees | a row of its own, random, never trained | the row of *unknown*, as random, shared by all |
+# | the generator gives it | a low score: in training it never was the answer | nothing |
+# | the pointer copies | its id | its id |
+# | if it opens tomorrow | it has no id: no answer | it gets the next free id, and can be copied |
 
 # %%
 closed, _ = load_model(shipped("city"))  # PGT, with a row for each place
@@ -223,8 +232,8 @@ rows = pd.DataFrame(np.array(rows), [*ranks], ["all", "known", "unseen"])
 rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
-# Opened, PGT is right as often as before. What it loses at unseen places may be luck: the 95 % interval of this change, over
-# people, goes from {{ low:.1f }} to {{ high:.1f }} points.
+# Opened, PGT is right as often as before, over all targets. What it loses at unseen places may be luck: the 95 % interval of
+# this change, over people, goes from {{ low:.1f }} to {{ high:.1f }} points.
 #
 # From a week, {{ in_week:.0f }} % of the unseen targets can be copied. The contextual pointer remembers a hundred visits, and
 # summaries of older ones: {{ in_memory:.0f }} %. And it is told how each visit relates to now.
@@ -293,8 +302,8 @@ show(
 # In the long run all models rise, the contextual pointer most. Over all visits PGT, with its week, does no better than the
 # most frequent place of a hundred visits.
 #
-# What does a model gain from having met you? Train it on everybody's earlier days, and compare it, on the usual test windows,
-# with the models of the five folds, which have not met the person:
+# What does a model gain from having met you? Take the usual test windows. One model was trained on everybody's earlier days,
+# yours too. The other is that of your fold, which has not met you. The table shows how much more often the first is right:
 
 # %% tags=["hide-input"]
 # @title Table: what a model gains from training on these people
@@ -348,9 +357,9 @@ shown = shown.astype(float).sort_values("with it", ascending=False)
 # %% [markdown]
 # Without *somewhere new* every answer is wrong, and the old office comes first. With it, the second answer is right.
 #
-# And over all test windows? We compare with a constant, the share of first visits in the validation windows. How often is the
-# right place among the first three answers? How often, if *somewhere new* counts, too, where it is right? And how large is the
-# mean loss, $-\log P$ of the truth?
+# And over all test windows? We compare the forecast with a *constant*, the share of first visits in the validation windows.
+# The first column counts how often the right place is among the first three answers. The second also counts *somewhere new*,
+# where it is right. The third is the mean loss, $-\log P$ of the truth.
 
 # %% tags=["hide-input"]
 # @title Table: all test windows, without and with somewhere new
@@ -374,8 +383,7 @@ pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 # there it drives the right one out.
 #
 # The forecast lowers the loss a little further, and hardly changes the first three. It is weak: on average it says
-# {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others. As a whole it is too high, since the validation
-# windows hold more first visits.
+# {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others.
 #
 # ## What to remember
 #

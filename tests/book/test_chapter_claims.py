@@ -811,7 +811,6 @@ def test_claims_of_22() -> None:
     said = in_sentences("22_open_vocabulary")
     assert said["low"] < 0 < said["high"]  # "may be luck"
     assert said["others"] < said["before"] < said["others"] + 15  # "it is weak"
-    assert said["actual"] + 2 < said["level"]  # "As a whole it is too high"
     never, constant, forecast = (table[row] for row in ("never", "constant", "forecast"))
     assert never[2] == math.inf > constant[2] > forecast[2] > constant[2] - 0.1  # "a little"
     assert abs(forecast[0] - constant[0]) < 0.5 > abs(forecast[1] - constant[1])  # "hardly"
