@@ -286,8 +286,8 @@ show(
 # the gate, as the bias does, and the curve became flatter.
 #
 # The Transformer forgets nothing: attention reaches every visit in one step. But most of its encoding is the last visit
-# itself, and for each other visit there are {{ kept["Transformer"][2]:.0f }} %. On the latest visits before the last, the LSTM
-# depends *more*.
+# itself, and for each other visit there are {{ kept["Transformer"][2]:.0f }} %. On each of the eight visits before the last,
+# the LSTM depends *more*.
 #
 # > **Try it.** Which forget bias makes the untrained curve about as flat as the trained one?
 #
