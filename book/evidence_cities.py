@@ -200,7 +200,7 @@ factor.rename_axis(None).rename_axis(None, axis=1).round(2)
 # ## New York, two kinds of windows
 #
 # Check-ins on Foursquare ([Yang et al., 2015](https://doi.org/10.1109/TSMC.2014.2327053)). The windows of the literature go
-# back from the target's day and so hint at when it is ([trap 12](15_traps.ipynb)); ours go back from the last visit. In
+# back from the target's day and so hint at when it is ([Traps](15_traps.ipynb)); ours go back from the last visit. In
 # both, all places that training lacks count as one. PGT has the package's default settings, LSTM and MHSA those that their
 # authors published for GeoLife.
 

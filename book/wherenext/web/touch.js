@@ -49,7 +49,7 @@ const table = (caption, heads) => {
   }
   return add$(made, "tbody");
 };
-const KINDS = { base: "base", after: "followed this place", clock: "time of day" };
+const KINDS = { base: "base", after: "came from here", clock: "the clock" };
 const places = table("Where to? The votes, added up by place", ["place", "", "share"]);
 const visits = table("The votes of each visit, newest first", ["visit", "", "vote"]);
 const legend = add$(stage, "p", "", { className: "touch-legend" });
@@ -62,9 +62,9 @@ for (const [kind, text] of Object.entries(KINDS)) {
 const KNOBS = {
   decay: ["decay: how fast old visits fade", { min: 0.5, max: 1, step: 0.01 }, two],
   base: ["base: a vote for every visit", { min: 0, max: 1, step: 0.01 }, two],
-  same: ["same: what came after here", { min: 0, max: 5, step: 0.1 }, two],
-  clock: ["clock: the hour", { min: 0, max: 5, step: 0.1 }, two],
-  width: ["width of the hour", { min: 10, max: 480, step: 10 }, (n) => `${n} min`],
+  same: ["same: came from here", { min: 0, max: 5, step: 0.1 }, two],
+  clock: ["clock: the same hour", { min: 0, max: 5, step: 0.1 }, two],
+  width: ["width of the clock", { min: 10, max: 480, step: 10 }, (n) => `${n} min`],
 };
 let numbers = { ...page.chosen };
 const shows = []; // what each knob shows of its number
