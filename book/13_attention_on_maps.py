@@ -3,8 +3,8 @@
 #
 # A picture of attention can be true to the model and still explain nothing.
 #
-# *You will be able to* put any prediction of the model on a map, prove that the map shows what the model used, and say
-# when attention explains a prediction. *You need* [The pointer](07_pointer.ipynb), [The generator and the
+# *You will be able to* put any prediction of the model on a map, prove that the map shows what the model used, and find
+# out which visit it depends on. *You need* [The pointer](07_pointer.ipynb), [The generator and the
 # gate](08_generator_and_gate.ipynb) and [Training](10_training.ipynb). *It takes* a quarter of an hour to read and about half
 # a minute to run, with or without a GPU.
 #
@@ -170,7 +170,8 @@ week_map(
 )
 
 # %% [markdown]
-# The model guessed {{ n_right }} of these {{ n_moments }} moments right. Do the misses look different from the hits?
+# The model guessed {{ n_right }} of these {{ n_moments }} moments right. Do the misses look different from the hits? Hardly: in
+# both, the place with the most attention is the guess.
 #
 # ## Second story: a confident mistake
 #
@@ -189,7 +190,8 @@ window_map(wrong, "A mistake. The largest dashed ring is the guess.")
 # never been. The window does not show that place, so no attention could have been right.
 #
 # Yet this map looks as convincing as the first. **A plausible picture of attention is no evidence that the answer is right.**
-# **Change this**: set `surest` to 1, 2, … Could you have told from the map?
+# **Change this**: set `surest` to 1, 2, … Could you have told from the map? We could not: in all ten mistakes, too, the guess
+# is where the largest disc is.
 #
 # ## Is attention an explanation?
 #
@@ -260,11 +262,15 @@ show(
 )
 
 # %% [markdown]
-# A night at home has the most attention, {{ top.attention:.2f }}. Without it, the true place loses {{ lost:.2f }}. The last
-# visit, at work, has next to no attention, {{ asking.attention:.2f }}. Without it, the true place loses {{ lost_last:.2f }}.
+# A night at home has the most attention, {{ top.attention:.2f }}. Without it, the true place loses only {{ lost:.2f }}: eight
+# other visits to home are left, and they take over most of its share.
 #
-# Does that hold for other windows? Take 500 at random, of at least six visits, that hold the true place. Which visit matters
-# most, by the size of the change, and is it the one with the most attention?
+# The last visit, at work, has next to no attention, {{ asking.attention:.2f }}. Without it, the true place loses
+# {{ lost_last:.2f }}. The sum alone cannot explain that. A visit to work adds nothing to home; if it only left the sum, the
+# share of home would grow a little.
+#
+# Does the last visit matter as much in other windows? Take 500 at random, of at least six visits, that hold the true place.
+# Which visit matters most, by the size of the change, and is it the one with the most attention?
 
 # %%
 rng = np.random.default_rng(0)
@@ -287,9 +293,14 @@ print(f"a visit picked at random matters most in {lot:.0f} % of windows")
 
 # %% [markdown]
 # **In more than half of the windows the last visit matters most, and attention hardly ever shows it.** Where another visit
-# matters most, attention shows it half of the time. Why the last? Its vector is the context: it asks the pointer's question,
-# drives the generator, and sets the gate. And it can be copied, as any visit. Take away one role at a time, in 300 windows:
-# let the visit before it ask, or forbid to copy it.
+# matters most, attention shows it half of the time.
+#
+# Why the last? It has two roles. It can be copied, as any visit. And its vector is the **context**: it says where the person
+# is and what time it is now; it asks the pointer's question, drives the generator, and sets the gate. Without the last visit,
+# the routine day is another question: it is Thursday morning, and the person leaves home.
+#
+# Which role matters? In 300 windows, take the visit out altogether, and then take away one role at a time. Where it is not
+# the context, the visit before it is, encoded as if the last one had never been.
 
 
 # %% tags=["hide-input"]
@@ -320,20 +331,21 @@ keys_full, asks_full = parts_of(full)
 keys_short, asks_short = parts_of(short)
 before = answer(asks_full, keys_full, full)
 changes = {
-    "another visit asks": answer(asks_short, keys_full, full),
-    "the last visit cannot be copied": answer(asks_full, keys_short, short),
-    "both": answer(asks_short, keys_short, short),
+    "taken out altogether": answer(asks_short, keys_short, short),
+    "not the context, can be copied": answer(asks_short, keys_full, full),
+    "the context, cannot be copied": answer(asks_full, keys_short, short),
 }
 moved = {k: float((v - before).abs().mean()) for k, v in changes.items()}
-pd.Series(moved, name="mean size of the change").round(3).to_frame()
+moved = pd.Series(moved, name="mean size of the change")
+moved.rename_axis("the last visit is").round(3).to_frame()
 
 # %% [markdown]
-# Nearly all of the effect comes through the context. Attention describes the answers to one question. It cannot say what
-# those to another would be.
+# Losing the context alone moves the true place's probability as far as losing the whole visit. Losing the copy alone moves it
+# about a quarter as far. So the effect comes through the context. Attention describes the answers to one question. It cannot
+# say what those to another would be.
 #
 # > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
-# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation. Here
-# > the map says exactly how a probability was added up; what would have changed it, only taking something away can say.
+# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation.
 #
 # ## What to remember
 #
@@ -345,10 +357,10 @@ pd.Series(moved, name="mean size of the change").round(3).to_frame()
 # ## Exercises
 #
 # **Exercise 1** (medium). The kernel of [chapter 4](04_baselines.ipynb) uses a *cue*, a fact from which to guess: visits at
-# this hour of the day count more. Has the pointer found it? In test windows that hold the true place, multiply each visit's
-# attention by the number of visits $L$: 1 is an equal share. Do the same with the answer: each of the $n$ visits to the true
-# place gets $1/n$, all others 0. (In [chapter 12](12_position_bias.ipynb) they shared it by attention.) Compare the two means
-# over earlier visits that began within an hour of *now*, the time of day at which the last visit ended.
+# this hour of the day count more. Has the pointer found it? Take the test windows that hold the true place, and in them the
+# earlier visits that began within an hour of *now*, the time of day at which the last visit ended. How much attention do they
+# get, on average? Multiply it by the number of visits $L$, so that 1 is an equal share. And how much would they get if only
+# the visits to the true place shared it, equally?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -366,8 +378,9 @@ for b in test.subset(test.in_window).batches(512):
         found[name].append((share * b.length[:, None])[cue])
 mean = {name: float(torch.cat(parts).mean()) for name, parts in found.items()}
 pd.DataFrame(mean, ["earlier, at this hour"]).round(2)
-# The answers are at these visits more often than an equal share (above 1).
-# Attention is not (about 1): the cue lies unused.
+# Perfect attention would give these visits 1.3 times an equal share, for the
+# answer is there more often. The pointer gives them 1.0: it does not use
+# the cue.
 
 # %% [markdown]
 # **Exercise 2** (medium). Take the 200 windows of which the model was surest. Do they come from many people, or from a few? Is
@@ -451,8 +464,10 @@ third = g * (copied / (1 - 0.5) - copied)
 check.exercise("13.5", [first, third])
 print(f"without the first {first:+.2f}, without the third {third:+.2f}")
 # Attention alone would say that the third visit matters most, and not which
-# way. And in the 500 windows, the last visits aside? Rank correlations with
-# the sizes of the true changes (1 is the same order):
+# way. And in the 500 windows, the last visits aside? Put the visits of each
+# window in order: by attention (naive), by the size of (13.1) (arithmetic),
+# by the size of the measured change. Do the orders agree? 1 is the same
+# order, 0 no relation.
 ranks = []
 for w in tables:
     a, pointed = w.attention, (w.attention * w.hit).sum()
@@ -460,9 +475,10 @@ for w in tables:
     readings = {"naive": a, "arithmetic": sums, "truth": w.change}
     sizes = pd.DataFrame(readings).abs()[w.position > 1]
     ranks.append(sizes.corr("spearman")["truth"].drop("truth"))
-pd.DataFrame(ranks).mean().round(2).to_frame("rank correlation")
-# The arithmetic is hardly better: every visit left is encoded anew, so that
-# gate and scores change, too.
+ranks = pd.DataFrame(ranks).mean().round(2)
+ranks.to_frame("rank correlation with the measured change")
+# Both are poor guides, and the arithmetic is hardly the better one: every
+# visit left is encoded anew, so that gate and scores change, too.
 
 # %% [markdown]
 # **Next:** [Ablations](14_ablations.ipynb), where parts are taken out of the model, not visits out of the window.
