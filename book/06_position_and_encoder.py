@@ -54,9 +54,9 @@ batch = data.test.batch([i])
 L = int(batch.length[0])
 
 # %% [markdown]
-# Somebody is at home, goes to a café, and is at home again. Embeddings make a vector of each visit, but each vector knows only
-# its own visit. The third does not know that it is a return. How does a visit hear of the others in its window, and of nobody
-# else's?
+# Somebody is at home in the morning, in a café in the evening, and then at home again. Embeddings make a vector of each
+# visit, but each vector knows only its own visit. The third does not know that it is a return. How does a visit hear of the
+# others in its window, and of nobody else's?
 
 # %% tags=["hide-input"]
 # @title Figure 6.1: where we are
@@ -66,79 +66,35 @@ architecture("position", "encoder", caption=caption)
 # %% [markdown]
 # ## A visit looks at the others
 #
-# The simplest way is to weigh by likeness. Here are the three visits as vectors of two numbers, made up for the eye. Each
-# visit compares itself with all three by a dot product (the root is explained below). A softmax turns the results into
-# positive weights with sum one. The mean of the three vectors, with these weights, is the visit's new vector. This is
-# **attention**.
+# Here are the three visits as vectors of four numbers, made up for the eye: 2 where a word holds, 0 where it does not. We
+# take them through one whole layer of the encoder.
 
 # %%
-x = torch.tensor([[2.0, 0.0], [0.0, 2.0], [2.0, 0.0]])  # home, café, home
-
-
-def attend(x):
-    likeness = x @ x.T / math.sqrt(x.shape[-1])  # (L, L)
-    weights = likeness.softmax(-1)  # each row adds up to one
-    return weights, weights @ x  # (L, L), (L, D)
-
-
-weights, new = attend(x)
-print("weights of the last visit:", weights[-1].numpy().round(2))
-print("its new vector:", new[-1].numpy().round(2))
-new = attend(x[[1, 0, 2]])[1]  # café, home, home
-print("if café and home change places:", new[-1].numpy().round(2))
+words = ["home", "café", "morning", "evening"]
+# Home, café, home: three visits of four numbers, (L, D).
+x = torch.tensor([[2.0, 0, 2, 0], [0, 2, 0, 2], [2, 0, 0, 2]])
 
 # %% [markdown]
-# The last visit gives each home nearly half of its attention, so its new vector is nearly a home's. Let café and home before
-# it change places, and its new vector stays the same. Attention does not see the order. Only the vectors can tell it: the last
-# chapter's "position from the end" does, and the original Transformer has another way.
-#
-# ## Waves as a ruler
-#
-# [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762) add to visit $t$ a fixed vector $\psi_t$ of sines and
-# cosines, the **sinusoid**,
-#
-# $$
-# \begin{aligned}
-# \psi_{t,\,2k} &= \sin(\omega_k t), \\
-# \psi_{t,\,2k+1} &= \cos(\omega_k t), \qquad \omega_k = 10000^{-2k/D} .
-# \end{aligned} \tag{6.1}
-# $$
-#
-# Visit $t = 0$ is the oldest of the window, and $k$ numbers the pairs of coordinates, one sine and one cosine.
-
+# The simplest way to hear of the others is to listen most to those that are like oneself. The **score** of two visits is the
+# dot product of their vectors. A softmax turns the scores of a visit into positive **weights** with sum one. The mean of the
+# three vectors, with these weights, is what the visit hears. This is **attention**.
 
 # %%
-def waves(n, d):
-    omega = 10000 ** (-torch.arange(0, d, 2).double() / d)  # (d / 2,)
-    turn = torch.arange(n)[:, None] * omega  # (n, d / 2)
-    pairs = torch.stack([turn.sin(), turn.cos()], -1)  # (n, d / 2, 2)
-    return pairs.flatten(1).float()  # (n, d), a row for each visit
-
-
-# %% tags=["hide-input"]
-# @title Figure 6.2: the sinusoids
-fig, ax = plt.subplots(figsize=(7.4, 1.3))
-look = {"cmap": "RdBu", "vmin": -1, "xticklabels": 8, "yticklabels": 20}
-sns.heatmap(waves(40, D), ax=ax, cbar_kws={"label": "value"}, **look)
-ax.set(xlabel="coordinate", ylabel="visit t")
-ax.tick_params(axis="y", rotation=0)
-show(
-    fig,
-    alt="An image of sines and cosines, fast on the left, slow on the right.",
-    caption="The sinusoids, a row for each visit.",
-)
+scores = x @ x.T / 2  # (L, L), a row a visit; the 2 is explained below
+weights = scores.softmax(-1)  # each row adds up to one
+heard = weights @ x  # (L, D)
+print("the last visit: its scores", scores[-1].numpy())
+print("its weights", weights[-1].numpy().round(2))
+print("what it hears", heard[-1].numpy().round(2))
 
 # %% [markdown]
-# The columns on the left tell neighbours apart. Those on the right hardly change: each sine stays near 0 and the cosine beside
-# it near 1, hence the stripes. The fast columns are the second hand of a clock, the slow ones its hour hand.
-#
-# So there are two rulers. The sinusoid counts from the *oldest* visit, "position from the end" from the last. Does the model
-# need both?
+# The last visit shares its place with the first and its hour with the second. It shares most with itself, so it mostly hears
+# what it knows already.
 #
 # ## Queries, keys and values
 #
-# At home again, it may be the café that matters, not the likeness. So each visit makes three vectors, each by a learned
-# matrix:
+# It would be news to the last visit that it comes from a café. So a visit must be able to ask for what it is not. It makes
+# three vectors, each by a learned matrix:
 #
 # - a **query**: what do I look for?
 # - a **key**: what can I be found by?
@@ -150,36 +106,54 @@ show(
 # \begin{aligned}
 # Q &= X W_Q, \quad K = X W_K, \\
 # A &= \operatorname{softmax}\!\Big(\frac{Q K^\top}{\sqrt{d}}\Big), \quad \text{output} = A\, (X W_V) .
-# \end{aligned} \tag{6.2}
+# \end{aligned} \tag{6.1}
 # $$
 #
 # The rows of $X$ are the vectors of the visits, and those of $X W_V$ are the values; $d$ is the length of a query. Row $i$ of
-# $A$ says how visit $i$ divides its attention.
+# $A$ says how visit $i$ divides its attention. In our example keys and values stay as they are, and only the queries change:
+
+# %%
+W_q = torch.zeros(4, 4)
+W_q[0, 1] = W_q[1, 0] = 1  # home asks for a café, a café for home
+q, k, v = x @ W_q, x, x
+weights = (q @ k.T / math.sqrt(4)).softmax(-1)
+print("the last visit: its query", q[-1].numpy())
+print("its weights", weights[-1].numpy().round(2))
+print("what it hears", (weights @ v)[-1].numpy().round(2))
+
+# %% [markdown]
+# Now the last visit mostly hears the café.
 #
 # **Why divide by $\sqrt d$?** If the coordinates of a query and a key are independent, with mean 0 and variance 1, their dot
-# product has variance $d$. Undivided, with a large $d$, one weight would take nearly everything before anything is learned.
+# product has variance $d$. With a large $d$, one weight would take nearly everything before anything is learned.
 #
 # ## The mask
 #
-# Windows in a batch differ in length. The short ones are padded at their end. Give our three visits such a fourth. Its
-# embeddings are zeros; a bias and its position make a vector of it, say (1, 1). Nobody must look at it, so its scores become
-# $-\infty$ *before* the softmax, because $e^{-\infty} = 0$.
+# Windows in a batch differ in length, and the short ones are padded at their end. Give our three visits such a fourth. It is
+# not zero, as the person's row and a bias are in it; say that it is (1, 1, 1, 1). Nobody must look at it. So its scores
+# become $-\infty$ *before* the softmax, because $e^{-\infty} = 0$.
+
 
 # %%
-padded = torch.cat([x, torch.ones(1, 2)])  # (4, 2)
-padding = torch.tensor([False, False, False, True])
-scores = padded @ padded.T / math.sqrt(2)  # (4, 4)
-masked = scores.masked_fill(padding, -math.inf)  # the last column
+def attend(q, k, v, padding):
+    """(…, L, d) three times -> weights (…, L, L), heard (…, L, d)."""
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = scores.masked_fill(padding, -math.inf)  # whole columns
+    weights = scores.softmax(-1)
+    return weights, weights @ v
+
 
 # %% tags=["hide-input"]
-# @title Figure 6.3: without and with the mask
+# @title Figure 6.2: without and with the mask
+padded = torch.cat([x, torch.ones(1, 4)])  # (4, 4)
+padding = torch.tensor([False, False, False, True])
 fig, axes = plt.subplots(1, 2, figsize=(6.4, 1.8), sharey=True)
 names = ["home", "café", "home", "pad"]
 look = {"cmap": "Blues", "vmin": 0, "vmax": 2, "cbar": False, "fmt": ".2f"}
 look |= {"annot": True, "annot_kws": {"color": "black"}}
 look |= {"xticklabels": names, "yticklabels": names}
-for ax, s in zip(axes, (scores, masked), strict=True):
-    sns.heatmap(s.softmax(-1), ax=ax, **look)
+for ax, mask in zip(axes, (padding & False, padding), strict=True):
+    sns.heatmap(attend(padded, padded, padded, mask)[0], ax=ax, **look)
     ax.set(xlabel="visit looked at", title="without a mask")
     ax.tick_params("y", rotation=0)
 axes[0].set_ylabel("visit that looks")
@@ -188,7 +162,7 @@ show(
     fig,
     alt="Two tables of four by four weights. With the mask the last column, "
     "of padding, is zero.",
-    caption="Each row, a visit that looks, adds up to one.",
+    caption="Weights by likeness: each row, a visit that looks, sums to one.",
 )
 
 # %% [markdown]
@@ -197,22 +171,32 @@ show(
 #
 # ## Heads
 #
-# One softmax makes one choice. To look for "the same place" and for "the same hour" at once, split the $D$ numbers of each
-# query, key and value into $H$ **heads** of $d = D / H$ numbers. Three visits, with $D = 4$ and two heads, *a* and *b*:
+# One softmax makes one choice. But the last visit may have two questions. Which *other place* was there? What else was at
+# *this hour*? So the $D$ numbers of each query, key and value are split into $H$ **heads** of $d = D / H$ numbers. Each head
+# has its own softmax, and what the heads hear is laid side by side. In our example head $a$ gets the two numbers of the
+# place, and head $b$ those of the hour:
+
+# %%
+W_q[2, 2] = W_q[3, 3] = 1  # each hour asks for itself
+
+
+def two_heads(x):
+    q, k, v, padding = x @ W_q, x, x, torch.tensor(False)  # none
+    a, heard_a = attend(q[:, :2], k[:, :2], v[:, :2], padding)
+    b, heard_b = attend(q[:, 2:], k[:, 2:], v[:, 2:], padding)
+    return a, b, torch.cat([heard_a, heard_b], -1)  # (L, D)
+
+
+a, b, heard = two_heads(x)
+print("the last visit: its weights in head a", a[-1].numpy().round(2))
+print("its weights in head b", b[-1].numpy().round(2))
+print("what it hears, side by side", heard[-1].numpy().round(2))
+
+# %% [markdown]
+# Head $a$ chooses the café, head $b$ the two visits of the evening.
 #
-# ```text
-#             q         k         v
-# visit 1   a a b b   a a b b   a a b b
-# visit 2   a a b b   a a b b   a a b b
-# visit 3   a a b b   a a b b   a a b b
-#
-# head a:   q (3, 2), k (3, 2)  ->  weights (3, 3)
-#           weights @ v (3, 2)  ->  result (3, 2)
-# head b:   its own numbers     ->  result (3, 2)
-#           side by side        ->         (3, 4)
-# ```
-#
-# One more matrix mixes the results. Our model has $D = 64$, $H = 4$, $d = 16$.
+# The class does the same with learned matrices, for $B$ windows at once. One more matrix, `out`, mixes what the heads heard.
+# Our model has $D = 64$, $H = 4$, $d = 16$.
 
 
 # %%
@@ -230,35 +214,58 @@ class SelfAttention(nn.Module):
     def forward(self, x, padding):
         """(B, L, D), padding (B, L) -> (B, L, D), weights (B, H, L, L)."""
         q, k, v = map(self.split, self.project(x).chunk(3, dim=-1))
-        s = q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])  # (B, H, L, L)
-        s = s.masked_fill(padding[:, None, None, :], -math.inf)  # columns
-        weights = s.softmax(-1)
-        side_by_side = (weights @ v).transpose(1, 2).flatten(2)  # (B, L, D)
+        weights, heard = attend(q, k, v, padding[:, None, None, :])
+        side_by_side = heard.transpose(1, 2).flatten(2)  # (B, L, D)
         return self.out(side_by_side), weights
 
 
 # %% [markdown]
-# ## Residuals, and where to normalise
+# ## The rest of a layer
 #
-# Attention moves information between visits. A **feed-forward** network then works on each visit by itself: a linear
-# layer to $F$ numbers, then a bend, and a linear layer back. The bend is **GELU**
-# ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), $x\,\Phi(x)$, where $\Phi$ is the normal distribution
-# function: a smooth version of "negative numbers become 0".
+# Three parts are still missing.
 #
-# Neither replaces its input. Each *adds* to it: step $n$ makes $x_n + h(x_n)$ of $x_n$, where $h$ is attention in one step and
-# this network in the next. This is the **residual connection**.
-# **LayerNorm** (LN) shifts and scales the numbers of each vector to mean 0 and variance 1. Where does it go?
+# - **Residual connection.** What a visit hears does not replace its vector. It is *added*, so home can stay home.
+# - **LayerNorm** ([chapter 5](05_embeddings.ipynb)). Attention does not read a vector as it is, but brought to mean 0 and
+#   variance 1.
+# - **Feed-forward network.** Attention only averages what is there. To make something new of it, a small network works on
+#   each visit by itself: a linear layer to $F$ numbers, a bend, and a linear layer back. It, too, reads a normalised vector,
+#   and its result is added.
+#
+# The bend is **GELU** ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), a smooth version of "negative
+# numbers become 0": $x\,\Phi(x)$, where $\Phi$ is the normal distribution function.
+#
+# Our example has $F = 1$. The network reads "evening", bends it, and writes the result to "morning", which may come next.
+
+# %%
+norm = nn.LayerNorm(4, elementwise_affine=False)  # no scale, no shift
+rows = {"comes in": x, "normalised": norm(x)}
+rows["heads heard"] = two_heads(norm(x))[2]
+rows["sum"] = x + rows["heads heard"]
+rows["sum, normalised"] = norm(rows["sum"])
+bent = nn.functional.gelu(rows["sum, normalised"][:, 3:])  # (L, 1)
+rows["network writes"] = bent @ torch.tensor([[0.0, 0, 1, 0]])  # (L, D)
+rows["goes out"] = rows["sum"] + rows["network writes"]
+last = {name: row[-1].numpy() for name, row in rows.items()}
+pd.DataFrame(last, words).T.round(2).rename_axis(columns="the last visit")
+
+# %% [markdown]
+# Read it from top to bottom. Normalised, a word that holds is 1 and any other −1, so the heads hear other numbers than
+# above. What goes out still says "home" and "evening". Attention has raised "café", and the network "morning". The bend makes
+# an *if* of it: for the first visit, which is in the morning, the network writes {{ bent[0][0]:.2f }}, nearly nothing.
+#
+# Where LayerNorm goes is a choice. Call $x_n$ what comes into step $n$, and $h$ what the step computes: attention in one step,
+# the network in the next.
 #
 # $$
 # \begin{aligned}
-# \text{post-norm:} \quad x_{n+1} &= \text{LN}\big(x_n + h(x_n)\big), \\
-# \text{pre-norm:} \quad x_{n+1} &= x_n + h\big(\text{LN}(x_n)\big) .
-# \end{aligned} \tag{6.3}
+# \text{pre-norm:} \quad x_{n+1} &= x_n + h\big(\text{LN}(x_n)\big), \\
+# \text{post-norm:} \quad x_{n+1} &= \text{LN}\big(x_n + h(x_n)\big) .
+# \end{aligned} \tag{6.2}
 # $$
 #
-# The original Transformer is **post-norm**, and has to begin its training with small steps
-# ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)). This model is **pre-norm**: $x_n$ is passed on as it is, so the
-# gradient has a direct road back through all layers.
+# Our model, like the example, is **pre-norm**: $x_n$ is passed on as it is, so the gradient has a direct road back through
+# all layers. The original Transformer is **post-norm**, and has to begin its training with small steps
+# ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 
 
 # %%
@@ -273,13 +280,59 @@ class Layer(nn.Module):
         self.feedforward = nn.Sequential(wide, nn.GELU(), drop, back)
 
     def forward(self, x, padding):
-        attended, weights = self.attention(self.norm_attention(x), padding)
-        x = x + attended  # (B, L, D)
+        heard, weights = self.attention(self.norm_attention(x), padding)
+        x = x + heard  # (B, L, D)
         return x + self.feedforward(self.norm_feedforward(x)), weights
 
 
 # %% [markdown]
-# **The encoder** adds the positions, then comes a stack of layers.
+# ## Two rulers
+#
+# Let home and café before the last visit change places. Does it notice?
+
+# %%
+print("home, café, home:", two_heads(x)[2][-1].numpy().round(2))
+print("café, home, home:", two_heads(x[[1, 0, 2]])[2][-1].numpy().round(2))
+
+# %% [markdown]
+# It does not. Attention does not see the order, and the rest of the layer sees one visit at a time. Only the vectors
+# themselves can tell. One ruler is in them already: the last chapter's "position from the end" counts from the *last*
+# visit. [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762) have another, which counts from the *oldest*, $t = 0$. They
+# add to visit $t$ a fixed vector $\psi_t$ of sines and cosines, the **sinusoid**:
+#
+# $$
+# \begin{aligned}
+# \psi_{t,\,2k} &= \sin(\omega_k t), \\
+# \psi_{t,\,2k+1} &= \cos(\omega_k t), \qquad \omega_k = 10000^{-2k/D} .
+# \end{aligned} \tag{6.3}
+# $$
+#
+# Here $k$ numbers the pairs of coordinates, one sine and one cosine.
+
+
+# %%
+def waves(n, d):
+    omega = 10000 ** (-torch.arange(0, d, 2).double() / d)  # (d / 2,)
+    turn = torch.arange(n)[:, None] * omega  # (n, d / 2)
+    pairs = torch.stack([turn.sin(), turn.cos()], -1)  # (n, d / 2, 2)
+    return pairs.flatten(1).float()  # (n, d), a row for each visit
+
+
+# %% tags=["hide-input"]
+# @title Figure 6.3: the sinusoids
+fig, ax = plt.subplots(figsize=(7.4, 1.3))
+look = {"cmap": "RdBu", "vmin": -1, "xticklabels": 8, "yticklabels": 20}
+sns.heatmap(waves(40, D), ax=ax, cbar_kws={"label": "value"}, **look)
+ax.set(xlabel="coordinate", ylabel="visit t")
+ax.tick_params(axis="y", rotation=0)
+alt = "An image of sines and cosines, fast on the left, slow on the right."
+show(fig, alt=alt, caption="The sinusoids, a row for each visit.")
+
+# %% [markdown]
+# The fast columns on the left are the second hand of a clock: they tell neighbours apart. The slow ones on the right are its
+# hour hand: each sine stays near 0 and the cosine beside it near 1, hence the stripes.
+#
+# Our model uses both rulers. **The encoder** adds the sinusoid, then comes a stack of layers.
 
 
 # %%
@@ -341,8 +394,8 @@ pd.DataFrame({"%": percent.round(1)}, said)
 #
 # ## Does it matter who looks at whom?
 #
-# The model was trained with four heads. **Change this:** with another number its weights stay, and nothing is trained again.
-# Only the $D$ numbers are cut elsewhere. With two, old heads 1 and 2 share one choice, as do 3 and 4. Does it hurt?
+# The model was trained with four heads. **Change this:** its weights stay, only the $D$ numbers are cut elsewhere. With two,
+# old heads 1 and 2 share one choice, as do 3 and 4. Does it hurt?
 
 # %%
 heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
@@ -403,7 +456,7 @@ show(
 # - *No attention*: it adds nothing, and no visit hears of another.
 # - *No layers*: the feed-forward networks add nothing either. Only the sinusoids are left.
 # - *No sinusoid*: it becomes 0.
-# - *No position from the end*: every visit gets the same vector, the mean of rows 1 to 10 of the table.
+# - *No position from the end*: in the embedding table of this fact, each row becomes the mean of the first ten.
 # - *Neither ruler*: both of these.
 #
 # The table has intervals of the difference in Acc@1, operated minus whole, in points ([chapter 4](04_baselines.ipynb)). Below
@@ -448,10 +501,9 @@ for kind in kinds:
 pd.DataFrame(rows).T
 
 # %% [markdown]
-# Without any choice of whom to look at (first row), the model loses nothing that we can measure.
-#
-# **Even taking away all layers costs nothing that we can measure** (third row), though it changes {{ changed:.1f }} % of the
-# first answers on test. The intervals are wide: a loss as large as their lower ends is possible.
+# Without any choice of whom to look at (first row), the model loses nothing that we can measure. **Nor does it without any
+# layer** (third row), though {{ changed:.1f }} % of the first answers on test change. The intervals are wide: a loss as large
+# as their lower ends is possible.
 #
 # Two of the twelve intervals leave zero out: *no sinusoid* hurts on validation, and *no attention* helps on test. The other
 # split confirms neither; of twelve such intervals one or two may well stray by chance. So we cannot show that
