@@ -332,9 +332,10 @@ for name in fields:  # of the first window
     print(f"{name:17}", getattr(prepared, name)[0].tolist())
 
 # %% [markdown]
-# Five visits, then three empty seats. (The person is stored once a window.) In both protocols `days_ago` counts from the
-# last visit; what leaks in the published one is where a window begins. In the row `days_ago`, real zeros and padding zeros
-# look alike; only the mask knows. What a model without a mask does, [chapter 6](06_position_and_encoder.ipynb) shows.
+# Five visits, then three empty seats. (The person is stored once a window and needs no padding, so person 0 is free for
+# anyone not in training.) In both protocols `days_ago` counts from the last visit; what leaks in the published one is where
+# a window begins. In the row `days_ago`, real zeros and padding zeros look alike; only the mask knows. What a model without a
+# mask does, [chapter 6](06_position_and_encoder.ipynb) shows.
 #
 # > **Pitfall.** The models that you will meet ignore the empty seats. In a window that is *all* padding nothing is left, the
 # > result is NaN, and NaN spreads to every weight. Our windows have at least three visits; with your own data, check this

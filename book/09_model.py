@@ -56,6 +56,7 @@ i = story(test)  # the window that the chapters share
 #
 # Follow one window through the trained model. A box carries the numbers of its steps, and a step's title names the code
 # below that does it. Visits are numbered from the oldest; the table in [chapter 8](08_generator_and_gate.ipynb) counts back.
+# In step 2, the column *hour* counts quarters of an hour, and *stay* half hours.
 
 # %% tags=["hide-input"]
 # @title Figure 9.1: one prediction, step by step
@@ -67,9 +68,18 @@ does = ["test.batch", *3 * ["Visits"], "sinusoid", "Layer", "MyPGT"]
 does += [*3 * ["Pointer"], "MyPGT.generator", "MyPGT.gate", "MyPGT", "loss"]
 both = zip(shown.steps, does, strict=True)
 steps = [replace(s, title=f"{s.title} · {code}") for s, code in both]
+with torch.no_grad():
+    said = package(test.batch([i]))
+place = test.targets[i]  # where they went: 46 Alder Walk
+pointed = said.pointer_log_probs[0, place].exp()
+answered = 100 * said.log_probs[0, place].exp()
 replace(shown, steps=tuple(steps))
 
 # %% [markdown]
+# The person went to 46 Alder Walk, where three of the eleven visits were. The pointer gives these three {{ pointed:.2f }}
+# together, and {{ said.gate[0]:.2f }} of the answer is copied. So this place gets {{ answered:.0f }} %, more than any
+# other: the first guess is right.
+#
 # ## The model, part by part
 #
 # We run each part on a batch and join them in one class, `MyPGT`. Their weights are random: only the shapes count. `Visits`
@@ -82,7 +92,8 @@ batch.location.shape  # (B, L): windows, visits of the longest
 # %% [markdown]
 # **Steps 2 to 4, the numbers of a visit:** class `Visits`. Each of seven whole numbers chooses a row of a table. The rows,
 # side by side, are projected to $D$ numbers and normalised, as in [chapter 5](05_embeddings.ipynb) (equations (5.2) and
-# (5.3)). Row 0 of a table is padding. For users it is also anyone whom training has not seen.
+# (5.3)). Row 0 of a table is padding. The table of users needs none, since every seat of a window has the same user; there
+# row 0 is anyone whom training has not seen.
 
 
 # %% tags=["hide-input"]
@@ -126,8 +137,8 @@ x.shape  # (B, L, D)
 
 # %% [markdown]
 # **Steps 5 and 6, position and encoder:** `sinusoid` and class `Layer`, as in [chapter 6](06_position_and_encoder.ipynb). The
-# sinusoid says which visit stands where (equation (6.1)). In a layer the visits look at each other (equation (6.2)), and
-# then each is transformed alone. Both times the result is added to what was there (equation (6.3)).
+# sinusoid says which visit stands where (equation (6.3)). In a layer the visits look at each other (equation (6.1)), and
+# then each is transformed alone. Both times the result is added to what was there (equation (6.2)).
 
 
 # %% tags=["hide-input"]
@@ -200,9 +211,18 @@ a, log_ptr = Pointer(size)(c, x, batch)
 c.shape, a.shape, log_ptr.shape  # (B, D), (B, L), (B, V): V places
 
 # %% [markdown]
-# > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? Outside the window that gives $\log 0 = -\infty$, which is right. But
-# > the logarithm's slope there is $\infty$. The backward pass multiplies it by what arrives from the loss, 0 since nothing was
-# > copied, and $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in after it.
+# > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? Outside the window $\log 0 = -\infty$ is right, but the slope of the
+# > logarithm is $\infty$ there. In the backward pass it is multiplied by what arrives from the loss, 0 since nothing was
+# > copied, and $0 \cdot \infty$ is NaN:
+
+# %%
+p = torch.zeros((), requires_grad=True)  # a place outside the window
+for log in (p.log(), p.where(p > 0, 1).log().where(p > 0, -math.inf)):
+    (slope,) = torch.autograd.grad(torch.logaddexp(log, p.new_tensor(-3)), p)
+    print(f"log {log.item()}, slope of log P {slope.item()}")
+
+# %% [markdown]
+# The second way, `Pointer`'s, gives the logarithm a harmless 1, and puts $-\infty$ in after it.
 #
 # **Steps 11 to 13, and all together.** From the context alone come the generator's scores of all places (step 11, equation
 # (8.1)) and the gate (step 12, equation (8.3)). The gate mixes pointer and generator (step 13, equation (8.4), in logarithms).
@@ -238,10 +258,20 @@ class MyPGT(nn.Module):
 
 
 # %% [markdown]
-# > **Pitfall.** Why `logsigmoid` and `logaddexp`? Above log-odds of about 17, float32 rounds the gate to exactly 1. Suppose
-# > that the target is outside the window. Then $P = (1-g)\,P_\text{gen}$ is 0, the gate's slope $g\,(1-g)$ is 0, too, and
-# > nothing pulls the gate back. The form `log(P + 1e-10)` avoids $\log 0$, but leaves the slope at 0. In logarithms,
-# > $\log(1-g)$ is about $-z$ however large $z$ is, and its slope about $-1$ ([Evidence: the model](evidence_model.ipynb)).
+# > **Pitfall.** Why `logsigmoid` and `logaddexp`? Suppose that the target is outside the window, so that
+# > $P = (1-g)\,P_\text{gen}$, and that the gate's log-odds $z$ are large. Then float32 rounds $g$ to exactly 1, and nothing
+# > pulls the gate back:
+
+# %%
+z = torch.tensor(20.0, requires_grad=True)  # log-odds of copying
+rounded = torch.log((1 - z.sigmoid()) * 0.1 + 1e-10)  # P_gen is 0.1
+for log_p in (rounded, F.logsigmoid(-z) + math.log(0.1)):
+    (slope,) = torch.autograd.grad(log_p, z)
+    print(f"log P {log_p.item():.1f}, slope {round(slope.item())}")
+
+# %% [markdown]
+# The `1e-10` avoids $\log 0$, but leaves the slope at 0. In logarithms the slope is $-1$, so a step makes $z$ smaller
+# ([Evidence: the model](evidence_model.ipynb)).
 #
 # ## Is it the same model?
 #
@@ -311,8 +341,8 @@ pd.DataFrame({"log P moved up to": moved}).rename_axis(columns="biases of")
 #
 # ## Where do the parameters live?
 #
-# We count for our town, GeoLife, and DIY, a private data set of a large city, whose size we assume. **Change this:** its
-# places.
+# We count for our town, GeoLife, and DIY, a private data set of a large city, whose size we assume. **Change this:** the
+# number of its places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -349,7 +379,8 @@ pd.DataFrame(rows, heads).T
 # %% [markdown]
 # The *lists* have a row for each place or person: the tables of locations and users, and the generator. Compare our town
 # and DIY: **with many places, nearly all parameters are lists.** The pointer has less than one per cent there. It points at
-# *visits*, so its size does not depend on the number of places.
+# *visits*, so its size does not depend on the number of places. It depends on $D$, which is
+# {{ configs["GeoLife"].d_model }} for GeoLife.
 #
 # ## The loss
 #
@@ -403,8 +434,8 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# {{ near:.0f }} % of these probabilities lie within a factor of four of $\varepsilon / V$. That share is label smoothing's: it
-# is no knowledge about the place.
+# {{ near:.0f }} % of these probabilities lie within a factor of four of $\varepsilon / V$. They come from label smoothing, and
+# say nothing about the place.
 #
 # ## What to remember
 #
