@@ -43,7 +43,8 @@ from pgt.look import story
 from pgt.metrics import evaluate, gains, interval
 from pgt.windows import prepare
 
-# %%
+# %% tags=["hide-input"]
+# @title The trained model, the story window, and tell(weights, heard)
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 model, _ = load_model(shipped("city"))
@@ -52,6 +53,13 @@ D, F_ = model.config.d_model, model.config.d_feedforward  # F_ is F
 i = story(data.test)  # the window that the chapters share
 batch = data.test.batch([i])
 L = int(batch.length[0])
+
+
+def tell(weights, heard):
+    """Of the last visit."""
+    both = (rows[-1].numpy().round(2) for rows in (weights, heard))
+    print("the last visit: weights {}, heard {}".format(*both))
+
 
 # %% [markdown]
 # Somebody is at home in the morning, in a café in the evening, and then at home again. Embeddings make a vector of each
@@ -68,24 +76,19 @@ architecture("position", "encoder", caption=caption)
 #
 # Here are the three visits as vectors of four numbers, made up for the eye: 2 where a word holds, 0 where it does not. We
 # take them through one whole layer of the encoder.
-
-# %%
-words = ["home", "café", "morning", "evening"]
-# Home, café, home: three visits of four numbers, (L, D).
-x = torch.tensor([[2.0, 0, 2, 0], [0, 2, 0, 2], [2, 0, 0, 2]])
-
-# %% [markdown]
+#
 # The simplest way to hear of the others is to listen most to those that are like oneself. The **score** of two visits is the
 # dot product of their vectors. A softmax turns the scores of a visit into positive **weights** with sum one. The mean of the
 # three vectors, with these weights, is what the visit hears. This is **attention**.
 
 # %%
+words = ["home", "café", "morning", "evening"]
+# Home, café, home: three visits of four numbers, (L, D).
+x = torch.tensor([[2.0, 0, 2, 0], [0, 2, 0, 2], [2, 0, 0, 2]])
 scores = x @ x.T / 2  # (L, L), a row a visit; the 2 is explained below
 weights = scores.softmax(-1)  # each row adds up to one
-heard = weights @ x  # (L, D)
-print("the last visit: its scores", scores[-1].numpy())
-print("its weights", weights[-1].numpy().round(2))
-print("what it hears", heard[-1].numpy().round(2))
+print("the last visit: scores", scores[-1].numpy())
+tell(weights, weights @ x)  # (L, L), (L, D)
 
 # %% [markdown]
 # The last visit shares its place with the first and its hour with the second. It shares most with itself, so it mostly hears
@@ -117,9 +120,8 @@ W_q = torch.zeros(4, 4)
 W_q[0, 1] = W_q[1, 0] = 1  # home asks for a café, a café for home
 q, k, v = x @ W_q, x, x
 weights = (q @ k.T / math.sqrt(4)).softmax(-1)
-print("the last visit: its query", q[-1].numpy())
-print("its weights", weights[-1].numpy().round(2))
-print("what it hears", (weights @ v)[-1].numpy().round(2))
+print("the last visit: query", q[-1].numpy())
+tell(weights, weights @ v)
 
 # %% [markdown]
 # Now the last visit mostly hears the café.
@@ -182,15 +184,14 @@ W_q[2, 2] = W_q[3, 3] = 1  # each hour asks for itself
 
 def two_heads(x):
     q, k, v, padding = x @ W_q, x, x, torch.tensor(False)  # none
-    a, heard_a = attend(q[:, :2], k[:, :2], v[:, :2], padding)
-    b, heard_b = attend(q[:, 2:], k[:, 2:], v[:, 2:], padding)
-    return a, b, torch.cat([heard_a, heard_b], -1)  # (L, D)
+    a = attend(q[:, :2], k[:, :2], v[:, :2], padding)
+    b = attend(q[:, 2:], k[:, 2:], v[:, 2:], padding)
+    return a, b, torch.cat([a[1], b[1]], -1)  # side by side, (L, D)
 
 
 a, b, heard = two_heads(x)
-print("the last visit: its weights in head a", a[-1].numpy().round(2))
-print("its weights in head b", b[-1].numpy().round(2))
-print("what it hears, side by side", heard[-1].numpy().round(2))
+tell(*a)
+tell(*b)
 
 # %% [markdown]
 # Head $a$ chooses the café, head $b$ the two visits of the evening.
@@ -222,8 +223,6 @@ class SelfAttention(nn.Module):
 # %% [markdown]
 # ## The rest of a layer
 #
-# Three parts are still missing.
-#
 # - **Residual connection.** What a visit hears does not replace its vector. It is *added*, so home can stay home.
 # - **LayerNorm** ([chapter 5](05_embeddings.ipynb)). Attention does not read a vector as it is, but brought to mean 0 and
 #   variance 1.
@@ -232,11 +231,11 @@ class SelfAttention(nn.Module):
 #   and its result is added.
 #
 # The bend is **GELU** ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), a smooth version of "negative
-# numbers become 0": $x\,\Phi(x)$, where $\Phi$ is the normal distribution function.
-#
-# Our example has $F = 1$. The network reads "evening", bends it, and writes the result to "morning", which may come next.
+# numbers become 0": $x\,\Phi(x)$, where $\Phi$ is the normal distribution function. Our example has $F = 1$: the network
+# reads "evening", bends it, and writes the result to "morning", which may come next. Read the table from top to bottom.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: the last visit on its way through the layer
 norm = nn.LayerNorm(4, elementwise_affine=False)  # no scale, no shift
 rows = {"comes in": x, "normalised": norm(x)}
 rows["heads heard"] = two_heads(norm(x))[2]
@@ -249,12 +248,12 @@ last = {name: row[-1].numpy() for name, row in rows.items()}
 pd.DataFrame(last, words).T.round(2).rename_axis(columns="the last visit")
 
 # %% [markdown]
-# Read it from top to bottom. Normalised, a word that holds is 1 and any other −1, so the heads hear other numbers than
+# Normalised, a word that holds is 1 and any other −1, so the heads hear other numbers than
 # above. What goes out still says "home" and "evening". Attention has raised "café", and the network "morning". The bend makes
 # an *if* of it: for the first visit, which is in the morning, the network writes {{ bent[0][0]:.2f }}, nearly nothing.
 #
-# Where LayerNorm goes is a choice. Call $x_n$ what comes into step $n$, and $h$ what the step computes: attention in one step,
-# the network in the next.
+# Call $x_n$ what comes into step $n$, and $h$ what the step computes: attention in one step, the network in the next. Where
+# does LayerNorm go?
 #
 # $$
 # \begin{aligned}
@@ -288,11 +287,11 @@ class Layer(nn.Module):
 # %% [markdown]
 # ## Two rulers
 #
-# Let home and café before the last visit change places. Does it notice?
+# Let home and café before the last visit change places. Does it hear anything else?
 
 # %%
-print("home, café, home:", two_heads(x)[2][-1].numpy().round(2))
-print("café, home, home:", two_heads(x[[1, 0, 2]])[2][-1].numpy().round(2))
+swapped = two_heads(x[[1, 0, 2]])[2]  # café, home, home
+print(heard[-1].numpy().round(2), swapped[-1].numpy().round(2))
 
 # %% [markdown]
 # It does not. Attention does not see the order, and the rest of the layer sees one visit at a time. Only the vectors
@@ -310,7 +309,8 @@ print("café, home, home:", two_heads(x[[1, 0, 2]])[2][-1].numpy().round(2))
 # Here $k$ numbers the pairs of coordinates, one sine and one cosine.
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Figure 6.3: the sinusoids; waves(n, d) computes them
 def waves(n, d):
     omega = 10000 ** (-torch.arange(0, d, 2).double() / d)  # (d / 2,)
     turn = torch.arange(n)[:, None] * omega  # (n, d / 2)
@@ -318,8 +318,6 @@ def waves(n, d):
     return pairs.flatten(1).float()  # (n, d), a row for each visit
 
 
-# %% tags=["hide-input"]
-# @title Figure 6.3: the sinusoids
 fig, ax = plt.subplots(figsize=(7.4, 1.3))
 look = {"cmap": "RdBu", "vmin": -1, "xticklabels": 8, "yticklabels": 20}
 sns.heatmap(waves(40, D), ax=ax, cbar_kws={"label": "value"}, **look)
@@ -439,7 +437,6 @@ for h, ax in enumerate(axes[0]):
     ax.label_outer()
 fig.colorbar(axes[0, 0].collections[0], ax=axes[0], label="weight", pad=0.02)
 there = seen[:, -1, alder].sum(-1)  # (H,)
-print("last visit, weight of the marked three:", there.numpy().round(2))
 show(
     fig,
     alt="Matrices of attention weights, one a head. Three columns are "
@@ -455,9 +452,8 @@ show(
 # - *Even attention*: every head takes the plain mean over the window.
 # - *No attention*: it adds nothing, and no visit hears of another.
 # - *No layers*: the feed-forward networks add nothing either. Only the sinusoids are left.
-# - *No sinusoid*: it becomes 0.
-# - *No position from the end*: in the embedding table of this fact, each row becomes the mean of the first ten.
-# - *Neither ruler*: both of these.
+# - *No sinusoid*: it becomes 0. *No position from the end*: in the embedding table of this fact, each row becomes the mean of
+#   the first ten. *Neither ruler*: both.
 #
 # The table has intervals of the difference in Acc@1, operated minus whole, in points ([chapter 4](04_baselines.ipynb)). Below
 # zero, the operation hurts.

@@ -213,7 +213,7 @@ c.shape, a.shape, log_ptr.shape  # (B, D), (B, L), (B, V): V places
 # %% [markdown]
 # > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? Outside the window $\log 0 = -\infty$ is right, but the slope of the
 # > logarithm is $\infty$ there. In the backward pass it is multiplied by what arrives from the loss, 0 since nothing was
-# > copied, and $0 \cdot \infty$ is NaN:
+# > copied, and $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in after it:
 
 # %%
 p = torch.zeros((), requires_grad=True)  # a place outside the window
@@ -222,8 +222,6 @@ for log in (p.log(), p.where(p > 0, 1).log().where(p > 0, -math.inf)):
     print(f"log {log.item()}, slope of log P {slope.item()}")
 
 # %% [markdown]
-# The second way, `Pointer`'s, gives the logarithm a harmless 1, and puts $-\infty$ in after it.
-#
 # **Steps 11 to 13, and all together.** From the context alone come the generator's scores of all places (step 11, equation
 # (8.1)) and the gate (step 12, equation (8.3)). The gate mixes pointer and generator (step 13, equation (8.4), in logarithms).
 
@@ -260,7 +258,8 @@ class MyPGT(nn.Module):
 # %% [markdown]
 # > **Pitfall.** Why `logsigmoid` and `logaddexp`? Suppose that the target is outside the window, so that
 # > $P = (1-g)\,P_\text{gen}$, and that the gate's log-odds $z$ are large. Then float32 rounds $g$ to exactly 1, and nothing
-# > pulls the gate back:
+# > pulls the gate back. A `1e-10` avoids $\log 0$, but leaves the slope at 0. In logarithms the slope is $-1$
+# > ([Evidence: the model](evidence_model.ipynb)):
 
 # %%
 z = torch.tensor(20.0, requires_grad=True)  # log-odds of copying
@@ -270,9 +269,6 @@ for log_p in (rounded, F.logsigmoid(-z) + math.log(0.1)):
     print(f"log P {log_p.item():.1f}, slope {round(slope.item())}")
 
 # %% [markdown]
-# The `1e-10` avoids $\log 0$, but leaves the slope at 0. In logarithms the slope is $-1$, so a step makes $z$ smaller
-# ([Evidence: the model](evidence_model.ipynb)).
-#
 # ## Is it the same model?
 #
 # The package's trained weights go into our class. Both must give the same answers, or the cell stops.
@@ -305,7 +301,8 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 # log-probabilities move.
 
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: how far log P moves without the biases of a kind
 def biases(model):
     three = [layer.qkv.bias.chunk(3) for layer in model.layers]
     return {
