@@ -320,8 +320,8 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. Their bias learned a hundred times faster, in the hope that it would then speak. So ten seeds of our town were
-# trained at this rate, too: compare those.
+# habits. The learning rate of their bias was a hundredfold, in the hope that it would then speak. So ten seeds of our town
+# were trained at this rate, too: compare those.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}

@@ -253,26 +253,26 @@ ENCODERS = {
 }
 before = pd.DataFrame({"encoder": list(ENCODERS), "trained": False})
 before["share"] = [
-    100 * reach(untrained(one), data.test).numpy() for one in ENCODERS.values()
+    100 * reach(untrained(e), data.test).numpy() for e in ENCODERS.values()
 ]
 before["back"] = [range(1, 19)] * len(before)
 after = read_results("reach").rows
 after = after[after.trained.astype(bool)]
 both = pd.concat([before.explode(["share", "back"]), after])
-grid = sns.relplot(
-    both.astype({"share": float, "back": int}),
-    x="back", y="share", hue="encoder", col="trained", kind="line",
-    errorbar=("pi", 100), height=2.9, aspect=1.1,
-)  # fmt: skip
-grid.set(yscale="log", xticks=[1, 6, 12, 18])
-grid.set(xlabel="position from the end (1 = last visit)")
-grid.set(ylabel="share of the dependence (%)")
-for axes, title in zip(grid.axes.flat, ["untrained", "trained"], strict=True):
-    axes.set_title(title)
-grid.legend.set_title("")
+both = both.astype({"share": float, "back": int, "trained": bool})
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
+for axes, trained_too in zip(panels, (False, True), strict=True):
+    some = both[both.trained == trained_too]
+    how = {"hue": "encoder", "errorbar": ("pi", 100)}
+    sns.lineplot(some, x="back", y="share", ax=axes, **how)
+    axes.set(title="trained" if trained_too else "untrained", yscale="log")
+    axes.set(xlabel="position from the end (1 = last)", xticks=[1, 6, 12, 18])
+panels[0].set_ylabel("share of the dependence (%)")
+panels[0].get_legend().set_title("")
+panels[1].get_legend().remove()
 kept = after.groupby(["encoder", "back"])["share"].mean().unstack(0)
 show(
-    grid.figure,
+    figure,
     alt="Two panels of curves over the position from the end. A BiLSTM falls "
     "steeply untrained and less steeply trained; a Transformer is level but "
     "for the last visit.",

@@ -52,7 +52,7 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 
 # %% [markdown]
 # On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book by
-# {{ kernel_7 - pgt_7:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and
+# {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and
 # of the place before (did the person *come from here*?). The network gets hours and places, and has to discover that comparing
 # them is useful.
 #
@@ -395,6 +395,7 @@ maps.attention_map(
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
 by = by.loc[by.sum(axis=1).sort_values().index]
 by_pgt = seen.visits.attention.groupby(where).sum()[by.index]
+by_tables = by.sum(axis=1)
 
 # %% tags=["hide-input"]
 # @title Figure 20.2: places by reason
@@ -414,7 +415,7 @@ show(
 
 # %% [markdown]
 # They went to 46 Alder Walk. Both models put it first, but PGT is much surer. Its pointer gives it
-# {{ by_pgt["46 Alder Walk"]:.2f }}. The tables give it {{ by.sum(axis=1)["46 Alder Walk"]:.2f }}, and The Red Grill almost as
+# {{ by_pgt["46 Alder Walk"]:.2f }}. The tables give it {{ by_tables["46 Alder Walk"]:.2f }}, and The Red Grill almost as
 # much. In return the tables account for every share, and not by an explanation added afterwards: the coloured parts *are* the
 # terms of the sum.
 #
@@ -441,6 +442,7 @@ keys = "model", "variant"
 runs = {k: asked | dict(zip(keys, v, strict=True)) for k, v in steps.items()}
 means = {name: results.mean(**run) for name, run in runs.items()}
 pgt_7, kernel_7, _, counting, before, clocked, _ = means.values()
+gap, route, hour = kernel_7 - pgt_7, before - counting, clocked - before
 _, _, rule, _, _, three, whole = runs.values()
 level, level_low, level_high = results.difference(three, rule)
 more, more_low, more_high = results.difference(whole, three)
@@ -454,7 +456,7 @@ show(
 )
 
 # %% [markdown]
-# *Came from here* brings {{ before - counting:.0f }} points, *minutes apart* another {{ clocked - before:.0f }}. With the
+# *Came from here* brings {{ route:.0f }} points, *minutes apart* another {{ hour:.0f }}. With the
 # kernel's three facts the pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval
 # {{ level_low:.2f }} to {{ level_high:.2f }}.
 #

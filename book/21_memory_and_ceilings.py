@@ -301,8 +301,8 @@ show(
 # | by the simulator's own chances | {{ really:.1f }} | {{ too_high:.1f }} | {{ known:.1f }} |
 #
 # The upper end is near {{ known:.1f }} only because the first row is too low and the root too high. Too low: stays that look
-# alike are not. Take a Friday for a Tuesday, and a pair of one of each agrees in 0.6, less often than a pair of a kind (0.73
-# on average). Too high: as in the column of Friday, the root is above the best guess.
+# alike are not. Take a Friday for a Tuesday, and a pair of one of each agrees in 0.6, less often than a pair of a kind does on
+# average (first row of the table of chances). Too high: as in the column of Friday, the root is above the best guess.
 #
 # ## And on GeoLife?
 #
