@@ -140,7 +140,8 @@ print(f"largest difference {(ours - theirs).abs().max():.0e}")
 print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 
 # %% [markdown]
-# With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ as it is, one is off by the second number.
+# With $1 - g$ the summarizer's program gives PGT's own probabilities. With $g$ as it is, a probability is wrong by the second
+# number.
 #
 # ## 1. Are all places known?
 #
@@ -164,7 +165,7 @@ groups.astype({"right": int}).round(1).rename_axis(columns="target is in")
 # pointer: it is right in {{ copied:.0f }} % of them. Both halves fail. **Sentence 1 is false.**
 #
 # Another {{ away:.0f }} % are places that training did show, outside the window (*training only*): the generator's own task,
-# and it gets none.
+# and its first guess is never right.
 #
 # ## 2. Less to do?
 #
@@ -196,8 +197,9 @@ cost.round(1).rename_axis(None).rename_axis(columns="visits")
 #
 # ## 3. Faster to train?
 #
-# *A Transformer trains faster than an LSTM.* We train PGT, and PGT with a BiLSTM as encoder, on our town and one core. The
-# sentence is true here if PGT takes fewer seconds with every seed, and false if with none.
+# *A Transformer trains faster than an LSTM.* A step takes longer, as we have just seen. But how many steps does it take? We
+# train PGT, and PGT with a BiLSTM as encoder, on our town and one core. The sentence is true here if PGT takes fewer seconds
+# with every seed, false if with none, and open in between.
 
 # %% tags=["hide-input"]
 # @title Table: whole trainings, with three seeds
@@ -212,18 +214,19 @@ spent.columns = ["epochs", "seconds"]
 spent.rename_axis(None).rename_axis(columns="three seeds")
 
 # %% [markdown]
-# Compare *seconds*, seed by seed. **Sentence 3 holds with two of the three**: there PGT stops after far fewer epochs.
+# Compare *seconds*, seed by seed. PGT takes fewer with two of the three, where it stops after far fewer epochs. **Sentence 3
+# stays open.**
 #
 # ## 4. Does an LSTM forget?
 #
 # *An LSTM forgets old visits.* This is false if the last visit's encoding depends on old visits as much as on recent ones.
 #
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. In PyTorch
-# it starts near one half, and $0.5^{17}$ is less than a hundred thousandth. But a bias can open the gate, and so can training.
+# it starts near one half, so that little is left after a few visits. But a bias can open the gate, and so can training.
 #
 # We measure dependence by a gradient: if one visit's vector moves a little, how far does the last visit's encoding move? The
-# 18 last visits share 100 %. On the left of Figure 17.2 the networks are untrained, and you can choose the bias of one. On
-# the right the same networks are trained.
+# 18 last visits share 100 %. On the left of Figure 17.2 the networks are untrained; for one of them you choose the bias of the
+# forget gate. On the right are PGT's encoder and the BiLSTM in its place, trained.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -263,7 +266,7 @@ both = both.astype({"share": float, "back": int, "trained": bool})
 figure, panels = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 for axes, trained_too in zip(panels, (False, True), strict=True):
     some = both[both.trained == trained_too]
-    how = {"hue": "encoder", "errorbar": ("pi", 100)}
+    how = {"hue": "encoder", "hue_order": ENCODERS, "errorbar": ("pi", 100)}
     sns.lineplot(some, x="back", y="share", ax=axes, **how)
     axes.set(title="trained" if trained_too else "untrained", yscale="log")
     axes.set(xlabel="position from the end (1 = last)", xticks=[1, 6, 12, 18])
@@ -287,7 +290,7 @@ show(
 #
 # The Transformer forgets nothing: attention reaches every visit in one step. But most of its encoding is the last visit
 # itself, and for each other visit there are {{ kept["Transformer"][2]:.0f }} %. On each of the eight visits before the last,
-# the LSTM depends *more*.
+# the LSTM depends *more*, with every seed.
 #
 # > **Try it.** Raise the forget bias to 3. Does this LSTM still forget?
 #
@@ -321,13 +324,13 @@ show(
 )
 
 # %% [markdown]
-# The last visit starts the decoder, whose one step reads a learned vector, as there is no word before. The decoder's attention
-# averages all visits, by weights: the context. Output and context ask the pointer, in place of the last visit, and go into
-# generator and gate.
+# So another vector asks. In PGT the last visit's encoding asks the pointer, the generator and the gate. Here it only starts an
+# LSTM, which makes one step on a learned vector, since no word came before. The LSTM's output looks once at all visits, which
+# gives the context. Output and context ask in place of the last visit.
 #
 # Below PGT's own Acc@1 the table has changes in points. Two rows are means of five seeds, with 95 % intervals over people and
-# seeds, so wide that all of a column hold at once. The decoder has three seeds and no interval. (PGT's ten seeds on GeoLife
-# have a higher mean, that of [chapter 4](04_baselines.ipynb).)
+# seeds, widened so that all of a column may be read together. The decoder has three seeds and no interval. (Other seeds of PGT
+# have other means: [chapter 4](04_baselines.ipynb) takes ten.)
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -367,7 +370,7 @@ table.rename(columns={"city": "town"})
 # |---|---|---|
 # | 1. All places are known. | false | some are not, and the pointer copies them |
 # | 2. Parallel means less to do. | false | more work at every length |
-# | 3. It trains faster. | holds with two of three seeds | fewer epochs there |
+# | 3. It trains faster. | open | with two of three seeds, by fewer epochs |
 # | 4. An LSTM forgets old visits. | holds | its dependence falls with every visit, trained, too |
 # | 5. No decoder is needed. | nothing against it | with one, PGT is worse with each seed |
 #

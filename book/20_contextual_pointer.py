@@ -91,30 +91,7 @@ print(f"visits back: {age}, came from here: {from_here}, apart: {apart} min")
 # key made from the visit. The query knows that it is 14:37. The key knows that the visit began at 13:36. Neither knows that
 # the two are close. Training has to arrange the vectors so that close times have large products.
 #
-# How many examples does it have for that? An **example** is a past visit in a training window.
-
-# %% tags=["hide-input"]
-# @title Table: examples for each number (makes `every`, used below)
-every = train.batch(np.arange(len(train)))  # all windows in one batch
-real = ~every.padding
-now, then = every.now_minute[:, None] // 15, every.start_minute // 15
-fact = facts(every)
-cells = {  # what a table would be over: its cells, where examples fall
-    "quarter of an hour now, and then": (96 * 96, now * 96 + then),
-    "quarters of an hour apart": (49, fact["apart"] // 15),
-    "came from here: yes or no": (2, fact["from_here"]),
-}
-rows = {
-    name: [n, len(every.location[real]) // n, n - len(cell[real].unique())]
-    for name, (n, cell) in cells.items()
-}
-heads = ["numbers to learn", "mean examples each", "without examples"]
-pd.DataFrame(rows, index=heads).T
-
-# %% [markdown]
-# The first row is what a product has to learn: a score for each pair of quarters of an hour, 96 now times 96 then. PGT keeps
-# no such table, but its products must score every pair, and many pairs never occur. The second row keeps only how far the two
-# are apart, 0 to 48 quarters. There each number has thousands of examples.
+# And there are 96 quarters of an hour now, times 96 then: 9,216 pairs to score, while "how many quarters apart" has 49 values.
 #
 # ## One visit, by hand
 #
@@ -139,22 +116,15 @@ factors = [[kernel.decay**age] * 3, [1, from_here, 1], [1, 1, near]]
 by_hand = pd.DataFrame({"strength": strengths}, NAMES)
 by_hand[headings] = np.transpose(factors)
 by_hand["weight"] = by_hand.prod(axis=1)
+its, total = by_hand.weight.sum(), kernel.weights(one).sum()
+print(f"its weight {its:.2f}, of the whole week's {total:.2f}")
 by_hand.round(2)
 
 # %% [markdown]
 # Multiply along a row: the product is the reason's weight. *Same route* has most. Had they come from elsewhere, its middle
-# factor would be 0 and it would be silent. Then add up the last column: this is the weight of the visit. Divided by the sum
-# over all visits, it is the visit's share of the attention. The whole week:
-
-# %% tags=["hide-input"]
-# @title Table: the week's visits, with the kernel's weights and shares
-week = pd.DataFrame({k: f[0] for k, f in facts(one).items()}, where)
-week.columns = ["visits back", "came from here", "minutes apart"]
-week["weight"] = kernel.weights(one)[0]
-week["share"] = week.weight / week.weight.sum()
-week.round(2)
-
-# %% [markdown]
+# factor would be 0 and it would be silent. Then add up the last column: this is the weight of the visit. Divided by the weight
+# of the whole week, it is the visit's share of the attention.
+#
 # **Within a reason, factors multiply: all facts must agree. Between reasons, weights add up: one good reason is enough.**
 #
 # ## Curves in place of formulas
@@ -249,7 +219,8 @@ def like_kernel(pointer):
 
 
 untrained = like_kernel(ReasonPointer())
-with torch.no_grad():  # `every`: the training windows in one batch
+every = train.batch(np.arange(len(train)))  # all windows in one batch
+with torch.no_grad():
     vote = kernel.scores(every).clamp(min=0)  # -inf: not in the window
     ours = untrained.scores(every)
 differ = (ours - vote / vote.sum(1, keepdim=True)).abs().max()
@@ -362,7 +333,8 @@ show(
 # What does that do to The Red Grill? Here are its factors again, as by hand, but from the trained tables. The strength is now
 # part of the first.
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: the factors of The Red Grill after training
 after = pd.DataFrame(index=NAMES)
 for heading, n in zip(headings, KNOTS, strict=True):
     logs = curve(trained.tables[n].data, KNOTS[n], facts(one)[n])  # (1, L, 3)
@@ -508,25 +480,6 @@ for k, name in enumerate(NAMES):
     print(f"without '{name}': {accuracy(trained) - before_it:+.1f} points")
     trained.tables["age"].data[:, k] -= NEVER
 # The others were trained beside it; trained anew they could do its work.
-
-# %% [markdown]
-# **Exercise 3** (project). Give `facts` and `KNOTS` a fact of your own: whether the visit was on today's weekday. A window
-# holds each weekday about once. What do you expect?
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
-three_facts = facts
-KNOTS["weekday"] = torch.tensor([0.0, 1])
-
-
-def facts(batch):
-    today = batch.weekday.gather(1, batch.length[:, None] - 1)
-    return three_facts(batch) | {"weekday": (batch.weekday == today) * 1}
-
-
-four = learn(ReasonPointer(("age", "from_here", "apart", "weekday")))
-print(f"{accuracy(four) - accuracy(learned):+.1f} points")
-# Nothing is gained: within seven days, the age says nearly as much.
 
 # %% [markdown]
 # **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb). These pointers remember more than PGT. Are they ahead
