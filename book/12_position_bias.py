@@ -8,7 +8,7 @@
 # twenty seconds to run, with or without a GPU.
 #
 # > **In one sentence.** The position bias does not show how fast people forget: the rest of the model can say nearly the same
-# > in its place, and weak forgetting does not show even in the sum of the two.
+# > in its place, and even the sum of the two does not tell whether people forget slowly.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -79,7 +79,7 @@ learned = curves("city", "as documented")
 # since: its weight fades to $0.97$ of what it was, but for a small part that stays.
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if the content said nothing about age, the bias would be the logarithm of this
-# weight: the diamonds. Only differences of scores matter, so all our curves have a mean of zero.
+# weight: the diamonds of Figure 12.1. Only differences of scores matter, so all our curves have a mean of zero.
 
 
 # %%
@@ -314,14 +314,15 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # With the short memory the sum falls: strong recency shows in it, at about half its size, since the truth holds for returns
 # and the sum is over all targets. The bias hardly falls, however much there is to learn.
 #
-# Our town's recency is weak. If here, too, the share of the returns is left, the sum should fall by {{ free:.0f }} % of
-# {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people.
+# Our town's recency is weak. As a rough guess, let the share of the returns be left here, too: the sum should fall by
+# {{ free:.0f }} % of {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people. (Nor are
+# three towns many: those of the last row, where the truth is zero, fall on both sides of it.)
 #
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. The learning rate of their bias was a hundredfold, in the hope that it would then speak. So ten seeds of our town
-# were trained at this rate, too: compare those.
+# habits. The learning rate of their bias was a hundredfold, in the hope that it would then speak. Ten seeds of our town were
+# trained at this rate, too.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}
@@ -344,20 +345,30 @@ show(
 )
 
 # %% [markdown]
-# Both panels begin low and then high, as in Figure 12.2. From position 3 on, the seeds share some hills and troughs. In ten
-# towns these are mostly gone: they were what our town's people happened to do.
+# Both panels begin low and then high, as in Figure 12.2. From position 3 on, the seeds on the left share some hills and
+# troughs. In ten towns these are mostly gone: they were what our town's people happened to do.
 #
-# How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean.
+# How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean. The last column is the fall of the
+# bias alone.
 
 # %%
-panels = {"One town, usual rate": summed("city", "as documented")} | panels
-found = {name: interval(table) for name, table in panels.items()}
-pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
+ways = {
+    "one town, usual rate": ("city", "as documented"),
+    "one town, ×100": ("city", "fast bias"),
+    "ten towns, ×100": ("other people", "fast bias"),
+}
+found = {
+    name: [*interval(summed(*way)), fall(curves(*way)).mean()]
+    for name, way in ways.items()
+}
+heads = ["mean fall of the sum", "low", "high", "bias alone"]
+pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
-# Seeds alone would let us say, at either rate: the sum falls by less than the {{ due:.2f }} that we expect, if at all. Over
-# towns the interval is much wider, and it holds both zero and {{ due:.2f }}. So even ten towns do not tell whether weak
-# forgetting is in the sum.
+# The bias did speak at the hundredfold rate, but it says opposite things of one town and of ten. So read the sum. Seeds alone
+# would let us say, at either rate: the sum falls by less than the {{ due:.2f }} that we expect, if at all. Over towns the
+# interval is much wider, and it holds both zero and {{ due:.2f }}. So even ten towns do not tell whether weak forgetting is in
+# the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #

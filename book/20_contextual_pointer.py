@@ -91,7 +91,8 @@ print(f"visits back: {age}, came from here: {from_here}, apart: {apart} min")
 # key made from the visit. The query knows that it is 14:37. The key knows that the visit began at 13:36. Neither knows that
 # the two are close. Training has to arrange the vectors so that close times have large products.
 #
-# And there are 96 quarters of an hour now, times 96 then: 9,216 pairs to score, while "how many quarters apart" has 49 values.
+# And there is a pair to score for each of 96 quarters of an hour now and each of 96 then, while "how many quarters apart" has
+# 49 values.
 #
 # ## One visit, by hand
 #

@@ -52,9 +52,10 @@ playground()
 #
 # 1. **Take the favourite away.** The first guess is {{ guess }}, with {{ p_before:.2f}}. The gate stands at
 #    {{ gate_before:.2f}}.
-#    - *Click* ✕ at its visits, no. {{ visits_there }} (no. 1 is the latest), the highest first: the list counts anew.
+#    - *Click* ✕ at its visits, no. {{ visits_there }} (no. 1 is the latest), the highest first: after each the list counts
+#      anew.
 #    - *See.* The favourite falls to less than a thousandth. {{ other }} takes the lead with {{ p_other:.2f}}. The gate moves
-#      little, to {{ gate_after:.2f}}.
+#      little, to {{ gate_after:.2f}}. (The visits that are left are encoded anew, so their shares change, too.)
 #    - *It means:* the guess lived on copies. The generator hardly names this place, and the gate does not make up for it.
 # 2. **Another hour.** Let the last visit begin just before midnight: at 23:53, in the last quarter of an hour. Which visits
 #    gain attention?
@@ -180,12 +181,13 @@ live(pgt.NextLocation.pretrained(), own)
 # Move the slider back: for every visit but the first the page shows what the model expected, and where the person went. "So
 # far" counts how often it was right, beside a rule, "the most visited places", which names the place with the most visits
 # among the latest hundred. (A person has few visits, so a small lead over the rule can be luck.) Then choose when the next
-# visit begins, and watch the list change. Three things the model cannot know:
+# visit begins, and watch the list change. Three things to know:
 #
-# - **A place where you have never been.** All of these together are "somewhere new".
-# - **What a place is.** A school and a bar are two names to it. It knows no holidays, no weather and no plans.
-# - **The clock on your wall.** Times in UTC are converted to the zone of your browser. Visits made in another zone come out
-#   shifted.
+# - **A place where you have never been** has no name in the list. All of these together are "somewhere new".
+# - **What a place is**, the model does not know: a school and a bar are two names to it. Nor does it know holidays, weather or
+#   plans.
+# - **The clock on your wall** may not be the file's. Times in UTC are converted to the zone of your browser. Visits made in
+#   another zone come out shifted.
 #
 # ## Switching off is not training without
 #
@@ -257,13 +259,14 @@ table.round(1) + 0.0  # no minus zeros
 # anyway.
 #
 # Now look at *who it is*, *duration* and *sinusoids*. Their switches change many first guesses, but accuracy hardly moves:
-# about as many become right as become wrong. The model uses these parts, and gains little by them.
+# about as many become right as become wrong. The model uses these parts, and gains little by them. (We read nothing into a
+# change of less than a point: it may be chance.)
 #
 # ## A page without a server
 #
 # The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel
-# inside the page as text: `pack` rounds each to twenty-four bits, and writes them as four letters. Is this still the same
-# model?
+# inside the page as text: `pack` rounds each to twenty-four bits, and writes them as four letters, six bits each. Are these
+# still the same weights?
 
 # %%
 packed = pack(model)
@@ -277,7 +280,8 @@ gap = (exact - rounded).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
 # %% [markdown]
-# It is, nearly to float32's rounding. With such a text inside, a page is one file, which opens by a double click:
+# They are, nearly to float32's rounding. (That the page's program computes what PyTorch computes, a test asks in a browser.)
+# With such a text inside, a page is one file, which opens by a double click:
 #
 # ```python
 # live(pgt.NextLocation.pretrained()).save("live.html")        # a page for anybody's file

@@ -109,6 +109,12 @@ def test_claims_of_14() -> None:
     below = (seeds.drop("full") < seeds.loc["full"]).sum()
     assert below[3] == 11 and below[4] == 1  # "every row", "none but the pointer's"
     assert whole.set_index("seed")["acc@1"].idxmin() == 4  # "unluckiest: seed 4"
+    rng, runs = np.random.default_rng(0), seeds.drop(["no_pointer"]).to_numpy()
+    drawn = np.stack([rng.choice(row, 2000) for row in runs])
+    at = list(seeds.drop(["no_pointer"]).index).index("full")
+    negative = pd.Series((np.delete(drawn, at, 0) < drawn[at]).sum(0))
+    of_whole = negative.groupby(drawn[at]).transform("mean")
+    assert of_whole.var() > negative.var() / 2  # "depends mostly on that one run"
     where = {"data": "geolife", "protocol": "published", "model": "pgt"}
     lost, unknown = (
         [np.mean([np.mean(gains(run)["acc@1"] * keep(run)) for run in
@@ -277,6 +283,11 @@ def test_claims_of_12() -> None:
     total = {w: fall(w, "as documented", "b") + fall(w, "as documented", "c") for w in worlds}
     assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
     assert abs(total["city"]) < 0.15, "and misses weak recency"
+    level = sum(curves("no recency", "as documented", letter) for letter in "bc")
+    towns = level[:, :5].mean(1) - level[:, -5:].mean(1)
+    assert towns.min() < 0 < towns.max(), "where the truth is zero, towns fall on both sides of it"
+    one, ten = (fall(what, "fast bias", "b") for what in ("city", "other people"))
+    assert one < -0.1 < 0 < ten, "the fast bias says opposite things of one town and of ten"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(city.load().visits, vocabulary=vocabulary).test
     batch = test.batch([story(test)])  # with which the playground begins
