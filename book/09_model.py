@@ -54,9 +54,10 @@ i = story(test)  # the window that the chapters share
 # %% [markdown]
 # ## One prediction, from end to end
 #
-# Follow one window through the trained model. A box carries the numbers of its steps, and a step's title names the code
-# below that does it. Visits are numbered from the oldest; the table in [chapter 8](08_generator_and_gate.ipynb) counts back.
-# In step 2, the column *hour* counts quarters of an hour, and *stay* half hours.
+# Follow one window through the trained model, in fourteen steps. Each box of the diagram carries the numbers of its steps.
+# The title of a step names the code below that does it. Visits are numbered from the oldest; the table in
+# [chapter 8](08_generator_and_gate.ipynb) counts back. In step 2, the column *hour* counts quarters of an hour, and *stay*
+# half hours.
 
 # %% tags=["hide-input"]
 # @title Figure 9.1: one prediction, step by step
@@ -82,18 +83,18 @@ replace(shown, steps=tuple(steps))
 #
 # ## The model, part by part
 #
-# We run each part on a batch and join them in one class, `MyPGT`. Their weights are random: only the shapes count. `Visits`
-# and `Layer` are folded, since earlier chapters built them. The batch has eight windows, the story window first.
+# Now the code, with the same step numbers. We run each part on a batch of eight windows, and then join the parts in one
+# class, `MyPGT`. Their weights are random for now: only the shapes count. `Visits` and `Layer` are folded, since earlier
+# chapters built them. An equation's number leads back to where a part was derived; you can read on without it.
 
 # %%
 batch = test.batch([i, *range(7)])  # step 1
 batch.location.shape  # (B, L): windows, visits of the longest
 
 # %% [markdown]
-# **Steps 2 to 4, the numbers of a visit:** class `Visits`. Each of seven whole numbers chooses a row of a table. The rows,
-# side by side, are projected to $D$ numbers and normalised, as in [chapter 5](05_embeddings.ipynb) (equations (5.2) and
-# (5.3)). Row 0 of a table is padding. The table of users needs none, since every seat of a window has the same user; there
-# row 0 is anyone whom training has not seen.
+# **Steps 2 to 4, the numbers of a visit:** class `Visits`, as in [chapter 5](05_embeddings.ipynb). A visit is seven whole
+# numbers, and each chooses a row of its table. The seven rows, side by side, are projected to $D$ numbers (a linear layer,
+# equation (5.2)) and normalised (LayerNorm, equation (5.3)).
 
 
 # %% tags=["hide-input"]
@@ -104,7 +105,7 @@ class Visits(nn.Module):
         d, narrow = config.d_model, config.d_model // 4
         sizes = {
             "location": (config.n_locations, d),  # rows, width
-            "user": (config.n_users, d),
+            "user": (config.n_users, d),  # row 0: not in training
             "time": (96 + 1, narrow),  # quarters of an hour
             "weekday": (7 + 1, narrow),
             "recency": (8 + 1, narrow),  # days ago, at most seven
@@ -137,8 +138,9 @@ x.shape  # (B, L, D)
 
 # %% [markdown]
 # **Steps 5 and 6, position and encoder:** `sinusoid` and class `Layer`, as in [chapter 6](06_position_and_encoder.ipynb). The
-# sinusoid says which visit stands where (equation (6.3)). In a layer the visits look at each other (equation (6.1)), and
-# then each is transformed alone. Both times the result is added to what was there (equation (6.2)).
+# sinusoid says which visit stands where (waves, equation (6.3)). In a layer the visits look at each other (attention,
+# equation (6.1)), and then each is transformed alone. Both times the result is added to what was there (the residual sum,
+# equation (6.2)).
 
 
 # %% tags=["hide-input"]
@@ -180,9 +182,10 @@ x = Layer(size)(x, batch.padding)  # step 6, one of the model's layers
 x.shape  # (B, L, D)
 
 # %% [markdown]
-# **Steps 7 to 10, context and pointer.** The last visit's vector is the context $c$. Class `Pointer` scores each visit
-# against it, adds a bias for the visit's position, and makes weights of the scores (equations (7.1) and (7.2)). Each place
-# collects the weights of its visits (equation (7.4)).
+# **Steps 7 to 10, context and pointer:** class `Pointer`, as in [chapter 7](07_pointer.ipynb). The last visit's vector is the
+# context $c$. The pointer scores each visit against it (query times key, equation (7.1)). It adds the position bias, a number
+# for the visit's position, and makes weights of the sums (a softmax, equation (7.2)). Each place collects the weights of its
+# visits (equation (7.4)).
 
 
 # %%
@@ -211,19 +214,23 @@ a, log_ptr = Pointer(size)(c, x, batch)
 c.shape, a.shape, log_ptr.shape  # (B, D), (B, L), (B, V): V places
 
 # %% [markdown]
-# > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? Outside the window $\log 0 = -\infty$ is right, but the slope of the
-# > logarithm is $\infty$ there. In the backward pass it is multiplied by what arrives from the loss, 0 since nothing was
-# > copied, and $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in after it:
+# > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? For a place outside the window, $\log 0 = -\infty$ is right. But the
+# > slope of the logarithm is $\infty$ there. In the backward pass that slope is multiplied by what arrives from the loss. This
+# > is 0, since nothing was copied, and $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in
+# > after it:
 
 # %%
 p = torch.zeros((), requires_grad=True)  # a place outside the window
-for log in (p.log(), p.where(p > 0, 1).log().where(p > 0, -math.inf)):
+safe = p.where(p > 0, 1).log().where(p > 0, -math.inf)
+for name, log in {"p.log()": p.log(), "safe": safe}.items():
     (slope,) = torch.autograd.grad(torch.logaddexp(log, p.new_tensor(-3)), p)
-    print(f"log {log.item()}, slope of log P {slope.item()}")
+    print(f"{name}: log {log.item()}, slope of log P {slope.item()}")
 
 # %% [markdown]
-# **Steps 11 to 13, and all together.** From the context alone come the generator's scores of all places (step 11, equation
-# (8.1)) and the gate (step 12, equation (8.3)). The gate mixes pointer and generator (step 13, equation (8.4), in logarithms).
+# **Steps 11 to 13, and all together:** class `MyPGT`, with the generator and the gate of
+# [chapter 8](08_generator_and_gate.ipynb). Both see the context alone. The generator scores all places (one linear layer,
+# equation (8.1)). The gate gives the log-odds $z$ of copying (two linear layers, equation (8.3)). Then pointer and generator
+# are mixed, in logarithms (equation (8.6)).
 
 
 # %%
@@ -256,17 +263,18 @@ class MyPGT(nn.Module):
 
 
 # %% [markdown]
-# > **Pitfall.** Why `logsigmoid` and `logaddexp`? Suppose that the target is outside the window, so that
-# > $P = (1-g)\,P_\text{gen}$, and that the gate's log-odds $z$ are large. Then float32 rounds $g$ to exactly 1, and nothing
-# > pulls the gate back. A `1e-10` avoids $\log 0$, but leaves the slope at 0. In logarithms the slope is $-1$
+# > **Pitfall.** Why `logsigmoid` and `logaddexp`? Suppose that the target is outside the window. Then
+# > $P = (1-g)\,P_\text{gen}$, and training should lower $g$. But if $z$ is large, float32 rounds $g$ to exactly 1, and nothing
+# > pulls it back. Adding `1e-10` inside the logarithm avoids $\log 0$, but the slope stays 0. In logarithms it is $-1$
 # > ([Evidence: the model](evidence_model.ipynb)):
 
 # %%
 z = torch.tensor(20.0, requires_grad=True)  # log-odds of copying
 rounded = torch.log((1 - z.sigmoid()) * 0.1 + 1e-10)  # P_gen is 0.1
-for log_p in (rounded, F.logsigmoid(-z) + math.log(0.1)):
+in_logs = F.logsigmoid(-z) + math.log(0.1)
+for name, log_p in {"rounded": rounded, "in logarithms": in_logs}.items():
     (slope,) = torch.autograd.grad(log_p, z)
-    print(f"log P {log_p.item():.1f}, slope {round(slope.item())}")
+    print(f"{name}: log P {log_p.item():.1f}, slope {round(slope.item())}")
 
 # %% [markdown]
 # ## Is it the same model?
@@ -296,9 +304,9 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 #
 # ## Numbers that do nothing
 #
-# In each layer one vector, a **bias**, is added to every query, another to every key, a third to every value. (The pointer
-# has no values.) Which biases matter? In the trained model, set all of one kind to zero, and see how far the
-# log-probabilities move.
+# Here a **bias** is the vector $b$ of a linear layer $Wx + b$, not the position bias. Each layer of the encoder adds one bias to
+# every query, another to every key, a third to every value. The pointer has a bias for its query and one for its keys. Which
+# of them matter? In the trained model, set all of one kind to zero, and see how far the log-probabilities move.
 
 
 # %% tags=["hide-input"]
@@ -334,12 +342,12 @@ pd.DataFrame({"log P moved up to": moved}).rename_axis(columns="biases of")
 #
 # Training moves them nevertheless. Their true gradient is zero, and what arrives is rounding. But AdamW
 # ([chapter 10](10_training.ipynb)) divides each gradient by its typical size, so even rounding becomes steps. The encoder's
-# key biases began at zero (the pointer's at random), and came as far as {{ drift:.4f }}.
+# key biases began at zero (the pointer's at random), and the largest number among them is now {{ drift:.4f }}.
 #
 # ## Where do the parameters live?
 #
-# We count for our town, GeoLife, and DIY, a private data set of a large city, whose size we assume. **Change this:** the
-# number of its places.
+# We count for our town, and for DIY, a private data set of a large city, whose size we assume. **Change this:** the number of
+# its places.
 
 # %%
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
@@ -357,7 +365,6 @@ def count(config):
 
 configs = {
     "our town": size,
-    "GeoLife": ModelConfig(1_187, 46, **PRESETS["geolife"].model),
     "DIY": ModelConfig(n_places, 2_000, **PRESETS["diy"].model),
 }
 lists = ["visits.tables.location", "visits.tables.user", "generator"]
@@ -365,34 +372,34 @@ rows = {}
 for name, config in configs.items():
     numbers = count(config)
     share = 100 * numbers / numbers.sum()
-    sizes = config.n_locations, config.n_users, config.d_model
+    sizes = config.n_locations, config.n_users
     parts = share[lists].sum(), share["pointer"]
     rows[name] = [f"{n:,}" for n in (*sizes, numbers.sum())]
     rows[name] += [f"{part:.1f}" for part in parts]
-heads = ["rows: places", "rows: people", "D", "parameters"]
+heads = ["rows: places", "rows: people", "parameters"]
 heads += ["% lists", "% pointer"]
 pd.DataFrame(rows, heads).T
 
 # %% [markdown]
-# The *lists* have a row for each place or person: the tables of locations and users, and the generator. Compare our town
-# and DIY: **with many places, nearly all parameters are lists.** The pointer has less than one per cent there. It points at
-# *visits*, so its size does not depend on the number of places. It depends on $D$, which is
-# {{ configs["GeoLife"].d_model }} for GeoLife.
+# The *lists* have a row for each place or person: the tables of locations and users, and the generator. Compare the two rows:
+# **with many places, nearly all parameters are lists.** The pointer has less than one per cent there. It points at *visits*,
+# so it does not grow with the number of places.
 #
 # ## The loss
 #
-# The answer (step 14) is a distribution $P$ over $V$ places. The loss is $-\log P(\ell^*)$ for the true place $\ell^*$.
+# The answer (step 14) is a distribution $P$ over $V$ places. The loss is $-\log P(\ell^*)$ for the true place $\ell^*$. In
+# Figure 9.1 it is $-\log 0.4773 = 0.740$. It falls until $P(\ell^*)$ is 1, so it asks for certainty.
 #
-# The model is trained with **label smoothing**, which asks for a little less than certainty. It takes away a share
-# $\varepsilon$ of the answer and deals it out evenly over all places. Of four places, with $\varepsilon = 0.2$, the answer
-# $(1, 0, 0, 0)$ becomes $y = (0.85, 0.05, 0.05, 0.05)$. Then the loss, $-\sum_\ell y_\ell \log P(\ell)$, is
+# Our model was trained to be a little less than certain, by **label smoothing**. Take four places, of which the first is the
+# true one. As a distribution, the truth is $(1, 0, 0, 0)$. Label smoothing takes away a share $\varepsilon$ of it and deals it
+# out evenly over all places. With $\varepsilon = 0.2$, each of the four gets 0.05, and the truth becomes
+# $y = (0.85, 0.05, 0.05, 0.05)$. The loss is then $-\sum_\ell y_\ell \log P(\ell)$, which is
 #
 # $$
 # \mathcal{L} = -(1-\varepsilon)\log P(\ell^*) \;-\; \frac{\varepsilon}{V}\sum_{\ell}\log P(\ell). \tag{9.1}
 # $$
 #
-# PyTorch's `CrossEntropyLoss` can smooth, too. It begins with a log-softmax, which subtracts the logarithm of a sum. For our
-# log-probabilities that is $\log \sum_\ell P(\ell) = \log 1 = 0$. So nothing changes, and both losses agree:
+# In code it is two lines. We try it on three answers $P$ for the four places:
 
 
 # %%
@@ -401,14 +408,28 @@ def loss(log_probs, target, eps=0.0):
     return (-(1 - eps) * own - eps * log_probs.mean(1)).mean()
 
 
+for p in ([0.70, 0.10, 0.10, 0.10], [0.85, 0.05, 0.05, 0.05],
+          [0.97, 0.01, 0.01, 0.01]):  # fmt: skip
+    value = loss(torch.tensor([p]).log(), torch.tensor([0]), eps=0.2)
+    print(f"P = {p}: loss {value:.2f}")
+
+# %% [markdown]
+# The loss is smallest where $P = y$. The last answer is surer of the true place, but pays more for its three small
+# probabilities.
+#
+# PyTorch's `CrossEntropyLoss` can smooth, too. It expects scores $s$, and turns them into log-probabilities by subtracting
+# $\log \sum_\ell e^{s_\ell}$. We hand it log-probabilities already. That does no harm: for them it subtracts
+# $\log \sum_\ell P(\ell) = \log 1 = 0$. So both losses agree, or the cell stops:
+
+# %%
 builtin = nn.CrossEntropyLoss(label_smoothing=0.03)
 ours_loss = loss(ours["log_probs"], big.target, 0.03)
 assert torch.isclose(ours_loss, builtin(ours["log_probs"], big.target))
 
 # %% [markdown]
-# What becomes of a place that training never shows? It is a wrong answer in every step, which pushes its score down.
-# What stops the fall is $\varepsilon$. The loss is smallest where $P = y$, and there such a place has the probability
-# $\varepsilon / V$.
+# What becomes of a place that training never shows? It is a wrong answer in every step, which pushes its score down. Label
+# smoothing stops the fall: the loss is smallest where $P = y$, and there a wrong place has $\varepsilon / V$ (in the example,
+# $0.2 / 4 = 0.05$).
 #
 # Our model was trained with $\varepsilon = 0.03$. What did it give to places that neither training nor the window shows?
 
@@ -431,8 +452,9 @@ caption = "Places that neither training nor the window shows."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# {{ near:.0f }} % of these probabilities lie within a factor of four of $\varepsilon / V$. They come from label smoothing, and
-# say nothing about the place.
+# The middle of the hill is at $\varepsilon / V$, far below a blind guess. Training comes near $P = y$, not all the way, so the
+# values spread: {{ near:.0f }} % lie within a factor of four. Training treats all these places alike. So such a probability
+# comes from label smoothing, and says nothing about the place.
 #
 # ## What to remember
 #
