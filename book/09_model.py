@@ -304,9 +304,9 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 #
 # ## Numbers that do nothing
 #
-# Here a **bias** is the vector $b$ of a linear layer $Wx + b$, not the position bias. Each layer of the encoder adds one bias to
-# every query, another to every key, a third to every value. The pointer has a bias for its query and one for its keys. Which
-# of them matter? In the trained model, set all of one kind to zero, and see how far the log-probabilities move.
+# Here a **bias** is the vector $b$ of a linear layer $Wx + b$, not the position bias. Each layer of the encoder adds one bias
+# to every query, another to every key, a third to every value. The pointer has one for its query and one for its keys. Which
+# biases matter? In the trained model, set all of one kind to zero, and see how far the log-probabilities move.
 
 
 # %% tags=["hide-input"]
