@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Attention on maps
 #
-# A picture of attention can be true to the model and still explain nothing.
+# A picture of attention can be true to the model and still not explain its answer.
 #
 # *You will be able to* put any prediction of the model on a map, prove that the map shows what the model used, and find
 # out which visit it depends on. *You need* [The pointer](07_pointer.ipynb), [The generator and the
@@ -106,16 +106,18 @@ def window_map(i, caption):
 window_map(routine, "A routine day: attention, guesses, and the truth.")
 
 # %% [markdown]
-# A disc adds up the attention $a_i$ on all visits to its place, which makes $P_\text{ptr}$ (equation (7.4)). The black dot on
-# the left is the last visit, at work, and nearly hides the small disc there. The large disc on the right is home, 44 Willow
-# Road. (Click a disc for its name.) The person came to work on a Thursday morning and left just after midnight. Most of the
-# attention is on home. The model gives it the probability {{ sure_here:.2f }}, and the next recorded visit is home.
+# A disc adds up the attention $a_i$ on all visits to its place, which makes $P_\text{ptr}$ (equation (7.4)). A blue curve
+# joins it to the last visit; the more attention, the thicker the curve. The black dot on the left is the last visit, at work,
+# and nearly hides the small disc there. The large disc on the right is home, 44 Willow Road. (Click a disc for its name.)
+#
+# The person came to work on a Thursday morning and left just after midnight. Most of the attention is on home. The model gives
+# home the probability {{ sure_here:.2f }}, and the next recorded visit is home.
 #
 # ## Was the drawn attention used?
 #
-# A picture may come from a second pass that forgot a mask. Or it may show a head of the encoder, whose weights do not enter
-# the sum. So take the gate and the discs *as drawn*, mix them with the generator as in equation (8.4), and compare with the
-# probability that the model returned.
+# Some tools run the model a second time to get weights to draw, and that second pass may forget a mask. Others draw a head of
+# the encoder, whose weights do not enter the sum. So take the gate and the discs *as drawn*, mix them with the generator as in
+# equation (8.4), and compare with the probability that the model returned.
 
 # %%
 worst = 0.0
@@ -170,8 +172,9 @@ week_map(
 )
 
 # %% [markdown]
-# The model guessed {{ n_right }} of these {{ n_moments }} moments right. Do the misses look different from the hits? Hardly: in
-# both, the place with the most attention is the guess.
+# The model guessed {{ n_right }} of these {{ n_moments }} moments right. Stop at a miss, Friday at 12:01. The person leaves
+# work. The large disc and the guess are at home, as in the first story, but the person goes to the doctor's. Nothing on the
+# map warns of it: at every moment of this week, hit or miss, the guess is the place with the most attention.
 #
 # ## Second story: a confident mistake
 #
@@ -243,7 +246,10 @@ visits = located(look(model, test, routine).visits, town)
 one = occluded(routine)
 top, asking = one.iloc[one.attention.argmax()], one.iloc[-1]
 lost, lost_last = -top.change, -asking.change
-one.index = visits.started_at.dt.strftime("%a %H:%M, ") + visits.name
+start, end = (visits[t].dt.strftime for t in ("started_at", "finished_at"))
+home_work = dict(zip(visits.name.iloc[-2:], ("home", "work"), strict=True))
+places = visits.name.replace(home_work)
+one.index = start("%a %H:%M–") + end("%H:%M, ") + places
 pairs = one[["attention", "change"]]
 pairs.columns = ["attention", "change of the true place's probability"]
 ax = pairs.plot.barh(color=[COPIED, TRUTH], width=0.8, figsize=(7.2, 5.4))
@@ -255,10 +261,9 @@ show(
     alt="A pair of bars for each visit. The longest of attention is at a "
     "visit home; the longest change by far is that of the last visit, at "
     "work, which has hardly any attention.",
-    caption="The routine day. 44 Willow Road is home, and the true place; "
-    "Drowsy & Moon Design Studio is work. The last visit is at the bottom. "
-    "Times are arrivals. Home twice in a row: they stepped out, or a day "
-    "without records lies between.",
+    caption="The routine day. Home is the true place. The last visit is at "
+    "the bottom; it ends after midnight. Home twice in a row: they stepped "
+    "out, or a day without records lies between.",
 )
 
 # %% [markdown]
@@ -293,14 +298,15 @@ print(f"a visit picked at random matters most in {lot:.0f} % of windows")
 
 # %% [markdown]
 # **In more than half of the windows the last visit matters most, and attention hardly ever shows it.** Where another visit
-# matters most, attention shows it half of the time.
+# matters most, attention shows it half of the time, far more often than a visit picked at random.
 #
 # Why the last? It has two roles. It can be copied, as any visit. And its vector is the **context**: it says where the person
 # is and what time it is now; it asks the pointer's question, drives the generator, and sets the gate. Without the last visit,
 # the routine day is another question: it is Thursday morning, and the person leaves home.
 #
-# Which role matters? In 300 windows, take the visit out altogether, and then take away one role at a time. Where it is not
-# the context, the visit before it is, encoded as if the last one had never been.
+# Which role matters? In 300 windows, remove the whole last visit, then only its context, then only its copy. Without its
+# context, the visit before it is the context, encoded as if it were the last. Without its copy, the last visit is still the
+# context, but the pointer cannot point at it.
 
 
 # %% tags=["hide-input"]
@@ -331,21 +337,22 @@ keys_full, asks_full = parts_of(full)
 keys_short, asks_short = parts_of(short)
 before = answer(asks_full, keys_full, full)
 changes = {
-    "taken out altogether": answer(asks_short, keys_short, short),
-    "not the context, can be copied": answer(asks_short, keys_full, full),
-    "the context, cannot be copied": answer(asks_full, keys_short, short),
+    "whole visit removed": answer(asks_short, keys_short, short),
+    "only its context removed": answer(asks_short, keys_full, full),
+    "only its copy removed": answer(asks_full, keys_short, short),
 }
 moved = {k: float((v - before).abs().mean()) for k, v in changes.items()}
 moved = pd.Series(moved, name="mean size of the change")
-moved.rename_axis("the last visit is").round(3).to_frame()
+moved.rename_axis("of the last visit").round(3).to_frame()
 
 # %% [markdown]
-# Losing the context alone moves the true place's probability as far as losing the whole visit. Losing the copy alone moves it
-# about a quarter as far. So the effect comes through the context. Attention describes the answers to one question. It cannot
-# say what those to another would be.
+# Removing the context alone moves the true place's probability as far as removing the whole visit. Removing the copy alone
+# moves it about a quarter as far. So the effect comes through the context. Attention describes the answers to one question. It
+# cannot say what those to another would be.
 #
-# > **Note.** [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) and
-# > [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) disagree about whether attention is an explanation.
+# > **Note.** Is attention an explanation? [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186) say no: quite different
+# > weights can give the same prediction. [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626) object: those weights
+# > did not come from training the model, and one explanation need not be the only one.
 #
 # ## What to remember
 #
@@ -414,8 +421,9 @@ print(f"what matters most has most attention: {shown:.0f} %")
 # not show it.
 
 # %% [markdown]
-# **Exercise 4** (medium). From the district of the last visit, `flows` of `wherenext.flows` adds up, over all windows, where
-# attention goes and where people go. Draw the difference with `pgt.maps.flow_map`. What do the largest discs say?
+# **Exercise 4** (medium). Where does attention go, and where do people go? The function `flows` of `wherenext.flows` sorts the
+# windows that hold the true place by the district of the last visit, and adds up both. Draw the difference with
+# `pgt.maps.flow_map`. What do the largest discs say?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4

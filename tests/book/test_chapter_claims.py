@@ -378,9 +378,9 @@ def test_claims_of_13_in_its_tables() -> None:
     assert moving > 50  # "In more than half of the windows the last visit matters most"
     assert by_lot < same < 40 and where_last < 10  # "where it is the last, hardly ever"
     assert 40 < elsewhere < 60  # "half of the time"
-    gone = table["taken out altogether"][0]
-    asks = table["not the context, can be copied"][0]
-    copied = table["the context, cannot be copied"][0]
+    gone = table["whole visit removed"][0]
+    asks = table["only its context removed"][0]
+    copied = table["only its copy removed"][0]
     assert abs(asks - gone) < 0.01 and 0.2 < copied / gone < 0.3  # "as far", "about a quarter"
 
 
@@ -405,6 +405,12 @@ def test_claims_of_13_on_its_maps() -> None:
         seen = look(model, test, int(i))
         discs = seen.visits.groupby("location_id").attention.sum()
         assert discs.idxmax() == seen.candidates.location_id.iloc[0]
+    (stop,) = (
+        i for i in week if f"{test.visits_of(i).finished_at.iloc[-1]:%A %H:%M}" == "Friday 12:01"
+    )
+    seen = look(model, test, int(stop))  # "Stop at a miss, Friday at 12:01"
+    assert (seen.visits.kind.iloc[-1], seen.target.kind) == ("work", "health")
+    assert seen.candidates.location_id.iloc[0] == test.target_of(first).location_id  # home
     visits, goal = test.visits_of(first), test.target_of(first)
     at_home = (visits.location_id == goal.location_id).sum()
     assert at_home == 9  # "eight other visits to home are left"
