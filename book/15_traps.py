@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Traps
 #
-# One rule, one set of visits, a dozen scores: which of them did the paper print?
+# One rule, one set of visits, a dozen scores. All of them are true, and a paper prints one.
 #
 # *You will be able to* say what a score in next-location prediction is worth, by checking it for the traps of this
 # chapter. *You need* [Baselines](04_baselines.ipynb) and [Training](10_training.ipynb). *It takes* fifteen minutes to read
@@ -45,8 +45,8 @@ visits = city.load().visits
 # A **protocol** is all the decisions that turn visits into one score: what a place is, which days a window holds, which
 # targets count. Some of them are worth more points than the model that you want to show.
 #
-# Here are five traps, in the simulated town. Each is told in three steps: what one does, what one sees, what is true. A remedy
-# ends each. ([Evidence: traps](evidence_traps.ipynb) measures them on real people, in [GeoLife](23_real_cities.ipynb).)
+# Five sections show traps in the simulated town. Each says what one does, what one sees and what is true, and ends with a
+# remedy. ([Evidence: traps](evidence_traps.ipynb) measures them on real people, in [GeoLife](23_real_cities.ipynb).)
 #
 # We score one rule throughout, the context kernel of [chapter 4](04_baselines.ipynb). Its five numbers are chosen on
 # validation for each protocol, and it has no random seed. So if its score changes, that is not luck: we asked another
@@ -136,13 +136,15 @@ merging = pd.DataFrame(merging).T.round(1)
 merging.rename_axis(columns="unknown places")
 
 # %% [markdown]
-# **What is true.** Read the columns from right to left. Merged, *unknown* targets are right more than twice as often. *Known*
-# ones are right less often, because the symbol collects votes, too, and beats places that really return. In the town the two
-# changes nearly cancel, and *all* hardly moves.
+# **What is true.** Compare the two rows. Merged, *unknown* targets are right more than twice as often. *Known* ones are right
+# less often, because the symbol collects votes, too, and beats places that really return. In the town the two changes nearly
+# cancel, and *all* hardly moves. The copy ceiling rises, because an *unknown* target now counts as a return if any unknown
+# place is in the window.
 #
-# Where people travel, they do not cancel. On GeoLife the kernel is right in {{ merged:.0f }} % of all windows with merged
-# places, and in {{ by_name:.0f }} % by name. The copy ceiling rises from {{ with_names:.0f }} to {{ with_token:.0f }} %. No
-# window of real places could reach that: these people had been at only {{ ever:.0f }} % of their targets *ever* before.
+# Where people travel, the changes do not cancel. On GeoLife the kernel is right in {{ merged:.0f }} % of all windows with
+# merged places, and in {{ by_name:.0f }} % by name. The copy ceiling rises from {{ with_names:.0f }} to
+# {{ with_token:.0f }} %. No window of real places could reach that: these people had been at only {{ ever:.0f }} % of their
+# targets *ever* before.
 #
 # The symbol also favours models that copy. PGT's generator never learns to answer *unknown*, because no training target is
 # unknown. Its pointer need not learn it: it copies what stands in the window.
@@ -195,9 +197,10 @@ show(
 # Left, the last two bars give the answer away: seven days back means a visit on the same day, always, and six days back nearly
 # always one on the next. Right, the bars differ only by people's habits, and a model may use those.
 #
-# **What is true.** The window was cut by someone who knew the answer. Our models hardly profit: of ten comparisons one is
-# clear of zero, barely, and one in ten [can be luck](evidence_traps.ipynb). But a *feature* that counts days back from the
-# target's day does lift PGT's score (the last table below).
+# **What is true.** The window was cut by someone who knew the answer. Our models hardly profit from that
+# ([Evidence: traps](evidence_traps.ipynb)). But they can be told more plainly. *Recency* ([chapter 5](05_embeddings.ipynb))
+# counts each visit's days back from the last visit. Counted back from the target's day instead, it lifts PGT's score (the last
+# table below).
 #
 # A test finds the leak. A person's last visit is a target, and in no window. Move it by three days, and build the windows
 # again. They must begin where they did.
@@ -208,6 +211,7 @@ last = ~visits.duplicated("user_id", keep="last")
 moved.loc[last, ["started_at", "finished_at"]] += pd.Timedelta("3D")
 for anchor in ("target_day", "last_visit"):
     both = [windows_of("exact", 7, anchor, v).test for v in (visits, moved)]
+    # For each target, the visit with which its window begins
     then, now = (pd.Series(w.first, w.target) for w in both)
     print(anchor, "the same" if then.equals(now) else "NOT the same")
 
@@ -238,9 +242,11 @@ print(f"windows drawn {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 #
 # ## Test days seen too early
 #
-# **What one does.** One tries a few settings, or a few seeds, and reports the one that is best on the test windows.
+# **What one does.** One tries a few settings, or a few seeds, and reports the one that is best on the test windows. Or one
+# makes places of all the days first, and splits the days afterwards.
 #
-# **What one sees.** A better score, even though the kernel has only five numbers to choose, and PGT here only five seeds:
+# **What one sees.** The first gives a better score, even though the kernel has only five numbers to choose, and PGT here only
+# five seeds:
 
 # %%
 honest = 100 * gains(ranks)["acc@1"].mean()
@@ -249,10 +255,10 @@ peeked = 100 * gains(evaluate(peeked, data.test))["acc@1"].mean()
 seeds = read_results("city").select(model="pgt", variant="full")["acc@1"]
 rows = {"kernel": [honest, peeked], "PGT": [seeds.mean(), seeds.max()]}
 heads = ["honest", "chosen on the test"]
-pd.DataFrame(rows, index=heads).T.round(1).rename_axis("Acc@1 (%)")
+pd.DataFrame(rows, index=heads).T.round(1).rename_axis(columns="Acc@1 (%)")
 
 # %% [markdown]
-# Everybody knows that trap. It has a quieter twin: the *places* see the test days, too. GPS puts stays in one flat on slightly
+# Everybody knows that trap. The second is quieter: the *places* see the test days. GPS puts stays in one flat on slightly
 # different spots, and the [clustering of chapter 2](02_gps_to_visits.ipynb) chains spots that are at most 20 m apart. In the
 # training days this flat has two groups of spots, too far apart for one place. Then a stay of the test days falls between
 # them:
@@ -274,8 +280,9 @@ for days, spots in {"training": training, "all": [*training, 18]}.items():
 #
 # ## What they are worth, and what we do
 #
-# The table says by how many points each trap lifts Acc@1 on GeoLife, with a 95 % interval where we have one. The rows are the
-# kernel's, unless they name PGT.
+# The table says by how many points a trap moves Acc@1 on GeoLife, with a 95 % interval where we have one. The rows are the
+# kernel's, unless they name PGT. Two sections have no row: *Mixed protocols*, which asks many questions, and *A few people*,
+# which moves the interval and not the score.
 
 # %% tags=["hide-input"]
 # @title Table: what each trap adds to Acc@1 on GeoLife
@@ -300,11 +307,11 @@ night = ways.loc[("kernel, all targets, minus all days", "anew every night")]
 day = real.loc["what the day is worth"]
 peek = value["kernel chosen on test"] - value["kernel chosen on validation"]
 cost = {
-    "unknown places merged": [merged - by_name],
-    "places that saw the test days": -night[["value", "high", "low"]],
-    "a feature that knows the day (PGT)": day[ends],
-    "numbers chosen on the test": [peek],
-    "a window that knows when": np.ravel(
+    "The unknown token": [merged - by_name],
+    "Test days seen too early: places": -night[["value", "high", "low"]],
+    "A window that knows when: recency (PGT)": day[ends],
+    "Test days seen too early: numbers chosen": [peek],
+    "A window that knows when: its reach": np.ravel(
         anchors.loc[("gain", "geolife", "kernel"), ends]
     ),
 }
@@ -316,8 +323,8 @@ for trap, (points, *range_) in cost.items():
 pd.DataFrame({"points of Acc@1": shown})
 
 # %% [markdown]
-# The names of unknown places weigh most. The second row this book carries itself: its GeoLife places are the published ones,
-# clustered from all days. On other places our numbers could not stand beside the literature's.
+# The unknown token weighs most. The second row this book carries itself: its GeoLife places are the published ones, clustered
+# from all days. On other places our numbers could not stand beside the literature's.
 #
 # Three more traps change who or what is asked, so we give no points:
 #
@@ -325,14 +332,15 @@ pd.DataFrame({"points of Acc@1": shown})
 # |---|---|---|
 # | A trip lies in the folders of two people | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
 # | Universal time, eight hours behind Beijing | {{ other_day:.0f }} % of the visits change their day | Cut days in local time |
-# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows instead of {{ righted:,.0f }} | Publish such counts |
+# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows; right would be {{ righted:,.0f }} | Publish counts: a reader can then see the swap |
 #
 # So this is the protocol of the book:
 #
 # 1. **Exact places.** The published protocol is reported too, for comparison, and never in the same column.
 # 2. **Nothing of the target's time** unless a table says so; windows go back from the last visit.
 # 3. **Five groups of targets**: all, known, unknown, in the window, not in the window.
-# 4. **Five seeds or more** where models are ranked. Intervals resample people and seeds, and differences are paired by window.
+# 4. **Five seeds or more** where models are ranked (the decoder of [chapter 17](17_side_by_side.ipynb) has three). Intervals
+#    resample people and seeds, and differences are paired by window.
 # 5. **Baselines first**: the most frequent place, and a kernel with five numbers.
 # 6. **Everything chosen on validation.** Where we failed in that, [Evidence: traps](evidence_traps.ipynb) says so.
 # 7. **Counts at every step**, and in each results file a checksum of the windows that it is about.
