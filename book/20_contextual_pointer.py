@@ -433,12 +433,9 @@ show(
 # kernel's three facts the pointer cannot be told from the kernel: {{ level:.1f }} points ahead, 95 % interval
 # {{ level_low:.2f }} to {{ level_high:.2f }}.
 #
-# The last bar, the package's whole pointer, has three things more:
-#
-# - eleven further facts (the package calls its facts *features*), such as the weekday and the length of the stay;
-# - a number for each curve, computed from now, that stretches it: *minutes apart* may say much in the morning and little at
-#   night;
-# - *summaries* of older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
+# The last bar, the package's whole pointer, has eleven further facts (*features*, in the package), such as the weekday; curves
+# that stretch with the present, so that *minutes apart* may say much in the morning and little at night; and *summaries* of
+# older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
 #
 # Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). The
 # [evidence](evidence_newcomers.ipynb) takes the facts away one at a time.
