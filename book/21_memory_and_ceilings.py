@@ -8,9 +8,9 @@
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes
 # to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** Beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess (Acc@1);
-# > with a hundred visits each the pointer leads the rule on GeoLife by {{ fair:.1f }} points, and mostly for people with many
-# > windows; most of what it misses there may be new places and chance.
+# > **In one sentence.** With a hundred visits each, the pointer leads the kernel on GeoLife by only {{ fair:.1f }} points, and
+# > mostly for people with many windows; a longer memory does not help the first guess (Acc@1), and most of what it misses
+# > may be new places and chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -31,7 +31,7 @@ import seaborn as sns
 import torch
 from wherenext import city, pointer_variants
 from wherenext.exercises import check
-from wherenext.figures import COPIED, EXTRA, INK, show
+from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
@@ -89,7 +89,7 @@ by_memory.rename_axis("visits remembered").round(1)
 # **Reach is not accuracy.** The first column goes on rising, the second stops at fifty: more of the right places are in sight,
 # and no more of the first guesses are right.
 #
-# Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same
+# Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories.
 
 # %%
@@ -105,40 +105,51 @@ yours = [accuracy(pointer, test) for test in tests.values()]
 by_memory["your pointer"] = yours
 
 # %% tags=["hide-input"]
-# @title Figure 21.1: the same memory for both
-fig, axes = plt.subplots(figsize=(7.0, 3.2))
-two = by_memory[["your pointer", "kernel, Acc@1 %"]]
-two = two.set_axis(["your pointer", "kernel"], axis=1)
-sns.lineplot(two, palette=[EXTRA, COPIED], markers=True, ax=axes)
-axes.set(xscale="log", xlabel="visits remembered", ylabel="Acc@1 (%)")
-axes.set_xticks(sizes, sizes)
-axes.minorticks_off()
+# @title Figure 21.1: memory and Acc@1
+steps = ({"model": "contextual", "variant": f"memory_{n}"} for n in sizes)
+asked = {"data": "geolife", "target_time": "unknown"}
+anew = [results.mean(**asked, **step) for step in steps]
+town_curves = by_memory[["your pointer", "kernel, Acc@1 %"]]
+town_curves = town_curves.set_axis(["your pointer", "kernel"], axis=1)
+curves = {"the town": town_curves}
+curves["GeoLife"] = pd.DataFrame({"pointer, trained anew": anew}, sizes)
+fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
+for ax, (name, curve) in zip(panels, curves.items(), strict=True):
+    colours = [EXTRA, COPIED][: curve.shape[1]]
+    sns.lineplot(curve, palette=colours, markers=True, ax=ax)
+    ax.set(xscale="log", xlabel="visits remembered", ylabel="Acc@1 (%)")
+    ax.set_xticks(sizes, sizes)
+    ax.minorticks_off()
+    ax.set_title(name, fontsize=10)
 show(
     fig,
-    alt="Acc@1 over the number of remembered visits, for the kernel and a "
-    "pointer: both curves rise steeply to fifty visits and are level after; "
-    "the pointer's is higher everywhere.",
-    caption="The town's test windows. Your pointer is one training; another "
-    "seed can move it by half a point or more.",
+    alt="Acc@1 over the number of remembered visits. In the town, the kernel "
+    "and a pointer: both curves rise steeply to fifty visits and are level "
+    "after; the pointer's is higher everywhere. On GeoLife a pointer's curve "
+    "rises to a hundred visits and is level after.",
+    caption="Test windows. Left: your pointer is one training; another seed "
+    "can move it by half a point or more. Right: one training for each "
+    "memory; means over five seeds.",
 )
 
 # %% [markdown]
-# It gains no more from a longer past than the kernel does. The pointer is ahead everywhere, but both curves are flat after
-# fifty visits. Yours was trained with a hundred visits, so 200 and 400 are strange to it. On GeoLife we trained it anew for
-# every memory, and there its curve is flat after a hundred ([Evidence](evidence_newcomers.ipynb)). A longer memory is not
-# what it misses.
+# In the town the pointer is ahead everywhere, but after fifty visits its curve is as flat as the kernel's. Is this because
+# your pointer was trained with a hundred visits, so that 200 and 400 are strange to it? On the right, on GeoLife, no memory
+# is strange: each dot stands for pointers trained with just that many visits. This curve is flat after a hundred. **So a
+# longer memory is not what the pointer lacks.**
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
 # <details class="solution"><summary>What we saw</summary>
 #
-# It uses them: the curve has the same shape, a point or so lower, and stays above the rule's.
+# It uses them: the curve has the same shape, a point or so lower, and stays above the kernel's.
 #
 # </details>
 #
 # ## Memory or model?
 #
-# Back to GeoLife. In each of the first two rows both models remember equally much. (Differences are taken before rounding.)
+# Now to the pointer's lead on GeoLife. In each of the first two rows both models remember equally much. (Differences are
+# taken before rounding.)
 
 # %% tags=["hide-input"]
 # @title Table: memory and model on GeoLife, Acc@1 in percent, five seeds
@@ -175,18 +186,21 @@ table.iloc[2, 2] = float("nan")  # the row has differences already
 table.map("{:.1f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
-# The whole lead, {{ lead:.1f }} points, is the way from the kernel's seven days to the pointer's hundred visits. Walk it down
-# and across, or across and down: either way the step down, memory, is longer than the step across. **More than half of the
-# lead is memory**, not the model.
+# The whole lead is the way from the kernel with seven days to the pointer with a hundred visits. Walk it down and across, or
+# across and down: either way the step down, memory, is longer than the step across, the model. **More than half of the lead
+# is memory.**
 #
-# With a hundred visits each the pointer leads by {{ fair:.1f }} points (95 % interval {{ low:.1f }} to {{ high:.1f }}). They
-# come from people with many windows: if every person counts equally, {{ left:.1f }} points are left.
+# With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). They
+# come from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points.
 #
-# Is there a cheaper memory? **Summaries** keep the reach of a longer past: one line for each place that is only found further
-# back, with the latest visit there and how many visits it stands for. Of *gym, gym, home, work, home, work* a memory of two
-# keeps the last two, and one line for the gym: its second visit, which stands for two. On GeoLife they add {{ added[0]:.1f }}
-# points, and the interval holds zero. (So the pointer below has them; [Evidence](evidence_improvements.ipynb) also puts the
-# rest of PGT around this pointer, which costs a point.)
+# One more memory. The pointer of [chapter 20](20_contextual_pointer.ipynb) also has **summaries**: one line for each place
+# that is only found further back than a hundred visits, with the latest visit there and how many visits the line stands for.
+# Of *gym, gym, home, work, home, work* a memory of two keeps the last two. One line is added for the gym: its second visit,
+# which stands for two.
+#
+# Summaries are there for reach. In the town they reach as far as the whole past, with a third of its rows (exercise 2). The
+# first guess hardly changes: on GeoLife they add {{ added[0]:.1f }} points, and the interval holds zero. From here on, *the
+# pointer* has them.
 #
 # ## How good can a guess be?
 #
@@ -204,7 +218,7 @@ names = ["two agree", "best guess is right"]
 table = pd.DataFrame([agree, chances.max()], names)
 table["mean of both"] = table.mean(axis=1)
 table.loc["square root of the first row"] = table.iloc[0] ** 0.5
-table.round(2)
+table.map("{:.2f}".format)
 
 # %% [markdown]
 # In each column the best guess lies between the first row and the last. In one situation this is so for any chances $P$ of
@@ -221,31 +235,41 @@ table.round(2)
 # So **the best guess lies between the mean agreement and the root of this mean**.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
-# until the same hour, on the same kind of day, after the same place. What share of their pairs agree? Here is somebody
-# of the town who leaves the office after six.
+# until about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share
+# of their pairs agree? Here is somebody of the town who leaves the office at ten past six, and all the like stays before.
+
+# %% tags=["hide-input"]
+# @title Table: person 8's past stays like this one, and where they led
+visits, at = town.visits.query("user_id == 8"), 624  # a stay's row
+ends, place = visits.finished_at.dt, visits.location_id
+minute = 60 * ends.hour + ends.minute
+facts = {"place": place, "weekend": ends.day_of_week >= 5}
+facts = pd.DataFrame(facts).assign(before=place.shift())
+like = facts.eq(facts.iloc[at]).all(axis=1)
+like &= (minute - minute.iloc[at]).abs() <= 60  # no midnight near
+name = town.places.set_index("location_id").name
+stays = pd.DataFrame({"left on": ends.strftime("%a %d %b, %H:%M")})
+stays = stays.assign(then=place.shift(-1).map(name))[:at][like[:at]]
+stays.reset_index(drop=True)
 
 # %%
-visits, at = town.visits.query("user_id == 8"), 735  # a stay's row
-ends, place = visits.finished_at.dt, visits.location_id
-stays = pd.DataFrame({"place": place, "hour": ends.hour})
-stays["weekend"], stays["before"] = ends.day_of_week >= 5, place.shift()
-like = stays[:at].eq(stays.iloc[at]).all(axis=1)  # in all four ways
-after = place.shift(-1)[:at][like]  # where they went next
-led_to = after.value_counts()
-n = led_to.sum()
-agreed = (led_to * (led_to - 1)).sum() / (n * (n - 1))  # of all pairs
-print(led_to.rename(index=town.places.set_index("location_id").name))
-print(f"{agreed:.2f} of the pairs agree")
+led_to = stays.then.value_counts()
+n = len(stays)
+agreed, pairs = (led_to * (led_to - 1)).sum(), n * (n - 1)
+share = agreed / pairs
+print(f"{agreed} of {pairs} pairs agree: {share:.2f}; root {share**0.5:.2f}")
 
 # %% [markdown]
-# Of seven stays four led home: $4 \cdot 3$ of $7 \cdot 6$ ordered pairs agree.
+# Three of the eight stays led home and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs agree.
 #
-# Where no two stays are alike in all four ways, do without "after the same place", then without the kind of day, and so on,
-# down to any two stays. The mean over all targets is the lower end, and its root the upper one.
+# Where no two stays are alike in all four ways, drop "after the same place"; if that is not enough, the kind of day too; then
+# the time. In the end any two stays will do. The mean over all targets is **the lower end**, and its root **the upper end**.
 #
 # ## Does it work? The town knows
 #
-# Stays that look alike are not quite alike, so the count may err. In the town the chances are known.
+# Stays that look alike are not quite alike, so the count may err. In the town we can check it against somebody who knows
+# every habit. The habits depend on the hour of the next visit, and the pointer is not told when that visit begins. To be
+# fair, this guess is not told either.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -259,6 +283,7 @@ really = truth["time unknown, agreement"]
 too_high = 100 * (really / 100) ** 0.5
 counted = limits["city", "agreement", "finest"]
 best_town = 100 * (counted / 100) ** 0.5
+of_a_kind = table.loc["two agree", "mean of both"]  # not in the figure
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True)
 for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
     found = limits[where["data"]]
@@ -275,8 +300,9 @@ for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
     ax.axvline(ours, color=EXTRA)
     text = f"pointer {ours:.1f}"
     ax.text(ours + 1, 2.5, text, color=EXTRA, fontsize=8)
-    ax.set(xlabel="Acc@1 (%)", xlim=(24, 90))
+    ax.set(xlabel="percent of targets", xlim=(24, 90))
     ax.set_title("GeoLife" if where is GEOLIFE else "the town", fontsize=10)
+panels[1].text(57, 0, "nobody knows", color=MUTED, fontsize=8, va="center")
 lines = ["all habits known", "agreement", "reach (all past)"]
 panels[0].set(yticks=range(3), yticklabels=lines, ylim=(2.8, -0.6))
 show(
@@ -284,47 +310,53 @@ show(
     alt="Limits on the best possible accuracy and the pointer, for the town "
     "and GeoLife. In the town a guess that knows all habits is near the "
     "upper end of agreement, and the pointer is little below.",
-    caption="Dot: a guess that knows all habits and, like the pointer, not "
-    "when the next visit begins. Agreement: the two ends. Pointer: with "
-    "summaries.",
+    caption="Top: Acc@1 of a guess that knows every habit, but not when the "
+    "next visit begins. Middle: the lower and the upper end. Bottom: targets "
+    "anywhere in the person's past. Line: the pointer's Acc@1.",
 )
 
 # %% [markdown]
-# Somebody who knows every habit in the town, but not when the next visit begins, is the dot in the top row. The pointer is
-# {{ left_over:.1f }} points below this dot: in the town little is left to win.
+# In the town the pointer is {{ left_over:.1f }} points below the guess that knows every habit: little is left to win.
 #
-# The dot lies close to **the upper end** of agreement. **This is because two errors cancel:**
+# That guess lies close to the upper end of agreement. **This is because two errors cancel:**
 #
 # | % | two agree | its root | the best guess |
 # |---|---|---|---|
 # | as counted | {{ counted:.1f }} | {{ best_town:.1f }} | |
 # | by the simulator's own chances | {{ really:.1f }} | {{ too_high:.1f }} | {{ known:.1f }} |
 #
-# The upper end is near {{ known:.1f }} only because the first row is too low and the root too high. Too low: stays that look
-# alike are not. Take a Friday for a Tuesday, and a pair of one of each agrees in 0.6, less often than a pair of a kind does on
-# average (first row of the table of chances). Too high: as in the column of Friday, the root is above the best guess.
+# - **The count, {{ counted:.1f }}, is too low**, as the first column shows. Stays that look alike are not. If a Friday is
+#   taken for a Tuesday, such a pair agrees with chance 0.6, as both days must lead home. A pair of Fridays and a pair of
+#   Tuesdays agree with {{ of_a_kind:.2f }} on average.
+# - **The root, {{ too_high:.1f }}, is too high**: the best guess is right in {{ known:.1f }}. On Friday, too, the root was
+#   above the best guess.
 #
 # ## And on GeoLife?
 #
-# Nobody knows the truth there, nor whether the two errors cancel again. Suppose they do. Then a hundred targets fall into
-# four parts.
+# Nobody knows the truth there, nor whether the two errors cancel again. Suppose they do, so that the upper end is the best
+# guess. Then the right panel, read from left to right, divides a hundred targets into four parts.
 
 # %% tags=["hide-input"]
 # @title Table: a hundred targets on GeoLife, if the upper end is right
-parts = {"the pointer is right": ours}
-parts[f"a better one could win: {best:.1f} − {ours:.1f}"] = best - ours
-parts |= {"new to the person": new, "chance (the rest)": 100 - best - new}
+within = 100 - new
+parts = {
+    "the pointer is right": ours,
+    f"a better model could win: {best:.1f} − {ours:.1f}": best - ours,
+    f"chance: {within:.1f} − {best:.1f}": within - best,
+    f"new to the person: 100 − {within:.1f}": new,
+}
 pd.Series(parts).to_frame("of a hundred").round(1)
 
 # %% [markdown]
-# No pointer can name a place that is new to the person, and PGT's generator hardly helps
-# ([Evidence](evidence_improvements.ipynb), which has other ceilings, too). Chance and new places would each be about a fifth
-# of all targets.
+# *Chance*: the person has been there, but even the best guess is wrong. *New*: no pointer can name such a place, and PGT's
+# generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other ceilings, too). Each would be about a fifth
+# of all targets; together, most of what the pointer misses.
 #
 # ## What to remember
 #
-# - Reach is not accuracy: beyond a hundred visits a longer memory does not help the first guess.
-# - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory.
+# - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
+# - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory. If every person
+#   counts equally, nearly nothing is left of the rest.
 # - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the
 #   person, and most other misses may be chance.
 #
