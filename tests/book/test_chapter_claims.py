@@ -974,6 +974,9 @@ def test_claims_of_23() -> None:
                          ({"model": "mhsa", **tuned}, False)):  # fmt: skip
         lost = published.mean(**model) - exact.mean(**model)
         assert lost > 5 if loses else abs(lost) < 1.5, "only what copies loses the label"
+    for model in ("lstm", "mhsa"):
+        _, low, high = exact.difference({"model": model, **tuned}, {"model": "most_frequent"})
+        assert low < 0 < high, "without a pointer, level with counting"
     wins = read_results("wins").rows
     less = wins[(wins.table == "without") & (wins["by"] == "all")].set_index("group").value
     assert less["nothing"] - less["the clock"] > lead, "the lead is the clock"
@@ -991,6 +994,13 @@ def test_claims_of_23() -> None:
     assert york.header["runs"]["kernel-full-unknown-None"]["clock"] == 0
     for more, fewer in ((memory, kernel), (contextual, memory), (contextual, pgt)):
         assert york.difference(more, fewer)[1] > 0, "what carries over is the past"
+    beyond, short = read_results("beyond"), contextual | {"variant": "window"}
+    places: list[tuple[Any, dict[str, Any], str]] = [(york, {}, "all"), (york, {}, "known")]
+    places += [(beyond, {"data": d, "protocol": "exact"}, "all") for d in ("city", "geolife")]
+    for results, where, group in places:
+        for one, rule in ((short, kernel), (contextual, memory)):
+            low = results.difference(one | where, rule | where, group=group)[1]
+            assert low > 0, "the contextual pointer is ahead, with a week and a hundred"
 
 
 def test_the_leaderboard_claims_of_the_evidence() -> None:
