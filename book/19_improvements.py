@@ -1,18 +1,18 @@
 # %% [markdown]
 # # Ten improvements
 #
-# On GeoLife the rule of five numbers of [chapter 4](04_baselines.ipynb) guesses better than our Transformer. Would a better
-# Transformer catch up? The [documents](https://where-next-book.github.io/where-next/book/documents.html) from which this
-# book grew argue for nine changes; a control is the tenth. Here they are, from what goes in to what comes out. Which three
-# would you bet on?
+# The rule of five numbers of [chapter 4](04_baselines.ipynb) guesses better than our Transformer, most clearly on GeoLife.
+# Would a better Transformer catch up? The [documents](https://where-next-book.github.io/where-next/book/documents.html) from
+# which this book grew argue for nine changes; a control is the tenth. Here they are, from what goes in to what comes out.
+# Which three would you bet on?
 #
 # 1. `cross_attention`: each place should *ask* who the person is and what time it is.
 # 2. `multi_scale_time`: 23:45 and 0:00 are neighbours.
 # 3. `adaptive_embeddings`: rare places should get fewer numbers than frequent ones.
 # 4. `relative_bias`: how far apart two visits are matters, not where they stand.
-# 5. `recent_and_first`: the last visits deserve extra weight, and so does the first.
+# 5. `recent_and_first`: the last visits deserve extra weight, and so does the first, where the week begins.
 # 6. `geglu`: a gate makes a feed-forward network better at the same size.
-# 7. `post_norm`, the control: in deep networks it is *worse* than the model's pre-norm.
+# 7. `post_norm`, the control: it normalises later. Nobody expects a gain from it, so it shows what luck can do.
 # 8. `experts`: habit and exploration are different skills.
 # 9. `mixture_of_softmaxes`: one softmax is too narrow for people with several habits.
 # 10. `focal` or `balanced`: the loss should spend less on what is known, or on what is frequent.
@@ -93,8 +93,8 @@ show(
 )
 
 # %% [markdown]
-# We take them in this order, in four groups. Each part gets its idea, a look at what it computes, and a forecast of Acc@1:
-# *better* (↑), *worse* (↓) or *no difference* (=). The results come at the end, all together. Long code is folded.
+# Each part gets its idea, a look at what it computes, and a forecast of Acc@1:
+# *better* (↑), *worse* (↓) or *no difference* (=). The results come at the end, all together.
 #
 # ## What goes in: parts 1 to 3
 #
@@ -113,7 +113,8 @@ print(f"the answers to two places differ by at most {apart:.6f}")
 
 # %% [markdown]
 # A softmax over one score is 1, whatever is asked. So every place gets the same answer: this half is a linear layer of the
-# person's row. The other half asks the times of *all* visits, and there the softmax does choose.
+# person's row. The other half asks the times of *all* visits, and there the softmax does choose. Both answers are added to the
+# place's own vector.
 #
 # *Forecast: no difference (=).* The one half chooses nothing. What the other sees, self-attention sees already.
 #
@@ -125,7 +126,8 @@ print(f"the answers to two places differ by at most {apart:.6f}")
 def waves(quarter):
     """(…) quarters of an hour, 1 … 96 -> (…, 8)."""
     turns = torch.arange(1, 5)  # in 24 hours
-    angle = 2 * torch.pi * (quarter[..., None] - 0.5) / 96 * turns
+    middle = quarter[..., None] - 0.5  # of the quarter
+    angle = 2 * torch.pi * middle / 96 * turns
     return torch.cat([angle.sin(), angle.cos()], -1)
 
 
@@ -202,8 +204,6 @@ print(size(adaptive), "numbers in place of", V * D)
 # *Forecast: no difference (=).* There are arguments for both ways.
 #
 # ## How visits look at each other: parts 4 and 5
-#
-# Two parts change which visits attention looks at.
 #
 # **4. Relative position bias.** "Two visits ago" should mean the same early and late in a week. So leave out the sinusoid
 # that says where a visit stands. Add to each attention score a learned number for the distance of the two visits, from one
@@ -393,7 +393,8 @@ class MixtureOfSoftmaxes(nn.Module):
 # one over the vocabulary, weighted by the gate.
 #
 # **10. Two losses.** The *focal loss* ([Lin et al., 2017](https://arxiv.org/abs/1708.02002)) turns down what the model knows
-# already, by an exponent $\Omega$. The *class-balanced loss* divides by how often a place is a target:
+# already, by an exponent $\Omega$. The *class-balanced loss* divides by how often a place is a target ("places" counts those
+# that ever are):
 #
 # $$
 # \begin{aligned}
@@ -425,20 +426,21 @@ of_all, of_loss = once.float().mean(), weight[once].sum() / weight.sum()
 print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 
 # %% [markdown]
-# *Forecast: balanced worse (↓), focal no difference (=).* Windows whose target occurs once get nearly half of the balanced
-# loss; Acc@1 counts all alike. The focal loss cuts windows that are right already, where the cross-entropy is small anyway.
+# Every place gets the same total of the balanced loss, and nearly half of these places are a target only once.
+#
+# *Forecast: balanced worse (↓), focal no difference (=).* Acc@1 counts all windows alike. The focal loss cuts windows that are
+# right already, where the cross-entropy is small anyway.
 #
 # ## Which forecasts held?
 #
 # Every part was trained alone on the town and on GeoLife, with five seeds. Each training is compared with the plain model of
-# the same seed. (On GeoLife the plain model's five seeds give {{ level["GeoLife"]:.1f }} %. Where the book averages ten, these
-# five among them, it has {{ ten_seeds:.1f }} %.)
+# the same seed.
 #
-# There is one trap. In the town we made {{ n_tried }} such comparisons; figure 19.2 shows eleven, [the
-# evidence](evidence_improvements.ipynb) most others. If an interval misses the truth one time in twenty, luck alone makes
-# about one "effect". So the intervals of [chapter 14](14_ablations.ipynb) are widened until, nineteen times in twenty, *none*
-# of all comparisons misses. With such **simultaneous intervals** one may look down the whole column, and call an
-# effect what leaves out zero.
+# There is one trap. In the town we made {{ n_tried }} such comparisons (on GeoLife one fewer): the eleven of figure 19.2, and
+# others such as more numbers for rare places ([evidence](evidence_improvements.ipynb)). If an interval misses the truth one
+# time in twenty, luck alone makes about one "effect". So the intervals of [chapter 14](14_ablations.ipynb) are widened until,
+# nineteen times in twenty, *none* of all comparisons misses. With such **simultaneous intervals** one may look down the
+# whole column, and call an effect what leaves out zero.
 
 # %% tags=["hide-input"]
 # @title Changes and simultaneous intervals
@@ -490,8 +492,8 @@ for ax, (title, table) in zip(panels, change.items(), strict=True):
     found = table.loc[shown]
     ax.axvline(0, color=MUTED, lw=1)
     ax.axvline(kernel[title], color=EXTRA, ls="--")
-    ax.hlines(rows, found.low_all, found.high_all, color=COPIED, lw=2)
-    ax.plot(found["mean"], rows, "o", color=COPIED)
+    half = found.high_all - found["mean"]
+    ax.errorbar(found["mean"], rows, xerr=half, fmt="o", ms=4, capsize=4)
     ax.set_title(f"{title} (plain: {level[title]:.1f} %)", fontsize=10)
 if train_mine:
     panels[0].plot(gain, shown.index(mine), "D", color=EXTRA, ms=8)
@@ -504,9 +506,10 @@ fig.supxlabel("change of Acc@1 against the plain model (points)", fontsize=10)
 show(
     fig,
     alt="Eleven changes, two data sets: only the balanced loss misses zero.",
-    caption="Mean over five seeds, and intervals that hold for all variants "
-    "at once; a dot may hide a narrow one. Part 10 has two rows, one a loss. "
-    "Dashed: the rule of five numbers. Bold: the bet. Arrows: forecasts.",
+    caption="Mean over five seeds, with simultaneous intervals over people "
+    "and seeds. Part 10 has two rows, one a loss. Dashed: the rule of five "
+    "numbers. Bold: the bet. Arrows: forecasts. (Elsewhere in the book the "
+    f"plain model has {ten_seeds:.1f} % on GeoLife, over ten seeds.)",
 )
 
 # %% [markdown]
