@@ -9,8 +9,8 @@
 #
 # > **In one sentence.** A model whose networks learned from people who do not exist is level with a rule that was fitted in
 # > the same city ({{ hits["GeoLife"][OURS]:.1f }} % of first guesses right on GeoLife, {{ hits["New York"][OURS]:.1f }} % in
-# > New York). Its networks have seen nobody real; we, when we chose its rules and its worlds, had looked at real cities. A
-# > pointer that was trained in the same city does better.
+# > New York). But we had looked at real cities when we chose its rules and its worlds. A pointer that was trained in the same
+# > city does better.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
