@@ -316,7 +316,7 @@ opened = data.test, i
 touch.kernel(still, kernel, data.valid, opened=opened, names=names)
 
 # %% [markdown]
-# A place wins by the sum of its votes. In the book, sliders under the figure change the numbers. Here are the sums, and the
+# A place wins by the sum of its votes. In the book, sliders at the figure change the numbers. Here are the sums, and the
 # shares with your `decay` and `clock` from above.
 
 # %% tags=["hide-input"]
@@ -330,8 +330,9 @@ sums.iloc[:, 2:] /= sums.iloc[:, 2:].sum()
 sums.round(2)
 
 # %% [markdown]
-# Counting names home, 10 Thrush Walk, with five visits against four at work. The kernel names work: three of those four
-# came from home at about this hour. The longest bar is nearly the visit of our example.
+# Counting names home, 10 Thrush Walk, with five visits against four at work. The kernel names work: three of those four came
+# from home at about this hour. The longest bar is nearly the visit of our example. (If your numbers give the right place here
+# even more, they need not be better: one window proves nothing.)
 #
 # Divided by their sum, the votes of the visits are weights that add up to one: an **attention** over the window, made by
 # hand. The kernel is a pointer network without a network.

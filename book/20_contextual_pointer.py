@@ -257,8 +257,8 @@ def accuracy(model):
 
 
 # %% [markdown]
-# **Change this.** The last row of the table will be a pointer of your own, at first without the minutes apart. Switch this
-# fact on, or *came from here* off, and watch the last row.
+# **Change this.** The table below has three pointers: two with all facts, and in its last row one of your own, at first
+# without the minutes apart. Switch this fact on, or *came from here* off, and watch that row.
 
 # %%
 came_from_here = True  # @param {type:"boolean"}
@@ -319,7 +319,7 @@ show(
 
 # %% [markdown]
 # The values of a row are added, so what one panel gains another can lose. Compare the knots of a panel with each other, not
-# with zero. (The dashed lines bend in the left column because its axis is stretched.)
+# with zero. (The dashed lines bend in the left column because its axis is stretched. Small zigzags may be noise.)
 #
 # The left column says what the kernel, which fades evenly, cannot. Zero visits back is the visit where the person *is*. In
 # all rows it lies below its neighbour to the right: the next visit is seldom there again. One visit back is where they were
@@ -362,7 +362,7 @@ maps.attention_map(
 )
 
 # %% [markdown]
-# The Red Grill's. We add up the visits to a place, and split what the tables give it by reason.
+# The disc of The Red Grill. We add up the visits to a place, and split what the tables give it by reason.
 
 # %%
 by = pd.DataFrame(reason, where, NAMES).groupby(level=0).sum()
@@ -387,7 +387,7 @@ show(
 )
 
 # %% [markdown]
-# They went to 46 Alder Walk. Both models put it first, but PGT is much surer. Its pointer gives it
+# They went to 46 Alder Walk. Both pointers put it first, but PGT's is much surer. It gives it
 # {{ by_pgt["46 Alder Walk"]:.2f }}. The tables give it {{ by_tables["46 Alder Walk"]:.2f }}, and The Red Grill almost as
 # much. In return the tables account for every share, and not by an explanation added afterwards: the coloured parts *are* the
 # terms of the sum.
