@@ -5,12 +5,12 @@
 #
 # *You will be able to* measure what a step of training keeps in memory, compute the exact loss a stretch of places at a time,
 # and deal out a table of visits by person with DuckDB and Dask. *You need* [the loss](09_model.ipynb),
-# [Training](10_training.ipynb) and [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and about a minute to
-# run; the first half uses a GPU if there is one.
+# [Training](10_training.ipynb) and [Windows](03_windows.ipynb). *It takes* a quarter of an hour to read and a minute or two
+# to run; the first half uses a GPU if there is one.
 #
 # > **In one sentence.** With {{ places:,}} places instead of 2,500, a step of training keeps {{ more:.0f }} times as much for
 # > its gradient, but no more than before if the loss adds up a stretch of places at a time; the weights grow all the same. A
-# > table of visits, too, can be taken in pieces, by person.
+# > table of visits, too, can be taken in pieces, by person, and a piece need not grow when people are added.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package with the extra "scale" (Colab)
@@ -29,6 +29,7 @@ except ImportError:  # on Colab
 # %% tags=["hide-input"]
 # @title Imports
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import dask
@@ -60,7 +61,8 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 town = city.load()
 data = prepare(town.visits, protocol="exact")
 words = data.vocabulary
-print(f"{words.n_locations:,} places, {words.n_users - 1} people, {device}")
+ids = words.n_locations  # of places; two stand for padding and unknown
+print(f"{ids:,} ids of places, {words.n_users - 1} people, {device}")
 
 # %% [markdown]
 # ## More places: what grows?
@@ -83,7 +85,7 @@ def only_sums(model, batch):
 
 # %% [markdown]
 # During the forward pass PyTorch keeps arrays that the gradient will need. `kept(model, batch, way)` runs the pass in one of
-# the two ways and adds up these arrays, in megabytes.
+# the two ways and adds up these arrays, in megabytes. Weights are not counted, nor are arrays that live only for a moment.
 
 
 # %% tags=["hide-input"]
@@ -110,9 +112,10 @@ def kept(model, batch, way):
 # **Change this.** Make the city larger still, and watch which columns grow.
 
 # %%
-places = 160_000  # @param {type:"integer"}
+places = 100_000  # @param {type:"integer"}
 
-some = np.arange(0, len(data.train), len(data.train) // 64)[:64]
+windows = 128
+some = np.linspace(0, len(data.train) - 1, windows).astype(int)
 batch, memory = data.train.batch(some).to(device), {}
 for n in (2_500, 20_000, places):
     model = PointerGeneratorTransformer(ModelConfig(n, words.n_users))
@@ -128,17 +131,17 @@ memory = pd.DataFrame(memory, heads).T.round().astype(int)
 usual = memory["kept: every place"]
 more = usual.iloc[-1] / usual.iloc[0]
 saved = (usual - memory["kept: only sums"]).iloc[-1]
-one_array = 4 * len(batch) * places / 1e6  # B x V, four bytes a number
+one_array = 4 * windows * places / 1e6  # B x V, four bytes a number
 memory.rename_axis(columns="MB, by places")
 
 # %% [markdown]
-# Compare the ends of the first column: with the same windows a step keeps far more. Arrays that live only for a moment are
-# not counted.
-#
-# What grows are arrays of $B \times V$, windows by places. One has {{ one_array:.0f }} MB in the last row. Five of them hold
+# Read the first column down: the windows are the same, yet a step keeps far more. What grows are arrays of $B \times V$,
+# windows by places. One has 128 · 100,000 numbers of four bytes in the last row, {{ one_array:.0f }} MB. Five of them hold
 # numbers: the pointer's weights laid out over all places, the generator's log-probabilities, both again with the gate, and
-# the mixture of the two. The others are masks, a byte for each place. The second way makes none of these and keeps
-# {{ saved:.0f }} MB less.
+# the mixture of the two. The others are masks, a byte for each place.
+#
+# The second way makes none of these and keeps {{ saved:.0f }} MB less. What it does keep comes nearly all from the encoder,
+# whose arrays are windows by visits, whatever the city.
 #
 # The last column has the weights, their gradients and AdamW's two averages. It grows either way.
 #
@@ -174,8 +177,9 @@ four.assign(sum=four.sum(axis=1)).round(1)
 # \log P_\text{never}(\ell) = \log(1 - g) + s_\ell - \Lambda . \tag{25.1}
 # $$
 #
-# For the few places $\mathcal{W}$ in the window, $\log P$ comes from the mixture, equation (8.4). The first line treats every
-# place as never copied; the second puts the few right:
+# For the few places $\mathcal{W}$ in the window, $\log P$ comes from the mixture, equation (8.4). It needs only $\Lambda$ and
+# each place's own score. So does $\log P$ of the target. Now the sum: the first line treats every place as never copied, and
+# the second puts the few right.
 #
 # $$
 # \begin{aligned}
@@ -222,8 +226,9 @@ show(ax.figure, alt=alt, caption=caption)
 # To combine logarithms, undo them and add, $12 + 4$, and take the logarithm again. That is what `logsumexp` does, with $e$
 # for 2.
 #
-# But the gradient needs the scores again. PyTorch's `checkpoint` (it has nothing to do with saved weights) keeps only what
-# goes into `stretch`, throws the scores away, and runs `stretch` once more in the backward pass.
+# But the gradient needs the scores again. PyTorch's `checkpoint` (it has nothing to do with saved weights) throws them away
+# and runs `stretch` once more in the backward pass. It keeps only what goes into `stretch`: the context, and weights, which
+# are in memory anyway.
 
 
 # %%
@@ -243,7 +248,7 @@ def two_sums(context, weight, bias, n=20_000):
 
 
 # `model` is that of the table's last row.
-context = torch.randn(64, model.config.d_model, device=device)
+context = torch.randn(windows, model.config.d_model, device=device)
 sums = two_sums(context, model.generator.weight, model.generator.bias)
 scores = model.generator(context)  # (B, V), all at once
 check.same(sums[0], scores.logsumexp(1), name="Lambda", atol=1e-4)
@@ -259,29 +264,30 @@ with torch.no_grad():
 check.same(one, other, name="the loss, in both ways", atol=1e-5)
 
 # %% [markdown]
-# And what does it cost? Every score is computed twice, once more for the gradient. Here is a recorded step of PGT in both
-# ways, with its backward pass. The peak is the most memory at any moment, beyond weights and gradients:
+# And what does it cost? Every score is computed twice, once more for the gradient. Here is a recorded step of PGT with its
+# backward pass, again with 128 windows and 100,000 places. The *peak* is the most memory at any moment, short-lived arrays
+# and all, beyond weights and gradients.
 
 # %% tags=["hide-input"]
 # @title Table: a training step with 100,000 places and 128 windows
 bench = read_results("bench").rows.query("section == 'vocabulary'")
 step = bench[bench.name.str.startswith("100,000 places")]
 step = step.set_index("unit")[["reference", "ours"]].T.astype(float)
-step = step.set_axis(["every place", "only sums"])[["s", "MiB"]]
-step.columns = ["seconds", "memory at the peak, MiB"]
-step = step.round({"seconds": 2, "memory at the peak, MiB": 0})
+step = step.set_axis(["every place", "only sums"])
+peaks = (step.MiB * 2**20 / 1e6).round().astype(int)
+step = pd.DataFrame({"seconds": step.s.round(2), "peak, MB": peaks})
 step.rename_axis(bench.device.iloc[0], axis=1)
 
 # %% [markdown]
-# At this size the second way takes less time, too. (With a thousand places there is nothing to gain:
-# [Evidence: speed](evidence_speed.ipynb).)
+# Twice the work, in less time? Only the products that make the scores are doubled. PyTorch's profiler shows that the first
+# way spends most of its time on what follows: writing and reading arrays of $B \times V$, one after the other, forward and
+# backward. (With a thousand places there is nothing to gain: [Evidence: speed](evidence_speed.ipynb).)
 #
 # ## A model that never counts the places
 #
 # The weights still grow: each place has a row in the location table and one in the generator. The
 # [contextual pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it notice how many
-# places there are? The one built there has three facts and 81 weights. We take the package's, which has fourteen facts and a
-# small network besides.
+# places there are? (We take the package's, which is larger than the one built there.)
 
 # %%
 past = with_history(data, memory=100).train.batch(some)
@@ -298,7 +304,7 @@ pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 #
 # ## More people: what grows?
 #
-# With more people the table of visits grows, until it does not fit into memory. Can it be taken in pieces?
+# With more people the table of visits grows, until it does not fit into memory. Must it be there as a whole?
 #
 # Here are six visits of three people, and a rule: guess where the person was last. We deal the rows out by person, in two
 # **parts**, and ask the rule about one part at a time:
@@ -322,10 +328,31 @@ pd.concat(map(guessed, two_parts)).fillna("")
 # Our windows, too, stay with one person, and so does the split by days. But models need places and people as numbers, and
 # home, which is in both parts, must have one number. So each part is asked twice:
 #
-# 1. Which places and people are there? Those of all parts make the vocabulary.
-# 2. What are the answers, in that vocabulary?
+# 1. Who was where? The places and people of all parts make the vocabulary. It numbers the places of the training days first,
+#    so it must also hear in which split a visit is.
+# 2. How high does the context kernel ([chapter 4](04_baselines.ipynb)) rank each next place of the test days?
 #
-# Now for a million visits, on disk.
+# In code, each question is a function of a file:
+
+# %%
+# DuckDB's files are in UTC; this turns the times back into the town's.
+zone = {"timezone": str(town.visits.started_at.dt.tz)}
+
+
+def places_of(file):
+    visits = tables.split_by_days(read_visits(file, **zone))
+    return visits[["user_id", "location_id", "split"]].drop_duplicates()
+
+
+def answers_of(file, vocabulary):
+    data = prepare(read_visits(file, **zone), vocabulary=vocabulary)
+    # The kernel's five numbers are fixed; `fit` only notes V.
+    return evaluate(ContextKernel().fit(data.train), data.test)
+
+
+# %% [markdown]
+# Now for a million visits, on disk. [DuckDB](https://duckdb.org) deals them out into eight files. A hash turns the person's
+# number into another, always into the same one. Its remainder by 8 names the file, so that nobody is torn in two.
 
 # %% tags=["hide-input"]
 # @title `repeated`: n visits of the town's people over and over, renumbered
@@ -339,49 +366,26 @@ def repeated(n):
     return pd.concat(copies)[:n]
 
 
-# %% [markdown]
-# `table` is a file with all of them. [DuckDB](https://duckdb.org) deals them out into eight files in `folder`. A hash turns
-# the person's number into another, always into the same one. Its remainder by 8 names the file, so that nobody is torn in
-# two.
-
 # %%
-n_visits, work = 1_000_000, Path(tempfile.mkdtemp())
-table, folder = work / "visits.parquet", work / "parts"
-repeated(n_visits).to_parquet(table)
-duckdb.sql(
-    f"""
-    COPY (SELECT *, hash(user_id) % 8 AS part FROM '{table}')
-    TO '{folder}' (FORMAT parquet, PARTITION_BY (part))
-    """
-)
-files = sorted(folder.rglob("*.parquet"))
-largest = max(len(read_visits(file)) for file in files)
-print(f"{n_visits:,} visits in {len(files)} files of at most {largest:,}")
+def dealt(n_visits, n_parts):
+    """A file with all visits, and the files of the parts."""
+    folder = Path(tempfile.mkdtemp())
+    table = folder / "visits.parquet"
+    repeated(n_visits).to_parquet(table)
+    duckdb.sql(
+        f"""
+        COPY (SELECT *, hash(user_id) % {n_parts} AS part FROM '{table}')
+        TO '{folder}/parts' (FORMAT parquet, PARTITION_BY (part))
+        """
+    )
+    return table, sorted(folder.glob("parts/*/*.parquet"))
+
+
+table, files = dealt(1_000_000, 8)
 
 # %% [markdown]
-# The two questions are two functions of a file. The answers are ranks: how high the context kernel
-# ([chapter 4](04_baselines.ipynb)) has each next place.
-
-# %%
-# DuckDB's files are in UTC; this turns the times back into the town's.
-zone = {"timezone": str(town.visits.started_at.dt.tz)}
-
-
-def places_of(file):
-    """Who was where, each once; the vocabulary needs the split, too."""
-    visits = tables.split_by_days(read_visits(file, **zone))
-    return visits[["user_id", "location_id", "split"]].drop_duplicates()
-
-
-def answers_of(file, vocabulary):
-    data = prepare(read_visits(file, **zone), vocabulary=vocabulary)
-    # The kernel's five numbers are fixed; `fit` only notes V.
-    return evaluate(ContextKernel().fit(data.train), data.test)
-
-
-# %% [markdown]
-# [Dask](https://www.dask.org) shares the work between processes: `delayed` notes a call, and `compute` makes all that are
-# noted, here two at a time.
+# [Dask](https://www.dask.org) asks the files, each in a process of its own: `delayed` notes a call, and `compute` makes all
+# that are noted, here two at a time.
 
 
 # %%
@@ -392,26 +396,60 @@ def ask(question, files, *more):
     return pd.concat(found, ignore_index=True)
 
 
-vocabulary = Vocabulary.build(ask(places_of, files), "exact")
+who_where = ask(places_of, files)
+vocabulary = Vocabulary.build(who_where, "exact")
 apart = ask(answers_of, files, vocabulary)
-print(f"{vocabulary.n_locations:,} places, {len(apart):,} windows")
+print(f"{vocabulary.n_locations:,} ids of places, {len(apart):,} answers")
 
 # %% [markdown]
-# The million still fits into memory, so we can compare: the same two questions to the whole table.
+# Now the whole table at once, to compare. A million visits still fit into memory. `with_peak` makes a call and also gives the
+# most megabytes that its arrays and other objects had at one moment.
+
+
+# %% tags=["hide-input"]
+# @title `with_peak`: an answer, and the most megabytes at one moment
+def with_peak(function, *arguments):
+    tracemalloc.start()  # sees what Python and NumPy take, not Arrow
+    answer = function(*arguments)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return answer, round(most / 1e6)
+
 
 # %%
-at_once = answers_of(table, Vocabulary.build(places_of(table), "exact"))
+of_table = Vocabulary.build(places_of(table), "exact")
+at_once, whole = with_peak(answers_of, table, of_table)
 by = {"by": "user_id", "kind": "stable", "ignore_index": True}
 both = apart.sort_values(**by), at_once.sort_values(**by)
 pd.testing.assert_frame_equal(*both)  # else the cell stops
 
 # %% [markdown]
-# Every answer is the same. The table grows with the people. A part need not: with more people, deal out more parts.
+# Every answer is the same. And the memory? We take a quarter of the people, too, in two parts.
+
+# %% tags=["hide-input"]
+# @title Table: peaks of memory while the second question is answered
+def peak(file):
+    return with_peak(answers_of, file, vocabulary)[1]
+
+
+quarter, halves = dealt(250_000, 2)
+largest = [max(map(peak, parts)) for parts in (halves, files)]
+needs = [[peak(quarter), largest[0]], [whole, largest[1]]]
+rows = ["250,000 visits, 2 parts", "1,000,000 visits, 8 parts"]
+heads = ["peak: whole table", "peak: largest part"]
+collected = sum(x.memory_usage(deep=True).sum() for x in (who_where, apart))
+collected = collected / 1e6
+pd.DataFrame(needs, rows, heads).rename_axis(columns="MB")
+
+# %% [markdown]
+# **With four times the people, the whole table needs four times the memory; a part hardly needs more, since there are four
+# times the parts.**
 #
 # ## What still grows?
 #
-# The weights of a location table and of a generator do. So does what the main process collects: who was where, and all
-# answers. One person's visits must still fit into memory. We have not tried a billion visits, nor parts with places of their
+# The main process collects who was where, and all answers: {{ collected:.0f }} MB for the million. A model's lists
+# ([chapter 9](09_model.ipynb)) grow, too: the location table and the generator with the places, the table of users with the
+# people. One person's visits must still fit into memory. We have not tried a billion visits, nor parts with places of their
 # own: our new people go where the town's go.
 #
 # Training is harder to divide, but several processes can share it ([Evidence: speed](evidence_speed.ipynb)).
@@ -420,8 +458,8 @@ pd.testing.assert_frame_equal(*both)  # else the cell stops
 #
 # - The size of an array is a product. Several of ours were $B \times V$; the exact loss needs none.
 # - The weights of a location table and a generator grow with $V$. A pointer without them has as many weights at every $V$.
-# - Windows never cross from one person to another, so people can be dealt out to parts. A rule with fixed numbers needs only
-#   the vocabulary in common.
+# - Windows never cross from one person to another, so people can be dealt out to parts, and a part's memory need not grow. A
+#   rule with fixed numbers needs only the vocabulary in common.
 #
 # ## Exercises
 #
