@@ -9,7 +9,7 @@
 # *It takes* fifteen minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** A pointer copies the *id* of a place and needs no learned row for it, so it can name places that
-# > training never showed; before the first visit it can still say "somewhere new".
+# > training never showed. Before the first visit, a forecast at its side says how likely "somewhere new" is.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -27,7 +27,7 @@ except ImportError:  # on Colab
 #
 # | a place is | if |
 # |---|---|
-# | **unseen** | nobody visited it in the training days; otherwise it is *known* |
+# | **unseen** (so far: unknown) | nobody visited it in the training days; otherwise it is *known* |
 # | **new** | *this person* has not been there before |
 #
 # The home is new to person 59, but known: others were there in the training days. The office is new and unseen.
@@ -111,8 +111,9 @@ print(f"{in_week:.1f} % of these are in the window")
 # \mathcal{A} = \mathcal{K} \cup \{ l_i : 1 \le i \le L \} \tag{22.1}
 # $$
 #
-# The mixture of [chapter 8](08_generator_and_gate.ipynb), with gate $g$ and attention $a_i$, needs one change: a bracket that
-# is 1 inside $\mathcal{K}$ and 0 outside, so that no unseen place is generated.
+# The mixture of [chapter 8](08_generator_and_gate.ipynb), with gate $g$ and attention $a_i$, needs one change: $P_\text{gen}$
+# is now a softmax over $\mathcal{K}$ alone. Outside $\mathcal{K}$ the bracket is 0, so that no unseen place is generated;
+# inside it is 1.
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
@@ -131,7 +132,7 @@ def copied(attention, location, n_answers):
 
 
 def mixed(gate, attention, location, scores, n_answers):
-    """Equation (22.2); unseen places have no scores."""
+    """Equation (22.2); only known places have scores."""
     scores = scores.clone()
     scores[:, :2] = -torch.inf  # padding and unknown are no answers
     generated = scores.new_zeros(len(scores), n_answers)  # (B, V)
@@ -181,7 +182,7 @@ show(
 # | the encoder sees | a row of its own, random, never trained | the row of *unknown*, as random, shared by all |
 # | the generator gives it | a low score: in training it never was the answer | nothing |
 # | the pointer copies | its id | its id |
-# | if it opens tomorrow | it has no id: no answer | it gets the next free id, and can be copied |
+# | if it is built tomorrow | it has no id: no answer | it gets the next free id, and can be copied |
 
 # %%
 closed, _ = load_model(shipped("city"))  # PGT, with a row for each place
@@ -198,7 +199,7 @@ class OpenPGT:
         # Context (B, D); attention (B, L), as in chapter 9.
         context, log_weights, _ = closed.encode(seen)
         gate = closed.gate_logit(context).sigmoid()
-        scores = closed.generator(context)[:, :unseen_from]
+        scores = closed.generator(context)[:, :unseen_from]  # K only
         return mixed(gate, log_weights.exp(), ids, scores, V).log()
 
 
@@ -222,7 +223,7 @@ models = {
 
 # %%
 ranks = {name: evaluate(*pair) for name, pair in models.items()}
-groups = ["all", "known", "unknown"]  # the last: unseen
+groups = ["all", "known", "unknown"]  # "unknown": unseen
 rows = [summarize(table, groups)["acc@1"] for table in ranks.values()]
 low, high = interval(ranks["open PGT"], against=ranks["PGT"], group="unknown")
 # What the contextual pointer says, and which targets are in its memory
@@ -267,7 +268,8 @@ show(
 # What works for unseen places should work for **newcomers**, people whom training has never met (a **cold start**). The
 # contextual pointer has no table of people. PGT has one, and gives each newcomer its padding row, all zeros.
 #
-# People are cut into five folds. Models train on four and predict the fifth.
+# People are cut into five folds. Models train on the training days of four folds. Then they predict every visit of the people
+# of the fifth, on all days, each person's first visit excepted.
 
 # %% tags=["hide-input"]
 # @title Figure 22.4: newcomers
@@ -299,11 +301,12 @@ show(
 )
 
 # %% [markdown]
-# In the long run all models rise, the contextual pointer most. Over all visits PGT, with its week, does no better than the
-# most frequent place of a hundred visits.
+# After one or two visits there is little to copy, and on GeoLife PGT is even ahead. From then on the contextual pointer leads,
+# and in the long run it rises most. PGT, with its week, stays close to the most frequent place of a hundred visits.
 #
 # What does a model gain from having met you? Take the usual test windows. One model was trained on everybody's earlier days,
-# yours too. The other is that of your fold, which has not met you. The table shows how much more often the first is right:
+# yours too. The other was trained without your fold and has not met you. The table shows how much more often the first is
+# right:
 
 # %% tags=["hide-input"]
 # @title Table: what a model gains from training on these people
@@ -315,12 +318,13 @@ worth.round(1).set_axis(["gain of Acc@1, points", "low", "high"], axis=1)
 
 # %% [markdown]
 # **The contextual pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town
-# barely; those of PGT do not. All it needs is your past. ([Evidence: newcomers](evidence_newcomers.ipynb) has more.)
+# barely; those of PGT do not. (The model without your fold also trained on a fifth fewer people, so that not all of PGT's gain
+# need come from having met you: [Evidence: newcomers](evidence_newcomers.ipynb).) All the contextual pointer needs is your past.
 #
 # ## Somewhere new
 #
-# Before the first visit to the new office, the contextual pointer cannot name it, but it can *say so*. Give it one more
-# answer, **somewhere new**: any place where this person has not been.
+# Before the first visit to the new office, the contextual pointer cannot name it. But we can give it one more answer,
+# **somewhere new**: any place where this person has not been. How likely that is, a forecast must say.
 #
 # Say it gives home $0.5$, the old office $0.3$ and the gym $0.2$. *Somewhere new* is forecast with $0.25$. The places share
 # the other $0.75$: home gets $0.75 \cdot 0.5 = 0.375$, the others $0.225$ and $0.15$. *Somewhere new* stands second.
@@ -334,8 +338,10 @@ def with_new(part, new):
 
 
 # %% [markdown]
-# The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb), trained to foretell first visits and
-# corrected on the validation windows. This is before person 59's first visit to the new office:
+# The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb). As there, it is told who moves, when, and a
+# few counts of the past, such as how many visits went to the present place. It learns first visits from the training windows.
+# On the validation windows its log-odds are then shifted and stretched to fit how many first visits there are. This is before
+# person 59's first visit to the new office:
 
 # %% tags=["hide-input"]
 # @title Table: before the first visit; with the forecast of each window
@@ -377,13 +383,13 @@ heads = ["place in first three (%)", "or somewhere new (%)", "mean loss"]
 pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 
 # %% [markdown]
-# In {{ actual:.0f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability
-# zero there, and the mean loss is infinite. **A constant mends nearly all of it.** At {{ level:.0f }} % it is among the
-# first three in almost every window, so it is right before almost every first visit. But it names no place, and here and
-# there it drives the right one out.
+# In {{ actual:.1f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability zero
+# there, and the mean loss is infinite. **A constant is enough to end that.** It says {{ level:.0f }} % everywhere, and the loss
+# is {{ rows["constant"][2]:.2f }}. *Somewhere new* is then among the first three in almost every window, so it is right before
+# almost every first visit. But it names no place, and here and there it drives the right one out.
 #
-# The forecast lowers the loss a little further, and hardly changes the first three. It is weak: on average it says
-# {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others.
+# The forecast brings the loss to {{ rows["forecast"][2]:.2f }}, and hardly changes the first three. It is weak: on average it
+# says {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others.
 #
 # ## What to remember
 #
