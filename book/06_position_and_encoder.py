@@ -7,8 +7,8 @@
 # and catch a forgotten mask. *You need* [Embeddings](05_embeddings.ipynb).
 # *It takes* a quarter of an hour to read and about a minute to run, with or without a GPU.
 #
-# > **In one sentence.** In the encoder the visits look at each other. Yet accuracy does not show it if the mask is missing,
-# > which changes {{ percent[0]:.0f }} % of the answers; nor, in this model, if all the layers are missing.
+# > **In one sentence.** In the encoder the visits look at each other. Leave out the mask, and {{ percent[0]:.0f }} % of the
+# > answers change, but not the accuracy. In this model you may even leave out all the layers.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -131,9 +131,9 @@ tell(weights, weights @ v)
 #
 # ## The mask
 #
-# Windows in a batch differ in length, and the short ones are padded at their end. Give our three visits such a fourth. It is
-# not zero, as the person's row and a bias are in it; say that it is (1, 1, 1, 1). Nobody must look at it. So its scores
-# become $-\infty$ *before* the softmax, because $e^{-\infty} = 0$.
+# Windows in a batch differ in length, and the short ones are padded at their end. Give our three visits such a fourth seat. It
+# is not zero, because every seat of a window gets the person's vector; say that it is (1, 1, 1, 1). Nobody must look at it. So
+# its scores become $-\infty$ *before* the softmax, because $e^{-\infty} = 0$.
 
 
 # %%
@@ -387,8 +387,8 @@ pd.DataFrame({"%": percent.round(1)}, said)
 #
 # ## Does it matter who looks at whom?
 #
-# The model was trained with four heads. **Change this:** its weights stay, only the $D$ numbers are cut elsewhere. With two,
-# old heads 1 and 2 share one choice, as do 3 and 4. Does it hurt?
+# The model was trained with four heads of 16 numbers. **Change this:** without retraining, split the same 64 numbers into two
+# heads of 32, or another number of heads. (The divisor $\sqrt d$ changes, too.) Does it hurt?
 
 # %%
 heads = 4  # @param [1, 2, 4, 8, 16] {type:"raw"}
@@ -485,13 +485,13 @@ pd.DataFrame(rows).T
 
 # %% [markdown]
 # Without any choice of whom to look at (first row), the model loses nothing that we can measure. **Nor does it without any
-# layer** (third row), though {{ changed:.1f }} % of the first answers on test change. The intervals are wide: a loss as large
-# as their lower ends is possible.
+# layer** (third row), though {{ changed:.1f }} % of the first answers on test change. A loss as large as the lower ends of the
+# intervals is possible.
 #
 # (One interval leaves zero out: *no attention* even helps on test. Validation does not confirm it.)
 #
-# A likely reason is the pointer ([next chapter](07_pointer.ipynb)), which compares the last visit with all others by
-# itself. [Chapter 14](14_ablations.ipynb) asks whether a model can be *trained* without a part.
+# Why is so little lost? Probably because of the pointer ([next chapter](07_pointer.ipynb)), which compares the last visit with
+# all others by itself. [Chapter 14](14_ablations.ipynb) asks whether a model can be *trained* without a part.
 #
 # ## What to remember
 #
