@@ -3,8 +3,8 @@
 #
 # The validation loss gets worse, and the model gives more right answers. How can both be true?
 #
-# *You will be able to* write the training loop yourself, read its curves without being fooled, and stop a run and resume it to
-# the very same bits. *You need* PyTorch's basics, [Windows](03_windows.ipynb) and [the model](09_model.ipynb). *It takes* a
+# *You will be able to* write an epoch of training yourself, read its curves without being fooled, and stop a run and resume it
+# to the very same bits. *You need* PyTorch's basics, [Windows](03_windows.ipynb) and [the model](09_model.ipynb). *It takes* a
 # quarter of an hour to read and about a minute to run on two CPU cores, less with a GPU.
 #
 # > **In one sentence.** The validation loss may rise while right answers still increase, because the loss also charges for
@@ -72,42 +72,39 @@ def new_model():
 # ([chapter 9](09_model.ipynb)) also asks the model to keep a probability of about $\varepsilon / V$ for every place (figure
 # 10.2).
 #
-# An **epoch** is one pass through all training windows, a batch at a time. Each batch makes one step:
+# An **epoch** is one pass through all training windows, a batch at a time. (Windows of similar length share a batch, which
+# saves padding: **bucketed batches**, counted in [Evidence: windows](evidence_windows.ipynb).) Each batch makes one step, and
+# three things shape it:
 #
 # - **AdamW** ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) divides each weight's gradient by a running
 #   estimate of its size, so that the weights of rare and of frequent places move at similar speed. It also shrinks all
 #   weights a little.
-# - That estimate is poor at first. So the learning rate starts near zero and climbs for a few epochs, the **warm-up**. Then it
-#   falls along a cosine to zero, the **cosine schedule**.
+# - The **learning rate** says how far a step goes. AdamW's estimate is poor at first, so the rate climbs in equal steps from
+#   near zero for five epochs, the **warm-up**. Then it falls along a cosine to zero, the **cosine schedule**.
 # - **Gradient clipping** looks at all gradients as one long vector and shortens it to a limit if it is longer. One strange
 #   batch then cannot throw the model far off.
-# - **Bucketed batches** save time. A batch is as long as its longest window, and the rest is padding. So windows of similar
-#   length share a batch ([Evidence: windows](evidence_windows.ipynb) counts what that saves).
 #
-# With $T$ steps in all, $T_w$ of them to warm up, the learning rate of step $t = 0, 1, \dots$ is
-#
-# $$
-# \eta_t = \eta \cdot \begin{cases} (t + 1) / T_w & \text{if } t < T_w, \\
-# \tfrac12 \big(1 + \cos \pi \tfrac{t - T_w}{T - T_w}\big) & \text{else.} \end{cases} \tag{10.2}
-# $$
-#
-# **Change this.** The height $\eta$ is the first thing that one tunes. Everything below follows it.
+# **Change this.** The highest learning rate, `learning_rate`, is the first thing that one tunes. Everything below follows it.
 
 # %%
 learning_rate = 6.5e-4  # @param [1e-4, 6.5e-4, 2e-3, 5e-3] {type:"raw"}
-config = TrainConfig(  # no early stop, see below
+config = TrainConfig(
     learning_rate=learning_rate,
+    batch_size=128,
+    warmup_epochs=5,
+    clip=0.8,  # the longest gradient allowed
     label_smoothing=0.03,  # epsilon
     max_epochs=10,
-    patience=10,
+    patience=10,  # as many: no early stop, see below
 )
 
 # %% [markdown]
 # ## The loop
 #
-# Here is one whole epoch. One line may surprise you: `manual_seed`. Dropout sets random entries of the vectors to zero in
-# training. The seed and the epoch's number alone decide which ones. They decide the order of the windows, too. So any epoch
-# can be repeated exactly.
+# Here is the first epoch, all of it in the warm-up. The five numbered lines are the training; the lines before them set it up.
+#
+# One line may surprise you: `manual_seed`. Dropout sets random entries of the vectors to zero in training. The seed and the
+# epoch's number alone decide which ones. They decide the order of the windows, too. So any epoch can be repeated exactly.
 
 
 # %%
@@ -116,24 +113,21 @@ def epoch_one(model, windows, c):
     options |= {"lr": c.learning_rate, "weight_decay": c.weight_decay}
     optimizer = torch.optim.AdamW(model.parameters(), **options)
     shuffle = np.random.default_rng([c.seed, 0])  # order of the windows
-    # Dropout's seed; epoch k adds k. The factor keeps runs apart.
-    torch.manual_seed(c.seed * 100_003)
-    steps = math.ceil(len(windows) / c.batch_size)
+    torch.manual_seed(c.seed * 100_003)  # dropout; epoch k adds k
+    warmup = c.warmup_epochs * math.ceil(len(windows) / c.batch_size)
     norms = []
     model.train()
     batches = windows.batches(c.batch_size, shuffle=shuffle)
     for step, b in enumerate(batches):
-        for group in optimizer.param_groups:
-            # (10.2), with T = max_epochs * steps, T_w = warmup_epochs * steps
-            group["lr"] = c.learning_rate_at(step, steps)
-        log_probs = model(b).log_probs  # (B, V)
-        losses = cross_entropy(log_probs, b.target, c.label_smoothing)
+        for group in optimizer.param_groups:  # warm-up
+            group["lr"] = c.learning_rate * (step + 1) / warmup
         optimizer.zero_grad()
-        # The mean, summed as `fit` does, so that the bits are equal.
-        (losses * (1 / len(b))).sum().backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)
-        optimizer.step()
-        norms.append(float(norm))  # before clipping
+        log_probs = model(b).log_probs  # 1. predict: (B, V)
+        losses = cross_entropy(log_probs, b.target, c.label_smoothing)  # 2.
+        (losses * (1 / len(b))).sum().backward()  # 3. gradients of the mean
+        norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)  # 4.
+        optimizer.step()  # 5. move the weights
+        norms.append(float(norm))  # the length before clipping
     return np.array(norms)
 
 
@@ -143,7 +137,7 @@ clipped, median = 100 * (norms > config.clip).mean(), np.median(norms)
 
 # %% [markdown]
 # > **Pitfall.** We took clipping for an emergency brake. But {{ clipped:.0f }} % of the first epoch's steps were clipped: the
-# > limit is {{ config.clip:.1f }}, and the median gradient is {{ median:.1f }} long. With AdamW that matters less than it
+# > limit is 0.8, and the median gradient is {{ median:.1f }} long. With AdamW that matters less than it
 # > sounds, because AdamW divides by the gradient's usual size anyway. Still, count before you believe the name.
 #
 # ## Ten epochs
@@ -194,7 +188,7 @@ show(
 
 # %% [markdown]
 # Validation loss is lowest in epoch {{ by_loss }}. Validation accuracy is highest in epoch {{ by_accuracy }}: it still rose
-# while the loss got worse. (Dropout and label smoothing raise the training loss.)
+# while the loss got worse. (The training loss starts *above* that of validation because dropout and label smoothing raise it.)
 #
 # ## Why the loss rises
 #
@@ -246,6 +240,9 @@ show(
 # Only one kind climbs: *never seen*. Each step pushes the score of such a place in the generator down, and nothing pulls it up
 # except label smoothing. So the curve climbs and flattens near the thin line, $-\log(\varepsilon / V) =$ {{ floor:.1f }} nats.
 #
+# (Why do *known* places outside the window cost more than an even guess? The gate leaves the generator about a third of the
+# probability. Were that third spread evenly, each place would cost $\log 3 \approx 1.1$ nats more than the guess.)
+#
 # Now compare two epochs, that of the lowest loss and that of the best accuracy:
 
 # %% tags=["hide-input"]
@@ -258,20 +255,48 @@ for epoch in pair:
     hits = 100 * gains(evaluate(replay, data.valid))["acc@1"]
     each[f"Acc@1, epoch {epoch}"] = hits.groupby(kind).mean()
 dearer = (parts.loc[by_accuracy] - parts.loc[by_loss])["never seen"]
-pd.DataFrame(each).loc[kinds].round(2)
+pd.DataFrame(each).loc[kinds].round(1)
 
 # %% [markdown]
-# Accuracy sees only the first row, because first guesses at the other two kinds are always wrong. There it rises: the right
-# place needs only to come *first*, and the order improves while the loss hardly moves. The loss sees all three rows. *Never
-# seen* has become dearer, and times its share of the windows that adds {{ dearer:.2f }} nats to the mean, more than the other
-# two rows save. That is how both can be true.
+# The loss sees all three rows. *Never seen* has become dearer, and times its share of the windows that adds {{ dearer:.2f }}
+# nats to the mean, more than the other two rows save. Accuracy sees only the first row, because first guesses at the other two
+# kinds are always wrong.
+#
+# There, accuracy rises while the loss hardly moves. How? Between the two epochs the model grows *surer*. Say that in two
+# windows it puts 20 % on the right place and 25 % on a wrong one. In the first window the right place rises to 30 % and wins;
+# that saves $\log\tfrac{30}{20} = 0.41$ nats. In the second it falls to 13 %; that costs $\log\tfrac{20}{13} = 0.43$ nats. The
+# mean loss is about the same, and there is one right answer more, for the second window was wrong before, too.
+#
+# The windows of the first row did just that:
+
+# %% tags=["hide-input"]
+# @title Table: the windows of the first row, by both first guesses
+nats, right = {}, {}
+for epoch in (by_loss, by_accuracy):
+    replay.load_state_dict(weights[epoch - 1])
+    nats[epoch] = loss_of_each(replay, data.valid)
+    right[epoch] = gains(evaluate(replay, data.valid))["acc@1"] == 1
+words = [np.where(r, "right", "wrong") for r in right.values()]
+both = pd.DataFrame({"first guess": words[0] + " → " + words[1]})
+both["change"] = nats[by_accuracy] - nats[by_loss]
+both = both[data.valid.in_window].groupby("first guess").change
+turned = {"share, %": 100 * both.size() / both.size().sum()}
+turned["change of the loss, nats"] = both.mean()
+pd.DataFrame(turned).round({"share, %": 1}).round(2).iloc[::-1]
+
+# %% [markdown]
+# Where the guess stays wrong, the loss rises. Where it stays right, the loss falls about as much. Neither moves accuracy. The
+# rest changes sides, and more windows turn right than wrong.
+#
+# That is how both can be true: accuracy rises because of the targets in the window, and the mean loss because of those never
+# seen.
 #
 # ## Early stopping, replayed
 #
 # The rule: stop after `patience` epochs without a better validation score, and go back to the best epoch. `monitor` says what
 # "better" means. Which should it be, loss or accuracy?
 #
-# - If you want the right place on top, watch the accuracy. The loss stops you too early.
+# - If you want the right place on top, watch the accuracy.
 # - If you want **calibrated** probabilities, watch the loss. (They are, if of all places given 30 % about 30 % come true.
 #   After the loss's best epoch, unseen places get ever less probability, and people keep going to them.)
 #
@@ -296,15 +321,15 @@ chosen = pd.DataFrame(chosen, index=heads).T.rename_axis("monitor")
 chosen.astype({"epoch": int}).round(2)
 
 # %% [markdown]
-# Each monitor wins at what it watches: the loss pays fewer nats, and the accuracy names more places right. (Why not report the
-# *validation* score of the chosen epoch? It is the best of ten noisy ones, so part of it is luck.)
+# In this run each monitor wins at what it watches: the loss pays fewer nats, and the accuracy names more places right. (Why
+# not report the *validation* score of the chosen epoch? It is the best of ten noisy ones, so part of it is luck.)
 #
 # ## What training added
 #
-# How good was the model *before* the first step? One would think: random weights, random guesses. The table has it beside the
-# trained model (the epoch that accuracy chose) and two rules of [Baselines](04_baselines.ipynb). *Most frequent* names the
-# most frequent place of the window. The *context kernel* is five numbers, chosen by trying values on validation, without a
-# gradient.
+# How much of that accuracy is training's work? One would think all of it: random weights, random guesses. So score the model
+# as it was *before* the first step. The table has it beside the trained model (the epoch that accuracy chose) and two rules of
+# [Baselines](04_baselines.ipynb). *Most frequent* names the most frequent place of the window. The *context kernel* is five
+# numbers, chosen by trying values on validation, without a gradient.
 
 # %% tags=["hide-input"]
 # @title Table: the model before and after training, and two rules
@@ -329,43 +354,49 @@ pd.DataFrame(guesses).T.astype(float).round(1)
 # per place is *counting* ([chapter 7](07_pointer.ipynb)). So the number to look at is what training *adds*.
 #
 # The two lines above the table are intervals over people ([chapter 4](04_baselines.ipynb)). The first lies above zero:
-# training has added something. The second holds zero: with these people, this one run cannot be told from five numbers.
+# training has added something. The second holds zero: among other people, this run could also come out ahead of five numbers.
 #
 # With ten guesses in place of one, the untrained model is as good as the trained one. A window (a week) holds few different
 # places, so ten guesses nearly exhaust it. **Training hardly changes *how many* true places are on the list. It moves them
 # up.**
 #
-# The next figure puts your run beside those of the book. Change `learning_rate` above, run all, and see where your dot goes.
-# (Only look. To *choose* a learning rate, compare validation scores; choosing on the test set is one of the
+# An interval over people tells nothing about another thing that is drawn: the random numbers of training. The next figure puts
+# your run beside five of the book's: the same model, five seeds. Change `learning_rate` above, run all, and see where your dot
+# goes. (Only look. To *choose* a learning rate, compare validation scores; choosing on the test set is one of the
 # [traps](15_traps.ipynb).)
 
 # %% tags=["hide-input"]
 # @title Figure 10.3: the book's runs, and yours
 runs = read_results("city").select(variant="full")  # on the test windows
-named = runs.model.str.replace("_", " ").replace("pgt", "PGT")
+names = {"most_frequent": "most frequent", "kernel": "context kernel"}
+runs = runs[runs.model.isin([*names, "pgt"])]
+named = runs.model.replace(names | {"pgt": "PGT, five seeds"})
 town = runs.assign(model=named, whose="the book's")
 yours = scores(trained)[["acc@1"]].to_frame().T
 mine = yours.assign(whose="yours", model="yours").astype({"acc@1": float})
-plt.figure(figsize=(7.2, 2.0))
+plt.figure(figsize=(7.2, 1.7))
 axes = sns.stripplot(pd.concat([town, mine]), x="acc@1", y="model",
                      hue="whose", palette=[COPIED, EXTRA])  # fmt: skip
 axes.set(xlabel="test Acc@1 (%)", ylabel="")
 axes.get_legend().remove()  # the rows say it
 show(
     axes.figure,
-    alt="A row of dots a model: four rules, five runs of PGT, and yours.",
-    caption="First guesses on the town's test windows, one dot a run.",
+    alt="A row of dots each: two rules, five runs of PGT, and yours. The "
+    "dots of PGT lie apart, all of them between the two rules.",
+    caption="First guesses on the town's test windows. A rule has no seed "
+    "and one dot; PGT has a dot a run.",
 )
 
 # %% [markdown]
-# The five dots of PGT are five seeds: the same model, other random numbers. All five lie left of the kernel's. When two
-# learning rates differ by less than such dots scatter, a comparison with one seed each is a coin toss.
+# All five lie left of the kernel's, so on these people no seed catches up with it. But they scatter nearly as much as the two
+# monitors above differ. When two learning rates differ by less than that, a comparison with one seed each is a coin toss.
 #
 # ## Stop it, resume it
 #
-# Runs get interrupted. A resumed run should be *the same run*, not a similar one. A checkpoint holds the weights, the best
-# weights so far, AdamW's running estimates and the history; the order of the windows and dropout follow from the seed and the
-# epoch's number. We press "stop" after two of four epochs, resume, and compare with a run that nobody disturbed.
+# If seeds matter so much, a run that was interrupted must go on as *the same run*, not a similar one. A checkpoint holds the
+# weights, the best weights so far, AdamW's running estimates and the history; the order of the windows and dropout follow from
+# the seed and the epoch's number. We press "stop" after two of four epochs, resume, and compare with a run that nobody
+# disturbed.
 
 # %%
 few, some = data.train.subset(slice(600)), data.valid.subset(slice(300))
