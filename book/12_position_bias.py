@@ -8,7 +8,7 @@
 # twenty seconds to run, with or without a GPU.
 #
 # > **In one sentence.** The position bias does not show how fast people forget: the rest of the model can say nearly the same
-# > in its place, and even the sum of the two does not tell whether people forget slowly.
+# > in its place, and even the sum of the two cannot tell slow forgetting from none.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -321,8 +321,8 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. The learning rate of their bias was a hundredfold, in the hope that it would then speak. Ten seeds of our town were
-# trained at this rate, too.
+# habits. Their bias had a hundredfold learning rate, and so, in this section, have ten models of our town: only the people
+# differ.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}
@@ -365,10 +365,10 @@ heads = ["mean fall of the sum", "low", "high", "bias alone"]
 pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
-# The bias did speak at the hundredfold rate, but it says opposite things of one town and of ten. So read the sum. Seeds alone
-# would let us say, at either rate: the sum falls by less than the {{ due:.2f }} that we expect, if at all. Over towns the
-# interval is much wider, and it holds both zero and {{ due:.2f }}. So even ten towns do not tell whether weak forgetting is in
-# the sum.
+# Read the sum. In the two rows of one town its interval ends below the {{ due:.2f }} that we expect: from seeds alone we
+# should conclude that the sum misses it. Over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So
+# even ten towns do not tell whether weak forgetting is in the sum. (The faster bias alone rises in one town and falls a little
+# in ten.)
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #

@@ -323,8 +323,8 @@ for trap, (points, *range_) in cost.items():
 pd.DataFrame({"points of Acc@1": shown})
 
 # %% [markdown]
-# The unknown token weighs most. The second row this book carries itself: its GeoLife places are the published ones, clustered
-# from all days. On other places our numbers could not stand beside the literature's.
+# The unknown token weighs most. The second row this book carries itself: its GeoLife places are those of Hong et al.,
+# clustered from all days. On other places our numbers could not stand beside the literature's.
 #
 # Three more traps change who or what is asked, so we give no points:
 #
@@ -332,7 +332,7 @@ pd.DataFrame({"points of Acc@1": shown})
 # |---|---|---|
 # | A trip lies in the folders of two people | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
 # | Universal time, eight hours behind Beijing | {{ other_day:.0f }} % of the visits change their day | Cut days in local time |
-# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows; right would be {{ righted:,.0f }} | Publish counts: a reader can then see the swap |
+# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows; right would be {{ righted:,.0f }} | Publish the count, as we do: our GeoLife windows carry this trap, too |
 #
 # So this is the protocol of the book:
 #

@@ -112,16 +112,14 @@ show(
 #
 # | | the summarizer | PGT |
 # |---|---|---|
-# | reads | at most 400 words | a week's visits, and who made them |
 # | encoder | 1 layer of LSTMs, 256 numbers each way | 2 Transformer layers with 4 heads |
 # | decoder | an LSTM, output and memory with 256 numbers each | none |
 # | what asks | output and memory, 512 numbers, at each word | the last visit, 64 numbers, once |
 # | attention | additive; coverage says where it has looked | scaled dot product, plus a position bias |
 # | gate is | 1 layer; weight of *generating* | 2 layers; weight of *copying* |
 # | unknown name | has an id while its text is read, in the extended vocabulary ([chapter 16](16_summarizer.ipynb)) | has an id (exact protocol) or is "unknown" (published; [chapter 3](03_windows.ipynb)) |
-# | answers | at most 100 words | 1 list of places |
 #
-# ([The evidence](evidence_relatives.ipynb) has five more rows.)
+# ([The evidence](evidence_relatives.ipynb) has seven more rows.)
 #
 # One thing agrees: the mixture, equations (8.4) and (16.1). Only the gates are opposite: the summarizer's $p_\text{gen}$
 # weighs generating, PGT's $g$ copying, so $g = 1 - p_\text{gen}$. Let both programs mix one window of trained PGT:
@@ -166,7 +164,7 @@ groups.astype({"right": int}).round(1).rename_axis(columns="target is in")
 # pointer: it is right in {{ copied:.0f }} % of them. Both halves fail. **Sentence 1 is false.**
 #
 # Another {{ away:.0f }} % are places that training did show, outside the window (*training only*): the generator's own task,
-# and its first guess is never right.
+# and PGT's first guess is never right there.
 #
 # ## 2. Less to do?
 #
@@ -193,8 +191,8 @@ cost.insert(0, "work", work)
 cost.round(1).rename_axis(None).rename_axis(columns="visits")
 
 # %% [markdown]
-# The Transformer's *work* is more at every length. **Sentence 2 is false.** It takes longer, too. (Why time grows faster than
-# work, we did not measure.) But on one core parallel steps cannot pay; on a GPU they may.
+# The Transformer's *work* is more at every length, and would be with one layer, too. **Sentence 2 is false.** It takes longer,
+# too. (Why time grows faster than work, we did not measure.) But on one core parallel steps cannot pay; on a GPU they may.
 #
 # ## 3. Faster to train?
 #
@@ -216,7 +214,7 @@ spent.rename_axis(None).rename_axis(columns="three seeds")
 
 # %% [markdown]
 # Compare *seconds*, seed by seed. PGT takes fewer with two of the three, where it stops after far fewer epochs. **Sentence 3
-# stays open.**
+# stays open**, the more so as one core cannot show what parallel steps bring.
 #
 # ## 4. Does an LSTM forget?
 #
@@ -333,11 +331,12 @@ show(
 # %% [markdown]
 # So another vector asks. In PGT the last visit's encoding asks the pointer, the generator and the gate. Here it only starts an
 # LSTM, which makes one step on a learned vector, since no word came before. It looks once at all visits, which gives the
-# context. Its output and the context ask in place of the last visit.
+# context. Its output and the context ask in place of the last visit. (In the parent this one attention also copies. Here the
+# pointer goes on copying, so there are two.)
 #
 # Below PGT's own Acc@1 the table has changes in points. Two rows are means of five seeds, with 95 % intervals over people and
-# seeds, widened, because among several intervals one leaves out zero by luck more easily. The decoder was compared seed by
-# seed, with three. (Other seeds of PGT have other means: [chapter 4](04_baselines.ipynb) takes ten.)
+# seeds. These are widened, because among several intervals one leaves out zero by luck more easily. The decoder was compared
+# seed by seed, with three. (Other seeds of PGT have other means: [chapter 4](04_baselines.ipynb) takes ten.)
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent

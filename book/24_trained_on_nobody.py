@@ -207,7 +207,7 @@ by_hand = powers[best[0]].prod()
 # more than 1.
 #
 # A weight of zero would ignore an opinion. A negative one turns it round: kernel 1 prefers 35 Heather Walk, but its power is
-# larger for 10 Cobbler Road. So the pool takes back some of what the others, which know the same facts, have said.
+# larger for 10 Cobbler Road. The eight know much the same facts; where two say the same, the pool must not count it twice.
 #
 # The product of all eight powers of 10 Cobbler Road is {{ by_hand:.2f }}. Do the same for every place, and divide by the sum.
 
@@ -356,8 +356,8 @@ pd.DataFrame({"bet right, % of people [95 %]": right}, attacks.index)
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). Ask with only the person's last $n$ visits, for $n$ in 1, 2, 5, 20 and 100. (The visits are in `mine`.)
-# What happens to `somewhere_new`, and why?
+# **Exercise 1** (quick). Ask with only the person's last $n$ visits, for $n$ in 1, 2, 5, 20 and 100. (The visits are in
+# `mine`.) What happens to `somewhere_new`, and why?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1

@@ -285,22 +285,21 @@ step.rename_axis(bench.device.iloc[0], axis=1)
 #
 # ## A model that never counts the places
 #
-# The weights still grow: each place has a row in the location table and one in the generator. The
-# [contextual pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it notice how many
-# places there are? (We take the package's, which is larger than the one built there.)
+# The weights still grow: each place has a row in the location table and one in the generator. The [contextual
+# pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it notice how many places there
+# are? (We take the package's. It could also contain parts of PGT; `ALONE` leaves them out.)
 
 # %%
 past = with_history(data, memory=100).train.batch(some)
 rows = {}
 for n in (2_500, 1_000_000):
-    # ALONE: without the parts that PGT has, too.
     alone = ContextualPointer(ContextualConfig(n, words.n_users, **ALONE))
     megabytes = round(kept(alone, past, ContextualPointer.losses), 1)
     rows[f"{n:,} places"] = [f"{alone.n_parameters():,}", megabytes]
 pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
 
 # %% [markdown]
-# It does not. Its arrays are windows by places of the person's past, of which there are at most 100 here.
+# It does not. Its arrays are windows by visits of the person's past, of which it sees at most 100 here.
 #
 # ## More people: what grows?
 #

@@ -165,13 +165,15 @@ for high in (0.0, 200.0):
 pd.Series(cells, name="weights").unstack().rename_axis(None)
 
 # %% [markdown]
-# ## Part by part: five more rows
+# ## Part by part: seven more rows
 #
 # They belong to the table of [Side by side](17_side_by_side.ipynb). The summarizer's *context* is the weighted sum that its
 # attention makes.
 #
 # | | the summarizer | PGT |
 # |---|---|---|
+# | reads | at most 400 words | a week's visits, and who made them |
+# | answers | at most 100 words | 1 list of places |
 # | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers, projected to 64 |
 # | order | in the recurrence | sinusoid, position from the end, days ago, position bias |
 # | generator sees | output and context, 768 numbers | the last visit's encoding, 64 numbers |

@@ -656,6 +656,8 @@ def test_claims_of_19() -> None:
         assert (change["mean"] < kernel).all(), "all parts stay to the left of the kernel"
         if data == "geolife":
             assert change["mean"].max() < lift, "searching moves it more than any part"
+            assert change["mean"].idxmax() == "post_norm", "its mean is the figure's best"
+            assert change.low["post_norm"] > 0 > change.low_all["post_norm"], "by itself an effect"
 
 
 def test_claims_of_the_evidence_on_19() -> None:
