@@ -123,9 +123,9 @@ def epoch_one(model, windows, c):
             group["lr"] = c.learning_rate * (step + 1) / warmup
         optimizer.zero_grad()
         log_probs = model(b).log_probs  # 1. predict: (B, V)
-        losses = cross_entropy(log_probs, b.target, c.label_smoothing)  # 2.
+        losses = cross_entropy(log_probs, b.target, c.label_smoothing)  # 2. loss
         (losses * (1 / len(b))).sum().backward()  # 3. gradients of the mean
-        norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)  # 4.
+        norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)  # 4. clip
         optimizer.step()  # 5. move the weights
         norms.append(float(norm))  # the length before clipping
     return np.array(norms)

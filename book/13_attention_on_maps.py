@@ -305,8 +305,8 @@ print(f"a visit picked at random matters most in {lot:.0f} % of windows")
 # the routine day is another question: it is Thursday morning, and the person leaves home.
 #
 # Which role matters? In 300 windows, remove the whole last visit, then only its context, then only its copy. Without its
-# context, the visit before it is the context, encoded as if it were the last. Without its copy, the last visit is still the
-# context, but the pointer cannot point at it.
+# context, the visit before it asks, encoded in a window that ends with it; the pointer may still copy the last visit, by the
+# vector that it had. Without its copy, the last visit asks as before, but the pointer cannot point at it.
 
 
 # %% tags=["hide-input"]

@@ -441,7 +441,7 @@ print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 # others such as more numbers for rare places ([evidence](evidence_improvements.ipynb)). If an interval misses the truth one
 # time in twenty, luck alone makes about one "effect". So we widen the intervals of [chapter 14](14_ablations.ipynb), all by
 # one factor, until among twenty redraws of people and seeds there are nineteen in which *none* of them misses. With such
-# **simultaneous intervals** one may look down the whole column, and call an effect what leaves out zero. 
+# **simultaneous intervals** one may look down the whole column, and call an effect what leaves out zero.
 
 # %% tags=["hide-input"]
 # @title Changes and simultaneous intervals

@@ -52,9 +52,9 @@ kernel = ContextKernel().fit(train).choose(data.valid)  # its five numbers
 
 # %% [markdown]
 # On GeoLife the kernel of [chapter 4](04_baselines.ipynb), a rule with five numbers, beats the Transformer of this book by
-# {{ gap:.0f }} points of Acc@1. That chapter guessed why. The kernel is *given* two comparisons: of the hour, and
-# of the place before (did the person *come from here*?). The network gets hours and places, and has to discover that comparing
-# them is useful.
+# {{ gap:.0f }} points of Acc@1 (with the five seeds of this chapter). That chapter guessed why. The kernel is *given* two
+# comparisons: of the hour, and of the place before (did the person *come from here*?). The network gets hours and places, and
+# has to discover that comparing them is useful.
 #
 # ## A relation is not a property
 #
@@ -257,7 +257,7 @@ def accuracy(model):
 
 
 # %% [markdown]
-# **Change this.** The table below has three pointers: two with all facts, and in its last row one of your own, at first
+# **Change this.** The table below ends with three pointers: two with all facts, and in the last row one of your own, at first
 # without the minutes apart. Switch this fact on, or *came from here* off, and watch that row.
 
 # %%
@@ -340,13 +340,13 @@ after = pd.DataFrame(index=NAMES)
 for heading, n in zip(headings, KNOTS, strict=True):
     logs = curve(trained.tables[n].data, KNOTS[n], facts(one)[n])  # (1, L, 3)
     after[heading] = logs[0, visit].exp()
-after["weight"] = after.prod(axis=1)
-after["weight by hand"] = by_hand.weight
+after["share of its weight"] = after.prod(axis=1) / after.prod(axis=1).sum()
+after["share by hand"] = by_hand.weight / by_hand.weight.sum()
 after.round(2)
 
 # %% [markdown]
-# By hand, *same hour* gave least. Now it gives about as much as *same route*, above all by its middle factor: the visit came
-# from here. **A name says where a reason began; its row says what it is now.**
+# By hand, *same hour* gave least, and *same route* more than half. Now the two give about as much. **A name says where a
+# reason began; its row says what it is now.**
 #
 # Now all visits, on the map. Choose PGT's pointer or the tables at the top right. Which disc grows most?
 
@@ -388,9 +388,9 @@ show(
 
 # %% [markdown]
 # They went to 46 Alder Walk. Both pointers put it first, but PGT's is much surer. It gives it
-# {{ by_pgt["46 Alder Walk"]:.2f }}. The tables give it {{ by_tables["46 Alder Walk"]:.2f }}, and The Red Grill almost as
-# much. In return the tables account for every share, and not by an explanation added afterwards: the coloured parts *are* the
-# terms of the sum.
+# {{ by_pgt["46 Alder Walk"]:.2f }}. The tables give it {{ by_tables["46 Alder Walk"]:.2f }}, and The Red Grill almost as much.
+# Here PGT is right, and surer; one window proves nothing. In return the tables account for every share, and not by an
+# explanation added afterwards: the coloured parts *are* the terms of the sum.
 #
 # ## On real people
 #

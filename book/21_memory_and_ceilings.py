@@ -9,8 +9,8 @@
 # to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** With a hundred visits each, the pointer leads the kernel on GeoLife by only {{ fair:.1f }} points, and
-# > mostly for people with many windows; a longer memory does not help the first guess (Acc@1), and most of what it misses
-# > may be new places and chance.
+# > mostly for people with many windows; a memory longer than that does not help the first guess (Acc@1), and most of what the
+# > pointer misses may be new places and chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -134,9 +134,9 @@ show(
 
 # %% [markdown]
 # In the town the pointer is ahead everywhere, but after fifty visits its curve is as flat as the kernel's. Is this because
-# your pointer was trained with a hundred visits, so that 200 and 400 are strange to it? On the right, on GeoLife, no memory
-# is strange: each dot stands for pointers trained with just that many visits. This curve is flat after a hundred. **So a
-# longer memory is not what the pointer lacks.**
+# your pointer was trained with a hundred visits, so that 200 and 400 are strange to it? On the right, on GeoLife, no memory is
+# strange: each dot stands for pointers trained with just that many visits. This curve is flat after a hundred. **So a memory
+# longer than that is not what the pointer lacks.**
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
@@ -267,9 +267,9 @@ print(f"{agreed} of {pairs} pairs agree: {share:.2f}; root {share**0.5:.2f}")
 #
 # ## Does it work? The town knows
 #
-# Stays that look alike are not quite alike, so the count may err. In the town we can check it against somebody who knows
-# every habit. The habits depend on the hour of the next visit, and the pointer is not told when that visit begins. To be
-# fair, this guess is not told either.
+# Stays that look alike are not quite alike, so the count may err. In the town we can check it against somebody who knows every
+# habit. The habits depend on the hour of the next visit, and the pointer is not told when that visit begins. To be fair, this
+# guess is not told either, and weighs all the hours at which that visit may begin.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -323,7 +323,7 @@ show(
 # | % | two agree | its root | the best guess |
 # |---|---|---|---|
 # | as counted | {{ counted:.1f }} | {{ best_town:.1f }} | |
-# | by the simulator's own chances | {{ really:.1f }} | {{ too_high:.1f }} | {{ known:.1f }} |
+# | by the simulator's own chances (two draws in one situation) | {{ really:.1f }} | {{ too_high:.1f }} | {{ known:.1f }} |
 #
 # - **The count, {{ counted:.1f }}, is too low**, as the first column shows. Stays that look alike are not. If a Friday is
 #   taken for a Tuesday, such a pair agrees with chance 0.6, as both days must lead home. A pair of Fridays and a pair of

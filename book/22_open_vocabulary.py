@@ -96,7 +96,8 @@ print(f"{100 * unseen.mean():.1f} % of the targets are unseen places")
 print(f"{in_week:.1f} % of these are in the window")
 
 # %% [markdown]
-# Those in the window can be copied. The generator cannot name any, for its softmax needs a learned row for each place.
+# Those in the window can be copied. The generator has learned nothing to name them by: its softmax needs a learned row for
+# each place.
 #
 # ## Which answers are possible?
 #
@@ -174,8 +175,8 @@ show(
 #
 # ## PGT, opened
 #
-# The PGT of the earlier chapters has a row for every place of the town, also for the unseen ones. We open it, and train nothing
-# anew:
+# The PGT of the earlier chapters has a row for every place of the town, also for the unseen ones. We open it, and train
+# nothing anew:
 #
 # | for an unseen place | PGT | open PGT |
 # |---|---|---|
@@ -319,7 +320,8 @@ worth.round(1).set_axis(["gain of Acc@1, points", "low", "high"], axis=1)
 # %% [markdown]
 # **The contextual pointer hardly gains from training on you.** Its 95 % intervals (*low* to *high*) hold zero, in the town
 # barely; those of PGT do not. (The model without your fold also trained on a fifth fewer people, so that not all of PGT's gain
-# need come from having met you: [Evidence: newcomers](evidence_newcomers.ipynb).) All the contextual pointer needs is your past.
+# need come from having met you: [Evidence: newcomers](evidence_newcomers.ipynb).) All the contextual pointer needs is your
+# past.
 #
 # ## Somewhere new
 #
@@ -340,8 +342,8 @@ def with_new(part, new):
 # %% [markdown]
 # The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb). As there, it is told who moves, when, and a
 # few counts of the past, such as how many visits went to the present place. It learns first visits from the training windows.
-# On the validation windows its log-odds are then shifted and stretched to fit how many first visits there are. This is before
-# person 59's first visit to the new office:
+# On the validation windows its log-odds are then shifted, so that as many first visits are forecast as happen, and stretched,
+# so that the forecast neither exaggerates nor hedges. This is before person 59's first visit to the new office:
 
 # %% tags=["hide-input"]
 # @title Table: before the first visit; with the forecast of each window
@@ -383,10 +385,10 @@ heads = ["place in first three (%)", "or somewhere new (%)", "mean loss"]
 pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 
 # %% [markdown]
-# In {{ actual:.1f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability zero
-# there, and the mean loss is infinite. **A constant is enough to end that.** It says {{ level:.0f }} % everywhere, and the loss
-# is {{ rows["constant"][2]:.2f }}. *Somewhere new* is then among the first three in almost every window, so it is right before
-# almost every first visit. But it names no place, and here and there it drives the right one out.
+# In {{ actual:.1f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability
+# zero there, and the mean loss is infinite. **A constant is enough to end that.** It says {{ level:.0f }} % everywhere, and
+# the loss is {{ rows["constant"][2]:.2f }}. *Somewhere new* is then among the first three in almost every window, so it is
+# right before almost every first visit. But it names no place, and here and there it drives the right one out.
 #
 # The forecast brings the loss to {{ rows["forecast"][2]:.2f }}, and hardly changes the first three. It is weak: on average it
 # says {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others.

@@ -267,8 +267,6 @@ pd.DataFrame(levels, heads).T
 # known targets of New York alone say the same: [the evidence](evidence_cities.ipynb), which has more models, and the
 # leaderboard that many papers quote.)
 #
-# 
-#
 # ## What to remember
 #
 # - On GeoLife a rule of five numbers is ahead of tuned networks' first guess, by its clock. In New York it has no lead.
