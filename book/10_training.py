@@ -123,7 +123,7 @@ def epoch_one(model, windows, c):
             group["lr"] = c.learning_rate * (step + 1) / warmup
         optimizer.zero_grad()
         log_probs = model(b).log_probs  # 1. predict: (B, V)
-        losses = cross_entropy(log_probs, b.target, c.label_smoothing)  # 2. loss
+        losses = cross_entropy(log_probs, b.target, c.label_smoothing)  # 2.
         (losses * (1 / len(b))).sum().backward()  # 3. gradients of the mean
         norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)  # 4. clip
         optimizer.step()  # 5. move the weights

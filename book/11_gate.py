@@ -198,10 +198,10 @@ show(
 # gate lies above it everywhere: a return is more frequent than "in the window", which the gate forecasts.
 #
 # On the left is the outcome that the gate is trained for, and it comes nearer. Most points still lie a little above the
-# diagonal (why, we do not know), but the low ones lie far above. In the lowest tenth of the windows the gate says
-# {{ lowest.forecast:.0f }} %, and {{ lowest.observed:.0f }} % happen. The average is {{ means.in_window:.0f }} %. A cautious
-# forecaster stays close to the average; here the gate goes too far from it, and says more than it knows. Figure 11.3 comes
-# back to it.
+# diagonal. (Label smoothing, [chapter 9](09_model.ipynb), is one reason: it gives something to places outside the window.) The
+# low ones lie far above. In the lowest tenth of the windows the gate says {{ lowest.forecast:.0f }} %, and
+# {{ lowest.observed:.0f }} % happen. The average is {{ means.in_window:.0f }} %. A cautious forecaster stays close to the
+# average; here the gate goes too far from it, and says more than it knows. Figure 11.3 comes back to it.
 #
 # ## How much does it know?
 #

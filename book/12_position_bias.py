@@ -314,15 +314,14 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # With the short memory the sum falls: strong recency shows in it, at about half its size, since the truth holds for returns
 # and the sum is over all targets. The bias hardly falls, however much there is to learn.
 #
-# Our town's recency is weak. As a rough guess, let the share of the returns be left here, too: the sum should fall by
-# {{ free:.0f }} % of {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people. (Nor are
-# three towns many: those of the last row, where the truth is zero, fall on both sides of it.)
+# Our town's recency is weak. Only {{ free:.0f }} % of the targets are returns. So, as a rough guess, the sum should fall by
+# this share of {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people.
 #
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. Their bias had a hundredfold learning rate, and so, in this section, have ten models of our town: only the people
-# differ.
+# habits. We had trained them for another question, whether a faster bias speaks, so their bias has a hundredfold learning
+# rate. So have, in this section, ten models of our town: between the panels only the people differ.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}
@@ -367,8 +366,8 @@ pd.DataFrame(found, heads).T.round(2)
 # %% [markdown]
 # Read the sum. In the two rows of one town its interval ends below the {{ due:.2f }} that we expect: from seeds alone we
 # should conclude that the sum misses it. Over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So
-# even ten towns do not tell whether weak forgetting is in the sum. (The faster bias alone rises in one town and falls a little
-# in ten.)
+# even ten towns do not tell whether weak forgetting is in the sum. (The faster bias moves the sum of one town a little, too:
+# the two learn together. The bias alone rises in one town and falls a little in ten.)
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #

@@ -440,7 +440,7 @@ print(f"{of_all:.0%} of the windows, {of_loss:.0%} of the balanced loss")
 # There is one trap. In the town we made {{ n_tried }} such comparisons (on GeoLife one fewer): the eleven of figure 19.2, and
 # others such as more numbers for rare places ([evidence](evidence_improvements.ipynb)). If an interval misses the truth one
 # time in twenty, luck alone makes about one "effect". So we widen the intervals of [chapter 14](14_ablations.ipynb), all by
-# one factor, until among twenty redraws of people and seeds there are nineteen in which *none* of them misses. With such
+# one factor, until in nineteen of twenty redraws of people and seeds *every* change lies in its interval. With such
 # **simultaneous intervals** one may look down the whole column, and call an effect what leaves out zero.
 
 # %% tags=["hide-input"]
@@ -465,7 +465,8 @@ n_tried = len(change["the town"])
 lost = -change["the town"]["mean"]["balanced"]
 room = change["GeoLife"].loc[bet, "high_all"].max()
 one = change["GeoLife"].loc["post_norm"].map("{:+.1f}".format)
-alone, together = f"{one.low} to {one.high}", f"{one.low_all} to {one.high_all}"
+alone = f"{one.low} to {one.high}"
+together = f"{one.low_all} to {one.high_all}"
 exact = read_results("geolife_exact")
 ten_seeds = exact.mean(model="pgt", variant="full")
 

@@ -234,8 +234,8 @@ rows = pd.DataFrame(np.array(rows), [*ranks], ["all", "known", "unseen"])
 rows.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
-# Opened, PGT is right as often as before, over all targets. What it loses at unseen places may be luck: the 95 % interval of
-# this change, over people, goes from {{ low:.1f }} to {{ high:.1f }} points.
+# Opened, PGT can answer for a place that is built tomorrow. Over all targets it is right as often as before. What it loses at
+# unseen places may be luck: the 95 % interval of this change, over people, goes from {{ low:.1f }} to {{ high:.1f }} points.
 #
 # From a week, {{ in_week:.0f }} % of the unseen targets can be copied. The contextual pointer remembers a hundred visits, and
 # summaries of older ones: {{ in_memory:.0f }} %. And it is told how each visit relates to now.

@@ -167,8 +167,10 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead.** Compare the last two rows: without the clock the kernel loses more than its lead over PGT.
 #
 # The other half of the guess fails: without *came from here* the kernel even gains. (Validation could not find this out,
-# because none of the settings to choose from was without it.) In the town of chapter 4 it was the reverse: there *came from
-# here* counted most, and the clock little. So which cue counts is a fact about the people, not about the rule.
+# because none of the settings to choose from was without it.) Yet in [chapter 20](20_contextual_pointer.ipynb) it brought much
+# on GeoLife: to a pointer that had no clock yet. Beside the clock it brings nothing. In the town of [chapter
+# 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock little. Which cue counts
+# depends on the people, and on how they are recorded.
 #
 # ## Is it ahead in New York, too?
 #
@@ -263,9 +265,10 @@ pd.DataFrame(levels, heads).T
 # zero.
 #
 # **The contextual pointer is ahead of the kernel everywhere**, with a week each and with a hundred visits each: no interval of
-# its lead holds zero. It is trained, as PGT is, but it is given the kernel's comparisons. (Its settings are the defaults, and
-# known targets of New York alone say the same: [the evidence](evidence_cities.ipynb), which has more models, and the
-# leaderboard that many papers quote.)
+# its lead holds zero. (But windows are not people: on GeoLife little of it is left if every person counts equally, [chapter
+# 21](21_memory_and_ceilings.ipynb).) It is trained, as PGT is, but it is given the kernel's comparisons. (Its settings are the
+# defaults, and known targets of New York alone say the same: [the evidence](evidence_cities.ipynb), which has more models, and
+# the leaderboard that many papers quote.)
 #
 # ## What to remember
 #

@@ -172,7 +172,7 @@ pd.Series(cells, name="weights").unstack().rename_axis(None)
 #
 # | | the summarizer | PGT |
 # |---|---|---|
-# | reads | at most 400 words ([See et al., 2017](https://arxiv.org/abs/1704.04368)) | a week's visits, and who made them |
+# | reads | at most 400 words | a week's visits, and who made them |
 # | answers | at most 100 words | 1 list of places |
 # | embedding | 1 table, 128 numbers a word | 7 tables, 208 numbers, projected to 64 |
 # | order | in the recurrence | sinusoid, position from the end, days ago, position bias |

@@ -296,9 +296,6 @@ def test_claims_of_12() -> None:
     total = {w: fall(w, "as documented", "b") + fall(w, "as documented", "c") for w in worlds}
     assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
     assert abs(total["city"]) < 0.15, "and misses weak recency"
-    level = sum(curves("no recency", "as documented", letter) for letter in "bc")
-    towns = level[:, :5].mean(1) - level[:, -5:].mean(1)
-    assert towns.min() < 0 < towns.max(), "where the truth is zero, towns fall on both sides of it"
     one, ten = (fall(what, "fast bias", "b") for what in ("city", "other people"))
     assert one < -0.1 < 0 < ten, "the fast bias says opposite things of one town and of ten"
     model, vocabulary = load_model(shipped("city"))
