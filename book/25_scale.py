@@ -48,8 +48,6 @@ from pgt import large_vocabulary, read_visits
 from pgt import visits as tables
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
-from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
-from pgt.history import with_history
 from pgt.metrics import evaluate
 from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.vocabulary import Vocabulary
@@ -283,23 +281,8 @@ step.rename_axis(bench.device.iloc[0], axis=1)
 # way spends most of its time on what follows: writing and reading arrays of $B \times V$, one after the other, forward and
 # backward. (With a thousand places there is nothing to gain: [Evidence: speed](evidence_speed.ipynb).)
 #
-# ## A model that never counts the places
-#
 # The weights still grow: each place has a row in the location table and one in the generator. The [contextual
-# pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past. Does it notice how many places there
-# are? (We take the package's. It could also contain parts of PGT; `ALONE` leaves them out.)
-
-# %%
-past = with_history(data, memory=100).train.batch(some)
-rows = {}
-for n in (2_500, 1_000_000):
-    alone = ContextualPointer(ContextualConfig(n, words.n_users, **ALONE))
-    megabytes = round(kept(alone, past, ContextualPointer.losses), 1)
-    rows[f"{n:,} places"] = [f"{alone.n_parameters():,}", megabytes]
-pd.DataFrame(rows, ["parameters", "kept (MB)"], dtype=object).T
-
-# %% [markdown]
-# It does not. Its arrays are windows by visits of the person's past, of which it sees at most 100 here.
+# pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past, with as many weights at every $V$.
 #
 # ## More people: what grows?
 #
@@ -327,11 +310,10 @@ pd.concat(map(guessed, two_parts)).fillna("")
 # Our windows, too, stay with one person, and so does the split by days. But models need places and people as numbers, and
 # home, which is in both parts, must have one number. So each part is asked twice:
 #
-# 1. Who was where? The places and people of all parts make the vocabulary. It numbers the places of the training days first,
-#    so it must also hear in which split a visit is.
+# 1. Who was where? The places and people of all parts make the vocabulary.
 # 2. How high does the context kernel ([chapter 4](04_baselines.ipynb)) rank each next place of the test days?
 #
-# In code, each question is a function of a file:
+# So the plan is: deal, ask the first question, number the places, ask the second. Each question is a function of a file:
 
 # %%
 # DuckDB's files are in UTC; this turns the times back into the town's.
@@ -339,6 +321,7 @@ zone = {"timezone": str(town.visits.started_at.dt.tz)}
 
 
 def places_of(file):
+    # The vocabulary numbers the places of the training days first.
     visits = tables.split_by_days(read_visits(file, **zone))
     return visits[["user_id", "location_id", "split"]].drop_duplicates()
 
@@ -354,7 +337,7 @@ def answers_of(file, vocabulary):
 # number into another, always into the same one. Its remainder by 8 names the file, so that nobody is torn in two.
 
 # %% tags=["hide-input"]
-# @title `repeated`: n visits of the town's people over and over, renumbered
+# @title `dealt`: so many visits of the town's people, renumbered, in parts
 def repeated(n):
     columns = ["user_id", "location_id", "started_at", "finished_at"]
     town_once = town.visits[columns]
@@ -365,7 +348,6 @@ def repeated(n):
     return pd.concat(copies)[:n]
 
 
-# %%
 def dealt(n_visits, n_parts):
     """A file with all visits, and the files of the parts."""
     folder = Path(tempfile.mkdtemp())
@@ -380,11 +362,12 @@ def dealt(n_visits, n_parts):
     return table, sorted(folder.glob("parts/*/*.parquet"))
 
 
+# %%
 table, files = dealt(1_000_000, 8)
 
 # %% [markdown]
-# [Dask](https://www.dask.org) asks the files, each in a process of its own: `delayed` notes a call, and `compute` makes all
-# that are noted, here two at a time.
+# [Dask](https://www.dask.org) asks the files. A loop would do; Dask asks two at once, each in a process of its own. `delayed`
+# notes a call, and `compute` makes all that are noted.
 
 
 # %%
@@ -433,16 +416,20 @@ def peak(file):
 
 quarter, halves = dealt(250_000, 2)
 largest = [max(map(peak, parts)) for parts in (halves, files)]
-needs = [[peak(quarter), largest[0]], [whole, largest[1]]]
+sizes = [max(len(pd.read_parquet(f)) for f in x) for x in (halves, files)]
+needs = [
+    [peak(quarter), f"{sizes[0]:,}", largest[0]],
+    [whole, f"{sizes[1]:,}", largest[1]],
+]
 rows = ["250,000 visits, 2 parts", "1,000,000 visits, 8 parts"]
-heads = ["peak: whole table", "peak: largest part"]
+heads = ["whole table, MB", "visits of the largest part", "its MB"]
 collected = sum(x.memory_usage(deep=True).sum() for x in (who_where, apart))
 collected = collected / 1e6
-pd.DataFrame(needs, rows, heads).rename_axis(columns="MB")
+pd.DataFrame(needs, rows, heads)
 
 # %% [markdown]
 # **With four times the people, the whole table needs four times the memory; a part hardly needs more, since there are four
-# times the parts.**
+# times the parts.** Two parts are asked at once, so the machine needs twice that.
 #
 # ## What still grows?
 #
