@@ -121,7 +121,7 @@ show(
 # Of the targets that are in the window, {{ free:.0f }} % are returns. At the others the hour decides: home, work or school. So
 # we expect a weaker fall. But why none at all?
 #
-# > **Pitfall.** Without the diamonds the axis would be shorter, and the same curves would look lively.
+# > **Pitfall.** Without the diamonds the axis would zoom in, and the same curves would look lively.
 #
 # Try how little such a bias does. Here is the pointer of a trained model, alone. Dots are the content of each visit;
 # sticks, nearly invisible at ×1, are its bias. Multiply the bias: in this window another place comes first only at ×100.
@@ -266,15 +266,16 @@ slopes.rename_axis("slope of", axis=1).round(2) + 0.0
 # Compare the last two columns: in all four rows the sum is nearly right. Then look at the bias. It has all of the slope, a
 # part, or next to nothing, as the optimizer was set. **From the bias alone you cannot know which row you are in.**
 #
-# This may be why the town's bias stayed flat. In one step AdamW moves each number by about the learning rate. A position has
-# one bias, but query and key have many numbers, which together move a score faster. Once they have said what there is to say,
-# nothing pulls at the bias any more ([Evidence: the model](evidence_model.ipynb) measures the pull).
+# This may be one reason why the town's bias stayed flat. In one step AdamW moves each number by about the learning rate. A
+# position has one bias, but query and key have many numbers, which together move a score faster. Once they have said what
+# there is to say, nothing pulls at the bias any more ([Evidence: the model](evidence_model.ipynb) measures the pull).
 #
 # ## Read the sum
 #
-# So add up the two: the bias of a position, and the mean content of the visits there. Does the sum show how fast people
-# forget? Two variants of our town differ from it in one number. In *short memory* the weight of a past visit fades to $0.8$
-# with every visit since, not to $0.97$. In *no recency* all remembered visits count alike.
+# So add up the two: the bias of a position, and the mean content of the visits there, over all test windows of at least
+# fifteen visits, each with a mean of zero. Does the sum show how fast people forget? Two variants of our town differ from it
+# in one number. In *short memory* the weight of a past visit fades to $0.8$ with every visit since, not to $0.97$. In *no
+# recency* all remembered visits count alike.
 #
 # The *fall* of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15. (The other habit, low at position
 # 1 and high at position 2, nearly cancels in it.)
@@ -314,14 +315,14 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # With the short memory the sum falls: strong recency shows in it, at about half its size, since the truth holds for returns
 # and the sum is over all targets. The bias hardly falls, however much there is to learn.
 #
-# Our town's recency is weak. Only {{ free:.0f }} % of the targets are returns. So, as a rough guess, the sum should fall by
-# this share of {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people.
+# Our town's recency is weak. Only {{ free:.0f }} % of the targets in the window are returns. So, as a rough guess, the sum
+# should fall by this share of {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people.
 #
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. We had trained them for another question, whether a faster bias speaks, so their bias has a hundredfold learning
-# rate. So have, in this section, ten models of our town: between the panels only the people differ.
+# habits. Their bias has a hundredfold learning rate, as we had first asked whether a faster bias would speak. So Figure 12.3
+# shows our town at this rate, too: on the left ten seeds of one town, on the right ten towns, one model each.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}
@@ -347,8 +348,7 @@ show(
 # Both panels begin low and then high, as in Figure 12.2. From position 3 on, the seeds on the left share some hills and
 # troughs. In ten towns these are mostly gone: they were what our town's people happened to do.
 #
-# How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean. The last column is the fall of the
-# bias alone.
+# How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean.
 
 # %%
 ways = {
@@ -356,18 +356,13 @@ ways = {
     "one town, ×100": ("city", "fast bias"),
     "ten towns, ×100": ("other people", "fast bias"),
 }
-found = {
-    name: [*interval(summed(*way)), fall(curves(*way)).mean()]
-    for name, way in ways.items()
-}
-heads = ["mean fall of the sum", "low", "high", "bias alone"]
-pd.DataFrame(found, heads).T.round(2)
+found = {name: interval(summed(*way)) for name, way in ways.items()}
+pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# Read the sum. In the two rows of one town its interval ends below the {{ due:.2f }} that we expect: from seeds alone we
+# In the two rows of one town its interval ends below the {{ due:.2f }} that we expect: from seeds alone we
 # should conclude that the sum misses it. Over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So
-# even ten towns do not tell whether weak forgetting is in the sum. (The faster bias moves the sum of one town a little, too:
-# the two learn together. The bias alone rises in one town and falls a little in ten.)
+# even ten towns do not tell whether weak forgetting is in the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #

@@ -192,7 +192,8 @@ cost.round(1).rename_axis(None).rename_axis(columns="visits")
 
 # %% [markdown]
 # The Transformer's *work* is more at every length, and would be with one layer, too. **Sentence 2 is false.** It takes longer,
-# too. (Why time grows faster than work, we did not measure.) But on one core parallel steps cannot pay; on a GPU they may.
+# too. (Why its time grows faster with the length than its work, we did not measure.) But on one core parallel steps cannot
+# pay; on a GPU they may.
 #
 # ## 3. Faster to train?
 #
@@ -285,8 +286,8 @@ show(
 
 # %% [markdown]
 # The trained BiLSTM depends on the last visit but one by {{ kept["BiLSTM"][2]:.0f }} %, and on the eighteenth by
-# {{ kept["BiLSTM"][18]:.1f }} %. The curve falls all the way, with each of three seeds: **sentence 4 holds**. Training
-# made the curve flatter, about as flat as a forget bias of one makes it from the start.
+# {{ kept["BiLSTM"][18]:.1f }} %. The curve falls all the way, with each of three seeds: **sentence 4 holds** for this LSTM,
+# trained here. Training made the curve flatter, about as flat as a forget bias of one makes it from the start.
 #
 # The Transformer forgets nothing: attention reaches every visit in one step. But most of its encoding is the last visit
 # itself, and for each other visit there are {{ kept["Transformer"][2]:.0f }} %. On each of the eight visits before the last,
@@ -377,7 +378,7 @@ table.rename(columns={"city": "town"})
 # | 1. All places are known. | false | some are not, and the pointer copies them |
 # | 2. Parallel means less to do. | false | more work at every length |
 # | 3. It trains faster. | open | with two of three seeds, by fewer epochs |
-# | 4. An LSTM forgets old visits. | holds | its dependence falls with every visit, trained, too |
+# | 4. An LSTM forgets old visits. | holds here | its dependence falls with every visit, trained, too |
 # | 5. No decoder is needed. | nothing against it | with one, PGT is worse with each seed |
 #
 # ## What to remember
