@@ -312,8 +312,8 @@ due = free / 100 * weak
 falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the sum falls: strong recency shows in it, at about half its size, since the truth holds for returns
-# and the sum is over all targets. The bias hardly falls, however much there is to learn.
+# With the short memory the sum falls: strong recency shows in it, at about half its size: the truth holds for returns, and the
+# sum is over all targets. The bias hardly falls, however much there is to learn.
 #
 # Our town's recency is weak. Only {{ free:.0f }} % of the targets in the window are returns. So, as a rough guess, the sum
 # should fall by this share of {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people.
@@ -321,8 +321,9 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. Their bias has a hundredfold learning rate, as we had first asked whether a faster bias would speak. So Figure 12.3
-# shows our town at this rate, too: on the left ten seeds of one town, on the right ten towns, one model each.
+# habits. Their bias has a hundredfold learning rate, as we had first asked whether a faster bias would speak. (It did, but not
+# of forgetting: in our town it rises with age.) So Figure 12.3 shows our town at this rate, too: on the left ten seeds of one
+# town, on the right ten towns, one model each.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}
@@ -360,7 +361,7 @@ found = {name: interval(summed(*way)) for name, way in ways.items()}
 pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# In the two rows of one town its interval ends below the {{ due:.2f }} that we expect: from seeds alone we
+# In both rows of one town the interval ends below the {{ due:.2f }} that we expect: from seeds alone we
 # should conclude that the sum misses it. Over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So
 # even ten towns do not tell whether weak forgetting is in the sum.
 #

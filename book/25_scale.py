@@ -282,7 +282,8 @@ step.rename_axis(bench.device.iloc[0], axis=1)
 # backward. (With a thousand places there is nothing to gain: [Evidence: speed](evidence_speed.ipynb).)
 #
 # The weights still grow: each place has a row in the location table and one in the generator. The [contextual
-# pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past, with as many weights at every $V$.
+# pointer](20_contextual_pointer.ipynb) has neither. It only copies from a person's past, with the same number of weights,
+# whatever $V$ is.
 #
 # ## More people: what grows?
 #
@@ -333,11 +334,12 @@ def answers_of(file, vocabulary):
 
 
 # %% [markdown]
-# Now for a million visits, on disk. [DuckDB](https://duckdb.org) deals them out into eight files. A hash turns the person's
-# number into another, always into the same one. Its remainder by 8 names the file, so that nobody is torn in two.
+# Now for a million visits, on disk: the town's people are copied, under new numbers, until there are so many.
+# [DuckDB](https://duckdb.org) deals the table out into eight files. A hash turns the person's number into another, always into
+# the same one. Its remainder by 8 names the file, so that nobody is torn in two.
 
 # %% tags=["hide-input"]
-# @title `dealt`: so many visits of the town's people, renumbered, in parts
+# @title `repeated`: so many visits of the town's people, renumbered
 def repeated(n):
     columns = ["user_id", "location_id", "started_at", "finished_at"]
     town_once = town.visits[columns]
@@ -348,6 +350,7 @@ def repeated(n):
     return pd.concat(copies)[:n]
 
 
+# %%
 def dealt(n_visits, n_parts):
     """A file with all visits, and the files of the parts."""
     folder = Path(tempfile.mkdtemp())
@@ -362,7 +365,6 @@ def dealt(n_visits, n_parts):
     return table, sorted(folder.glob("parts/*/*.parquet"))
 
 
-# %%
 table, files = dealt(1_000_000, 8)
 
 # %% [markdown]
@@ -429,7 +431,7 @@ pd.DataFrame(needs, rows, heads)
 
 # %% [markdown]
 # **With four times the people, the whole table needs four times the memory; a part hardly needs more, since there are four
-# times the parts.** Two parts are asked at once, so the machine needs twice that.
+# times the parts.** Two parts are asked at once, so the machine needs twice that: parts pay only for a large table.
 #
 # ## What still grows?
 #
