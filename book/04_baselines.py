@@ -182,7 +182,7 @@ show(
 #
 # Here are its five numbers. The last column is what we shall choose below.
 #
-# | | in the code | what it says | chosen |
+# | symbol | in the code | what it says | chosen |
 # | :-- | :-- | :-- | --: |
 # | $\alpha$ | `decay` | how much of a vote is left after each later visit | {{ chosen["decay"]:g }} |
 # | $\beta$ | `base` | the vote of every visit, even if it matches in nothing | {{ chosen["base"]:g }} |
