@@ -123,13 +123,6 @@ show(
 #
 # > **Pitfall.** Without the diamonds the axis would zoom in, and the same curves would look lively.
 #
-# Try how little such a bias does. Here is the pointer of a trained model, alone. Dots are the content of each visit;
-# sticks, nearly invisible at ×1, are its bias. Multiply the bias: in this window another place comes first only at ×100.
-
-# %%
-playground(small="bias")
-
-# %% [markdown]
 # ## Draw a curve of your own
 #
 # Take a visit whose content says $1.2$ and whose bias says nothing: its score is $1.2 + 0$. With less content and more bias,
@@ -391,12 +384,25 @@ factor = 1 / 0.8**14  # fourteen steps from position 1 to position 15
 check.exercise("12.1", [half, factor])
 
 # %% [markdown]
-# **Exercise 2** (longer). You have one town only. Which part of the sum's curve would other people show? Divide the people
+# **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
+# nearly invisible at ×1, are its bias. By what must you multiply the bias until another place comes first?
+
+# %%
+playground(small="bias")
+
+# %% [markdown]
+# <details class="solution"><summary>Show solution 2</summary>
+#
+# In this window, by a hundred. At ×1 the content decides alone.
+#
+# </details>
+#
+# **Exercise 3** (longer). You have one town only. Which part of the sum's curve would other people show? Divide the people
 # into two random halves. On the windows of each, train a new model for three epochs, with the hundredfold rate for the bias
 # (`position_bias.faster_bias(model, 100)`). Correlate the two sums, over all positions and from 3 on.
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
-# @title Solution 2
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
 from dataclasses import replace
 
 from pgt.train import fit
