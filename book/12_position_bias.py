@@ -314,9 +314,8 @@ falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
 # ## Other people
 #
 # Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. Their bias has a hundredfold learning rate, as we had first asked whether a faster bias would speak. (It did, but not
-# of forgetting: in our town it rises with age.) So Figure 12.3 shows our town at this rate, too: on the left ten seeds of one
-# town, on the right ten towns, one model each.
+# habits. These runs exist only with a hundredfold learning rate of the bias. So Figure 12.3 shows our town at this rate, too:
+# on the left ten seeds of one town, on the right ten towns, one model each.
 
 # %%
 panels = {"One town": "city", "Ten towns": "other people"}
@@ -354,9 +353,10 @@ found = {name: interval(summed(*way)) for name, way in ways.items()}
 pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# In both rows of one town the interval ends below the {{ due:.2f }} that we expect: from seeds alone we
-# should conclude that the sum misses it. Over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So
-# even ten towns do not tell whether weak forgetting is in the sum.
+# In both rows of one town the interval ends below the {{ due:.2f }} that we expect: from seeds alone we should conclude that
+# the sum misses it. Over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So even ten towns do not
+# tell whether weak forgetting is in the sum. Nor is zero a sure place to measure from: the falls of the three towns without
+# recency lie on both sides of it.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #
