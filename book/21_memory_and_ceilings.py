@@ -267,9 +267,10 @@ print(f"{agreed} of {pairs} pairs agree: {share:.2f}; root {share**0.5:.2f}")
 #
 # ## Does it work? The town knows
 #
-# Stays that look alike are not quite alike, so the count may err. In the town we can check it against somebody who knows every
-# habit. The habits depend on the hour of the next visit, and the pointer is not told when that visit begins. To be fair, this
-# guess is not told either, and weighs all the hours at which that visit may begin.
+# Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check it against
+# somebody who knows every habit. The habits depend on the hour at which the next visit begins. When the person leaves is
+# known, but not when the next visit begins: hours without a record may lie between. The pointer is not told, nor is this
+# guess. It weighs all the hours that are possible.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -327,7 +328,7 @@ show(
 #
 # - **The count, {{ counted:.1f }}, is too low**, as the first column shows. Stays that look alike are not. If a Friday is
 #   taken for a Tuesday, such a pair agrees with chance 0.6, as both days must lead home. A pair of Fridays and a pair of
-#   Tuesdays agree with {{ of_a_kind:.2f }} on average.
+#   Tuesdays agree with {{ of_a_kind:.2f }} on average. So mixing them lowers the count.
 # - **The root, {{ too_high:.1f }}, is too high**: the best guess is right in {{ known:.1f }}. On Friday, too, the root was
 #   above the best guess.
 #

@@ -72,8 +72,8 @@ playground()
 # - *2.* {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
 # - *3.* The first guess stays the same.
 # - *4.* The swap changes less. Without order the model sees only that two places have exchanged their hours and durations.
-# - *5.* It soon goes back and forth between one or two places of that morning: what it copied is in the window, to be copied
-#   again.
+# - *5.* It soon stays with one place of that morning, or goes back and forth between two: what it copied is in the window, to
+#   be copied again.
 #
 # </details>
 
@@ -265,8 +265,8 @@ table.round(1) + 0.0  # no minus zeros
 # ## A page without a server
 #
 # The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel
-# inside the page as text: `pack` rounds each to twenty-four bits, and writes them as four letters, six bits each. Are these
-# still the same weights?
+# inside the page as text: `pack` rounds each to twenty-four bits, and writes them as four letters, six bits each. Does it
+# still say the same?
 
 # %%
 packed = pack(model)
@@ -280,7 +280,7 @@ gap = (exact - rounded).abs().max()
 print(f"largest difference of a probability: {gap:.0e}")
 
 # %% [markdown]
-# They are, nearly to float32's rounding. (That the page's program computes what PyTorch computes, a test asks in a browser.)
+# It does, nearly to float32's rounding. (That the page's program computes what PyTorch computes, a test asks in a browser.)
 # With such a text inside, a page is one file, which opens by a double click:
 #
 # ```python
@@ -369,8 +369,8 @@ if RUN:
 print("open town.html" if RUN else "set RUN to True, and run the cell")
 
 # %% [markdown]
-# **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that
-# copies and generates, trained it, put its attention on maps, and taken it apart. On real people a rule of five numbers beat
-# it, and a pointer of a few facts does at least as well as that rule. None can say where
-# somebody goes who goes somewhere new. If you find out how a model can foresee that, on people whom it has never met, you will
-# have written the next chapter.
+# **This was the last chapter.** You began with a table of visits and a rule that counts. You have built a network that copies
+# and generates, trained it, put its attention on maps, and taken it apart. On real people a rule of five numbers beat it, and
+# a pointer of a few facts does at least as well as that rule. None of these models can say where somebody goes who goes
+# somewhere new. If you find out how a model can foresee that, on people whom it has never met, you will have written the next
+# chapter.
