@@ -271,14 +271,14 @@ pd.DataFrame(each).loc[kinds].round(1)
 
 # %% tags=["hide-input"]
 # @title Table: the windows of the first row, by both first guesses
-nats, right = {}, {}
-for epoch in (by_loss, by_accuracy):
+nats, words = [], []
+for epoch in (by_loss, by_accuracy):  # with your settings perhaps the same
     replay.load_state_dict(weights[epoch - 1])
-    nats[epoch] = loss_of_each(replay, data.valid)
-    right[epoch] = gains(evaluate(replay, data.valid))["acc@1"] == 1
-words = [np.where(r, "right", "wrong") for r in right.values()]
+    nats.append(loss_of_each(replay, data.valid))
+    right = gains(evaluate(replay, data.valid))["acc@1"] == 1
+    words.append(np.where(right, "right", "wrong"))
 both = pd.DataFrame({"first guess": words[0] + " → " + words[1]})
-both["change"] = nats[by_accuracy] - nats[by_loss]
+both["change"] = nats[1] - nats[0]
 both = both[data.valid.in_window].groupby("first guess").change
 turned = {"share, %": 100 * both.size() / both.size().sum()}
 turned["change of the loss, nats"] = both.mean()
