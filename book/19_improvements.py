@@ -8,7 +8,7 @@
 #
 # 1. `cross_attention`: each place should *ask* who the person is and what time it is.
 # 2. `multi_scale_time`: 23:45 and 0:00 are neighbours.
-# 3. `adaptive_embeddings`: rare places should not get as many numbers as frequent ones.
+# 3. `adaptive_embeddings`: rare places and frequent ones should get vectors of different widths.
 # 4. `relative_bias`: how far apart two visits are matters, not where they stand.
 # 5. `recent_and_first`: the last visits deserve extra weight, and so does the first, where the week begins.
 # 6. `geglu`: a gate makes a feed-forward network better at the same size.
