@@ -254,7 +254,7 @@ show(
 # $$
 #
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
-# $P_\text{gen}$ that of a **generator**, which gives every place that training has seen some probability, so its parts are
+# $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are
 # small. A gate near one copies, a gate near zero generates.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what

@@ -58,7 +58,7 @@ PARTS = {
         Part("gate", "how much?",
              "It says how much to trust the copies.", "08_generator_and_gate", 6, 137, 106, GATE),
         Part("generator", "weighs all places",
-             "It gives each place that training has seen a probability.",
+             "It gives every place of the town a probability.",
              "08_generator_and_gate", 6, 252, 126, GENERATED),
         Part("mixture", "copied + generated",
              "It adds up what was copied and generated, each with its share.",
