@@ -245,17 +245,22 @@ def agreement(table: np.ndarray) -> float:
     return float(found[np.triu_indices(len(table), 1)].mean())
 
 
+def falls(table: np.ndarray) -> np.ndarray:
+    """(models,) how far each curve falls from the newest five positions to the oldest five."""
+    fallen: np.ndarray = table[:, :5].mean(1) - table[:, -5:].mean(1)
+    return fallen
+
+
 def fall(what: str, variant: str, letter: str) -> float:
     """How far the mean curve falls from the newest five positions to the oldest five."""
-    table = curves(what, variant, letter)
-    return float((table[:, :5].mean(1) - table[:, -5:].mean(1)).mean())
+    return float(falls(curves(what, variant, letter)).mean())
 
 
 def ends_of_fall(sums: np.ndarray) -> tuple[float, float]:
     """The 95 % interval (Student's t) of the mean fall of ten curves."""
-    falls = sums[:, :5].mean(1) - sums[:, -5:].mean(1)
-    half = 2.262 * falls.std(ddof=1) / len(falls) ** 0.5
-    return float(falls.mean() - half), float(falls.mean() + half)
+    each = falls(sums)
+    half = 2.262 * each.std(ddof=1) / len(each) ** 0.5
+    return float(each.mean() - half), float(each.mean() + half)
 
 
 def test_claims_of_11() -> None:
@@ -304,7 +309,7 @@ def test_claims_of_12() -> None:
     assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
     assert abs(total["city"]) < 0.15, "and misses weak recency"
     level = sum(curves("no recency", "as documented", letter) for letter in "bc")
-    towns = level[:, :5].mean(1) - level[:, -5:].mean(1)
+    towns = falls(level)
     assert towns.min() < 0 < towns.max(), "without recency towns lie on both sides of zero"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(city.load().visits, vocabulary=vocabulary).test
