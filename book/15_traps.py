@@ -31,15 +31,18 @@ from sklearn.cluster import DBSCAN
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, GENERATED, MUTED, show
+from wherenext.ground import ground, located
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel, fit_baseline
 from pgt.config import WindowConfig
+from pgt.maps import places_map
 from pgt.metrics import evaluate, gains, interval, summarize
 from pgt.windows import prepare
 
 # %%
-visits = city.load().visits
+town = city.load()
+visits = town.visits
 
 # %% [markdown]
 # A **protocol** is all the decisions that turn visits into one score: what a place is, which days a window holds, which
@@ -119,8 +122,20 @@ show(
 # does. A prediction of *unknown* is right whenever the target is any such place.
 #
 # **What one sees.** Somebody is away for a weekend and goes from a new museum to a new café. The data say that she went from
-# *unknown* to *unknown*. "The same place again" counts as right, though she has never been in the café.
-#
+# *unknown* to *unknown*. "The same place again" counts as right, though she has never been in the café. In our town, all discs
+# of this map are one place:
+
+# %%
+data = windows_of("published")
+tested = located(visits[visits.split == "test"], town)
+unknown = ~tested.location_id.isin(data.vocabulary.locations)
+places_map(
+    tested[unknown], ground=ground(town.base, names=False),
+    alt="Map of the town's places that only the test days show",
+    caption="Places that training never showed. Larger: more visits.",
+)
+
+# %% [markdown]
 # The table has the kernel's Acc@1 by kind of target. Its last column is the **copy ceiling** of
 # [chapter 1](01_where_next.ipynb): the share of targets that are in the window.
 

@@ -172,8 +172,14 @@ groups.astype({"right": int}).round(1).rename_axis(columns="target is in")
 # for each other: an LSTM needs one for each visit, a Transformer one for each layer. *Less to do* is about **work**, the
 # multiplications in products of matrices. The sentence is false if the Transformer has more of them.
 #
-# The table divides PGT's encoder, two Transformer layers, by a *BiLSTM*, one layer with an LSTM from each end. So 2 means
-# twice as much. Time is that of a training step of the encoder alone, on one core, with 16 windows.
+# PGT's encoder has two Transformer layers. Its rival is a *BiLSTM*: one LSTM reads from each end, each with
+# $D/2$ numbers. For a window of $L$ visits, the multiplications a visit are
+#
+# - $6D^2$ in the BiLSTM, whatever $L$ is;
+# - $8D^2$ in the matrices of *one* Transformer layer, and $2LD$ to look at all visits.
+#
+# So even one layer has more to do. The table divides the Transformer by the BiLSTM: 2 means twice as much. Time is that of a
+# training step of the encoder alone, on one core, with 16 windows.
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
@@ -191,9 +197,8 @@ cost.insert(0, "work", work)
 cost.round(1).rename_axis(None).rename_axis(columns="visits")
 
 # %% [markdown]
-# The Transformer's *work* is more at every length, and would be with one layer, too. **Sentence 2 is false.** It takes longer,
-# too. (Why its time grows faster with the length than its work, we did not measure.) But on one core parallel steps cannot
-# pay; on a GPU they may.
+# The Transformer has more work at every length: **sentence 2 is false.** It takes longer, too. But on one core parallel steps
+# cannot pay; on a GPU they may.
 #
 # ## 3. Faster to train?
 #
@@ -222,12 +227,12 @@ spent.rename_axis(None).rename_axis(columns="three seeds")
 # *An LSTM forgets old visits.* This is false if the last visit's encoding depends on old visits as much as on recent ones.
 #
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. In PyTorch
-# it starts near one half, so that little is left after a few visits. (At the last visit, the LSTM from the other end has read
-# only this one: the past comes from the forward LSTM.) But a bias can open the gate, and so can training.
+# it starts near one half, so that after four visits about a sixteenth is left. But a bias can open the gate, and so can
+# training. (Only the LSTM that reads forwards counts here: at the last visit, the other has read nothing else yet.)
 #
-# We measure dependence by a gradient: if one visit's vector moves a little, how far does the last visit's encoding move? The
-# 18 last visits share 100 %. On the left of Figure 17.2 the networks are untrained; for one of them you choose the bias of the
-# forget gate. On the right are PGT's encoder and the BiLSTM in its place, trained.
+# We measure dependence by a gradient: if one visit's vector moves a little, how far does the last visit's encoding move? Each
+# of the 18 last visits gets its share of 100 %. On the left of Figure 17.2 the networks are untrained; for one of them you
+# choose the bias of the forget gate. On the right are PGT's encoder and the BiLSTM in its place, trained.
 
 # %%
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
@@ -292,6 +297,7 @@ show(
 # The Transformer forgets nothing: attention reaches every visit in one step. But most of its encoding is the last visit
 # itself, and for each other visit there are {{ kept["Transformer"][2]:.0f }} %. On each of the eight visits before the last,
 # the LSTM depends *more*, with every seed.
+#
 # > **Try it.** Raise the forget bias to 4. Does this LSTM still forget?
 #
 # <details class="solution"><summary>What we saw</summary>
@@ -330,14 +336,17 @@ show(
 )
 
 # %% [markdown]
-# So another vector asks. In PGT the last visit's encoding asks the pointer, the generator and the gate. Here it only starts an
-# LSTM, which makes one step on a learned vector, since no word came before. It looks once at all visits, which gives the
-# context. Its output and the context ask in place of the last visit. (In the parent this one attention also copies. Here the
-# pointer goes on copying, so there are two.)
+# In PGT the last visit's encoding asks the pointer, the generator and the gate. With a decoder another vector asks. It is made
+# in three steps:
 #
-# Below PGT's own Acc@1 the table has changes in points. Two rows are means of five seeds, with 95 % intervals over people and
-# seeds. These are widened, because among several intervals one leaves out zero by luck more easily. The decoder was compared
-# seed by seed, with three. (Other seeds of PGT have other means: [chapter 4](04_baselines.ipynb) takes ten.)
+# 1. The decoder's LSTM starts from the last visit's encoding. It makes one step, on a learned vector, since no word came
+#    before.
+# 2. The LSTM's output asks an attention over the encoded visits, whose answer is the context.
+# 3. Output and context, side by side, ask the pointer, the generator and the gate.
+#
+# The table has PGT's own Acc@1, and below it what each part changes, in points. The first two parts were trained with five
+# seeds: the 95 % intervals range over people and seeds, and are a little wider than usual, since they are read together. The
+# decoder was trained with three.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent

@@ -32,10 +32,12 @@ import torch
 from wherenext import city, pointer_variants
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
+from wherenext.ground import ground, located
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.history import with_history
+from pgt.maps import places_map
 from pgt.metrics import evaluate, gains
 from pgt.train import fit
 from pgt.windows import prepare
@@ -87,7 +89,23 @@ by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
 # **Reach is not accuracy.** The first column goes on rising, the second stops at fifty: more of the right places are in sight,
-# and no more of the first guesses are right.
+# and no more of the first guesses are right. A person's map shows why. Which discs does a longer memory add?
+
+# %%
+past = located(town.visits.query("user_id == 8"), town).tail(400)
+past["ago"] = range(len(past), 0, -1)  # 1: the latest visit
+latest = past.groupby("location_id").ago.transform("min")
+names = ["in the last 10 visits", "in the last 50", "in the last 400"]
+past["found"] = pd.cut(latest, [0, 10, 50, 400], labels=names).astype(str)
+places_map(
+    past, by="found", ground=ground(town.base, names=False),
+    alt="Map of one person's places by how far back the latest visit is",
+    caption="Places of person 8, by the latest visit. Larger: more visits.",
+)
+
+# %% [markdown]
+# The last ten visits show the large discs: home and work. A longer memory adds many small ones. Most of them were visited once
+# or twice, so none is a good *first* guess.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories.

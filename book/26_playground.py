@@ -69,9 +69,10 @@ playground()
 #
 # In the same moment:
 #
-# - *2.* {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
-# - *3.* The first guess stays the same.
-# - *4.* The swap changes less. Without order the model sees only that two places have exchanged their hours and durations.
+# - *2.* {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}. So the hour counts
+#   little in this window.
+# - *3.* The first guess stays the same: for it, the window says enough about the person.
+# - *4.* Yes. Without order the model sees only that two places have exchanged their hours and durations.
 # - *5.* It soon stays with one place of that morning, or goes back and forth between two: what it copied is in the window, to
 #   be copied again.
 #
@@ -199,8 +200,9 @@ live(pgt.NextLocation.pretrained(), own)
 #   pointer the gate is 0, without the generator 1, without itself one half.
 # - *Trained without*: models trained anew, means over five seeds.
 #
-# Both are changes of Acc@1 on the test windows. The other columns say how many first guesses the switch changes, and how many
-# of them become right or wrong. (The rest go from one wrong place to another.)
+# Both are changes of Acc@1 on the test windows: a minus means that the model is worse without the part. The other columns say
+# how many first guesses the switch changes, and how many of them become right or wrong. (The rest go from one wrong place to
+# another.)
 
 # %% tags=["hide-input"]
 # @title Table: switched off, or trained without; `guesses` and `accuracy`
@@ -265,8 +267,8 @@ table.round(1) + 0.0  # no minus zeros
 # ## A page without a server
 #
 # The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel
-# inside the page as text: `pack` rounds each to twenty-four bits, and writes them as four letters, six bits each. Does it
-# still say the same?
+# inside the page as text. For each table `pack` takes a small step, writes every weight as a whole number of such steps, and
+# every number as four letters of six bits. Does the model still say the same?
 
 # %%
 packed = pack(model)
@@ -326,7 +328,8 @@ print("visits to other places without which the first guess loses:")
 print(f"{elsewhere.sum()} of {len(elsewhere)}")
 # No: attention is not effect. A visit elsewhere leaves its weight to the
 # others when it goes, so the first guess should gain. Often it loses, because
-# the other visits are encoded anew without it.
+# the other visits are encoded anew without it. No. 1 has little attention and
+# is missed much: as the last visit it asks, and without it another one does.
 
 # %% [markdown]
 # **Exercise 2** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,

@@ -49,6 +49,7 @@ HEXADECIMAL = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{32}|(?<=0x)[0-9a-f]{9,16})(?
 LARGEST_NOTEBOOK = 400_000  # bytes
 PIXELS, COLOURS = 720, 64  # of a stored picture: its width at most, its palette
 ELSEWHERE = "<p><em>This figure is interactive: run the cell to see it, or open the chapter in the book.</em></p>"
+STILL = "A picture of a live page: run the cell to use it, or open the chapter in the book."
 
 
 def cells(script: str) -> Any:
@@ -106,7 +107,8 @@ def stored(outputs: list[Any]) -> list[Any]:
             output.metadata = {}
             data = dict(output.data)
             if "image/png" in data:
-                captions = CAPTION.findall(data.get("text/html", ""))
+                page = data.get("text/html", "")
+                captions = [STILL] if "<script" in page else CAPTION.findall(page)
                 data = {"image/png": smaller(data["image/png"]), "text/plain": data["text/plain"]}
             output.data = {kind: renamed(text) for kind, text in data.items()}
         if output.output_type == "execute_result":
