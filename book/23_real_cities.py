@@ -11,8 +11,7 @@
 # difference.
 #
 # > **In one sentence.** On GeoLife the kernel's first guess is ahead of three tuned networks', thanks to its clock; in New
-# > York it has no lead over an untuned PGT; a longer past helps in both cities, and the contextual pointer is ahead of the
-# > kernel.
+# > York it has no lead over an untuned PGT; and in both cities a longer past helps.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -35,7 +34,7 @@ from wherenext.figures import MUTED, show
 from wherenext.results import read_results
 
 from pgt import plots
-from pgt.metrics import gains, interval_of_mean
+from pgt.metrics import gains, group_mask, interval_of_mean
 
 # %% [markdown]
 # ## Is the kernel ahead on GeoLife?
@@ -45,14 +44,12 @@ from pgt.metrics import gains, interval_of_mean
 # holds GPS tracks from Beijing, 2007 to 2012. The code of [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315)
 # turns them into visits; 45 people pass its filters. We may not pass the data on, so this page reads stored scores.
 #
-# Seven models answer the same test windows: four rules, and three networks. These are our PGT, and an LSTM and a Transformer
-# without a pointer (MHSA), both as Hong et al. built them. New here: each network has the best of ten settings, chosen on
-# validation windows. No model is told when the next visit begins.
-#
-# Which of the networks comes closest to the kernel?
+# Seven models answer the same test windows: four rules, and three networks. The networks are our PGT and two without a
+# pointer, an LSTM and a Transformer (MHSA), both as Hong et al. built them. New here: each network has the best of ten
+# settings, chosen on validation windows. No model is told when the next visit begins.
 
 # %% tags=["hide-input"]
-# @title The seven models, and their scores `exact`
+# @title The seven models, their scores `exact`, and what they are asked
 untold = {"variant": "tuned", "target_time": "unknown"}
 MODELS = {
     "last place": {"model": "last"},
@@ -64,10 +61,23 @@ MODELS = {
     "context kernel": {"model": "kernel"},
 }
 exact = read_results("geolife_exact")
+asked = next(exact.ranks(**MODELS["context kernel"]))  # a row a window
+of_each = asked.user_id.value_counts(normalize=True)  # largest first
+ceiling = 100 * asked.in_window.mean()
+basics = {
+    "people": len(of_each),
+    "test windows": f"{len(asked):,}",
+    "of the two busiest people": f"{100 * of_each[:2].sum():.0f} %",
+    "target in the window": f"{ceiling:.0f} %",
+}
+pd.DataFrame(basics, ["GeoLife"])
 
 # %% [markdown]
+# The last column is the **copy ceiling** of [chapter 4](04_baselines.ipynb): the kernel names only places of the window, which
+# is the person's last seven days.
+#
 # *Acc@1* is the share of windows, in percent, in which the first guess is the very place where the person went. That is the
-# **exact protocol** of [chapter 3](03_windows.ipynb).
+# **exact protocol** of [chapter 3](03_windows.ipynb). Which of the networks comes closest to the kernel?
 
 # %%
 metric = "acc@1"  # @param ["acc@1", "acc@5", "acc@10", "mrr"]
@@ -101,19 +111,20 @@ show(
 # **The kernel is ahead of these three networks at the first guess.** It leads PGT by {{ lead:.1f }} points (95 % interval
 # {{ low:.1f }} to {{ high:.1f }}). All differences on this page are taken before rounding.
 #
-# The two networks without a pointer, LSTM and MHSA, are level with *most frequent place*, which only
-# counts: the intervals of both differences hold zero.
+# LSTM and MHSA are level with *most frequent place*, which only counts: the intervals of both differences hold zero.
 #
 # > **Change this.** Choose `acc@10` in the form above and run the cell below it. Now PGT is ahead, {{ pgt_10:.1f }} to
-# > {{ kernel_10:.1f }}. Even *last place* comes close, because its further guesses are the places before the last.
+# > {{ kernel_10:.1f }}, and the interval of the difference does not hold zero. The kernel is close to its ceiling of
+# > {{ ceiling:.1f }}; PGT can name other places, too.
 #
-# > **Pitfall.** For an interval, resample *people*, not windows: a few people own many of the windows (exercise 1).
+# > **Pitfall.** For an interval, resample *people*, not windows: here two people own more than a quarter of the windows
+# > (exercise 1).
 #
 # ## Which of its cues gives the lead?
 #
-# The kernel gives every past visit a vote. The vote is larger if the visit is not long ago (*recency*), if it came after the
-# place where the person is now (*came from here*), and if it began at about this time of day (*the clock*). "Now" is the end
-# of the last visit. [Chapter 4](04_baselines.ipynb) guessed that the lead comes from the last two cues.
+# The kernel gives every visit of the window a vote. Three cues make it larger: the visit is not long ago (*recency*), it came
+# after the place where the person is now (*came from here*), or it began at about this time of day (*the clock*). "Now" is
+# the end of the last visit. [Chapter 4](04_baselines.ipynb) guessed that the lead comes from the last two cues.
 #
 # PGT's pointer, too, gives every visit a weight. How does each weight depend on the clock?
 
@@ -169,29 +180,32 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead.** Compare the last two rows: without the clock the kernel loses more than its lead over PGT.
 #
 # The other half of the guess fails: without *came from here* the kernel even gains. (Its vote is fixed to 1, so no choice on
-# validation could leave it out.) Yet in [chapter 20](20_contextual_pointer.ipynb) it brought much on GeoLife: to a pointer
-# that had no clock yet. Beside the clock it brings nothing, or even costs a little. In the town of [chapter
-# 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock little. Which cue counts
-# depends on the people, and on how they are recorded.
+# validation could leave it out.) In [chapter 20](20_contextual_pointer.ipynb) this cue brought much on GeoLife, but to a
+# pointer that had no clock yet.
+#
+# In the town of [chapter 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock
+# little. Which cue counts depends on the people, and on how they are recorded.
 #
 # ## Is it ahead in New York, too?
 #
 # In New York, people checked in with Foursquare ([Yang et al., 2015](https://doi.org/10.1109/TSMC.2014.2327053)) when they
 # felt like it, and never said when they left. In the files that we have, all places that training never showed are already
-# one place, "unknown". So there is only the **published protocol**, in which a guess of "unknown" can be right.
+# one place, "unknown", as in the **published protocol** of [chapter 3](03_windows.ipynb). So a guess of "unknown" can be
+# right. (The windows go back from the last visit, as in the exact protocol.)
 #
-# > **Pitfall.** A model that answers "unknown" can be right and name no place. On GeoLife this protocol gives the kernel
-# > {{ label["context kernel"]:.1f }} points more than the exact one, and PGT {{ label["PGT"]:.1f }}.
+# > **Pitfall.** A model that answers "unknown" can be right and name no place. On the unknown targets of GeoLife the kernel
+# > is right in {{ unseen["exact"]:.1f }} % by the exact protocol, and in {{ unseen["published"]:.1f }} % by the published
+# > one. On known targets it gains nothing.
 #
-# So our table tells known targets, which training showed, from unknown ones. PGT has its default settings here: it was not
-# tuned.
+# So our table tells known targets, which training showed, from unknown ones. PGT is not tuned here: its settings are the
+# defaults.
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in New York, Acc@1 in percent
 published = read_results("geolife_published")
-label = {
-    name: published.mean(**MODELS[name]) - exact.mean(**MODELS[name])
-    for name in ("context kernel", "PGT")
+unseen = {
+    name: results.mean(group="unknown", model="kernel")
+    for name, results in {"exact": exact, "published": published}.items()
 }
 new_york = read_results("last_visit")  # New York, from the last visit
 plain = {"variant": "full", "target_time": "unknown"}
@@ -200,23 +214,25 @@ RIVALS = {
     "context kernel": {"model": "kernel"},
     "PGT": {"model": "pgt", **plain},
 }
-PARTS = {"known": "known targets", "unknown": "unknown targets"}
-groups = ["all", *PARTS]
+groups = ["all", "known", "unknown"]
+n = {g: new_york.select(g, model="kernel").n.item() for g in groups}
+heads = [f"{g} targets, {100 * n[g] / n['all']:.0f} %" for g in groups]
+heads[0] = "all targets"
 there = {
     name: [f"{new_york.mean(group=g, **which):.1f}" for g in groups]
     for name, which in RIVALS.items()
 }
 pair = RIVALS["PGT"], RIVALS["context kernel"]
-apart = "{:+.1f} [{:.1f}, {:.1f}]".format
 there["PGT minus kernel [95 %]"] = [
-    apart(*new_york.difference(*pair, group=g)) for g in groups
+    change(*new_york.difference(*pair, group=g)) for g in groups
 ]
-pd.DataFrame(there, ["all targets", *PARTS.values()]).T
+pd.DataFrame(there, heads).T
 
 # %% [markdown]
-# Compare the last two columns. The kernel is right far more often on unknown targets: the week before may hold other new
-# places, all called "unknown", and it copies that. PGT is right equally often on both. Why PGT copies "unknown" so seldom, we
-# did not measure.
+# Compare the last two columns. On unknown targets both rules are right about half the time, far more often than on known
+# ones. All new places in the window are called "unknown": together they make one frequent place, and the rules copy it. *Most
+# frequent place* is ahead there because it only counts; the kernel also weighs recency and *came from here*. Why PGT copies
+# "unknown" so seldom, we did not measure.
 #
 # **The kernel has no lead here.** Over all targets it cannot be told from PGT: the interval in the last row holds zero. Over
 # known ones PGT is ahead.
@@ -227,9 +243,9 @@ pd.DataFrame(there, ["all targets", *PARTS.values()]).T
 # ## Does a longer past help?
 #
 # So far, vote and pointer saw only the last week. Two models can also see a person's last hundred visits: the kernel, and the
-# [contextual pointer](20_contextual_pointer.ipynb). (The pointer then has summaries of older places as well, which hardly
-# change the first guess: [chapter 21](21_memory_and_ceilings.ipynb).) In the table, compare along a row for the longer past,
-# and down a column for the model.
+# [contextual pointer](20_contextual_pointer.ipynb) with default settings. (Then the pointer has the summaries of [chapter
+# 21](21_memory_and_ceilings.ipynb), too; they hardly change the first guess.) In the table, compare along a row for the longer
+# past, and down a column for the model.
 
 # %% tags=["hide-input"]
 # @title Table: a week against a hundred visits, Acc@1 in percent
@@ -244,84 +260,109 @@ PASTS = {
     "kernel": ({"model": "kernel"}, {"model": "kernel_memory"}),
     "contextual pointer": (pointer | {"variant": "window"}, pointer),
 }
-levels = {}
+
+
+def by_person(results, one, group="all"):
+    """Each person's own Acc@1, a mean over seeds."""
+    runs = [run[group_mask(run, group)] for run in results.ranks(**one)]
+    hits = sum(100 * gains(run)["acc@1"] for run in runs) / len(runs)
+    return hits.groupby(runs[0].user_id).mean()
+
+
+levels, equal = {}, {}
 for where, (results, which, group) in SETS.items():
-    asked = {
+    pairs = {
         model: [past | which for past in pasts]
         for model, pasts in PASTS.items()
     }
-    for model, (week, hundred) in asked.items():
+    for model, (week, hundred) in pairs.items():
         gain = results.difference(hundred, week, group=group)
         pair = [results.mean(**one, group=group) for one in (week, hundred)]
         pair = [f"{level:.1f}" for level in pair]
-        levels[where, model] = [*pair, apart(*gain)]
+        levels[where, model] = [*pair, change(*gain)]
     leads = [
-        apart(*results.difference(*pair, group=group))
-        for pair in zip(*reversed(asked.values()), strict=True)
+        change(*results.difference(*pair, group=group))
+        for pair in zip(*reversed(pairs.values()), strict=True)
     ]
     levels[where, "pointer's lead [95 %]"] = [*leads, ""]
+    rule, ours = (by_person(results, m[1], group) for m in pairs.values())
+    equal[where] = (ours - rule).mean()  # every person counts the same
 heads = ["a week", "a hundred visits", "gain [95 %]"]
 pd.DataFrame(levels, heads).T
 
 # %% [markdown]
-# **A longer past helps both models everywhere**, as the last column shows. In the town, the pointer's gain is barely clear of
-# zero.
+# **A longer past helps both models everywhere**, as the last column shows.
 #
-# **The contextual pointer is ahead of the kernel everywhere**, with a week each and with a hundred visits each: no interval of
-# its lead holds zero. Resampling people widens an interval, but the mean still counts windows, so people with many windows
-# weigh most. If every person counts equally, little of the lead on GeoLife is left ([chapter
-# 21](21_memory_and_ceilings.ipynb)). The pointer is trained, as PGT is, but it is given the kernel's comparisons. Its settings
-# are the defaults, as those of PGT in New York. [Evidence: real cities](evidence_cities.ipynb) has more models, and the
-# leaderboard that many papers quote.
+# **Over all windows, the contextual pointer is ahead of the kernel everywhere**, with a week each and with a hundred visits
+# each: no interval of its lead holds zero. A network can be ahead of the rule, then. This one is given the rule's own
+# comparisons, and learns what to make of them.
+#
+# But a mean over windows counts people with many windows most. If **every person counts equally**, the lead with a hundred
+# visits is only {{ equal["GeoLife"]:.1f }} points on GeoLife ([chapter 21](21_memory_and_ceilings.ipynb) met this) and
+# {{ equal["New York, known targets"]:.1f }} on New York's known targets. Neither is clear of zero.
+#
+# [Evidence: real cities](evidence_cities.ipynb) has more models, and the leaderboard that many papers quote.
 #
 # ## What to remember
 #
 # - On GeoLife a rule of five numbers is ahead of three tuned networks' first guess, by its clock. In New York it has no lead
 #   over an untuned one.
-# - In the town and in both cities a longer past helped both models, and the contextual pointer was ahead of the kernel, with
-#   a week each and with a hundred visits each.
+# - In the town and in both cities a longer past helped both models, and the contextual pointer was ahead of the kernel. If
+#   every person counts equally, its lead with a hundred visits is not clear of zero in the cities.
 # - A hit on "unknown" names no place. Judge by exact places, or by known ones alone.
 # - Resample people, not windows.
 #
 # ## Exercises
 #
 # **Exercise 1** (medium). How much wider are intervals that resample people than those that resample windows? Use the
-# kernel. Hint: `interval_of_mean(rule)` resamples by the column `user_id`. The interval that resamples windows should be
-# about $2 \cdot 1.96\, \sqrt{v / N}$ wide, with $v$ the variance of the hits over the $N$ windows.
+# kernel: `asked` holds its ranks, a row a window. Hint: `interval_of_mean` resamples by the column `user_id`.
+
+# %% tags=["hide-input"]
+# @title What the check of exercise 1 expects
+hits = 100 * gains(asked)["acc@1"]
+expected = 2 * 1.96 * hits.std() / len(hits) ** 0.5  # independent draws
 
 # %% tags=["try"]
-rule = list(exact.ranks(**MODELS["context kernel"]))  # one run
-NAME = "width when windows are resampled"
-hits = 100 * gains(rule[0])["acc@1"]
-expected = 2 * 1.96 * hits.std() / len(hits) ** 0.5  # points
+people_low, people_high = interval_of_mean([asked])  # people resampled
 window_width = ...  # points, by resampling windows
-check.same(window_width, expected, name=NAME, atol=0.2)
+check.same(window_width, expected, name="window_width", atol=0.2)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-people_low, people_high = interval_of_mean(rule)
-alone = rule[0].assign(user_id=range(len(rule[0])))  # a person a window
+alone = asked.assign(user_id=range(len(asked)))  # a person a window
 window_low, window_high = interval_of_mean([alone])
 window_width = window_high - window_low
-check.same(window_width, expected, name=NAME, atol=0.2)
+check.same(window_width, expected, name="window_width", atol=0.2)
 print(f"people:  {people_high - people_low:.1f} points wide")
 print(f"windows: {window_width:.1f} points wide")
 
 # %% [markdown]
-# **Exercise 2** (medium). Is the kernel's lead over PGT due to a few people? Count how many of them the kernel serves better.
+# **Exercise 2** (medium). Is the kernel's lead over PGT due to a few people? Count for how many people it is better, and
+# compute the lead if every person counts equally. Hint: `by_person(exact, MODELS["PGT"])` is each person's own Acc@1.
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-networks = exact.ranks(**MODELS["PGT"])
-seeds = [gains(r)["acc@1"] for r in networks]
-by_window = 100 * (gains(rule[0])["acc@1"] - sum(seeds) / len(seeds))
-check.same(by_window.mean(), lead, name="the whole lead", atol=0.01)
-of_person = by_window.groupby(rule[0].user_id).mean()
-better, worse = (of_person > 0).sum(), (of_person < 0).sum()
-print(f"the kernel is better for {better} people, worse for {worse},")
-print(f"level for {len(of_person) - better - worse}")
+one, other = (
+    by_person(exact, MODELS[name]) for name in ("context kernel", "PGT")
+)
+leads = (one - other).round(6)  # of each person; no dust from rounding
+better, worse = (leads > 0).sum(), (leads < 0).sum()
+level = len(leads) - better - worse
+print(f"the kernel is better for {better}, worse for {worse}, level {level}")
+print(f"lead, every window counts equally: {lead:.1f} points")
+print(f"lead, every person counts equally: {leads.mean():.1f} points")
+parts = leads * of_each  # they add up to the lead over all windows
+print(f"part of a single person, at most: {parts.max():.1f} points")
 
 # %% [markdown]
+# <details class="solution">
+# <summary>Show solution 2: what it says</summary>
+#
+# The lead is not due to a few people alone: the kernel is better for more than half of all people, and most of the lead is left
+# if every person counts equally. But nearly a third of it comes from one person.
+#
+# </details>
+#
 # **Exercise 3** (project). Where next in your own city? A table needs three columns: who, where, from when; the map also needs
 # longitude and latitude. Turn yours into visits, draw the places that people share, and let the package's predictor
 # ([next chapter](24_trained_on_nobody.ipynb)) compete with rules (`python -m pgt evaluate`). Choose a protocol, and read the
@@ -399,7 +440,8 @@ with contextlib.redirect_stdout(io.StringIO()) as said:
     run("evaluate visits.parquet")
 left_out = (" known ", " unknown ", " not_in_window ")
 for line in said.getvalue().splitlines():
-    if not any(group in line for group in left_out):
+    of_rule = " in_window " in line and "predictor" not in line
+    if not of_rule and not any(group in line for group in left_out):
         print(line)
 
 # %% [markdown]
