@@ -110,7 +110,8 @@ print(f"the answers to two places differ by at most {apart:.6f}")
 
 # %% [markdown]
 # A softmax over one score is 1, whatever is asked. So every place gets the same answer: this half is a linear layer of the
-# person's row. The other half asks the times of *all* visits, and there the softmax does choose.
+# person's row. The other half asks the times of *all* visits, and there the softmax does choose. Both answers are added to the
+# place's own vector.
 #
 # *Forecast: no difference (=).* The one half chooses nothing. What the other sees, self-attention sees already.
 #
@@ -508,9 +509,9 @@ show(
 # - *No difference* (=, the other seven): **open.** All their intervals hold zero, but most leave room for a gain of a point or
 #   more, and no part was tuned.
 #
-# Look at *post norm*, the control: on GeoLife its mean is the figure's best. By itself its interval would be
-# {{ one.low }} to {{ one.high }}, an "effect"; among all comparisons it is {{ one.low_all }} to {{ one.high_all }}. All means lie
-# to the left of the dashed line, the rule of five numbers.
+# Look at *post norm*, the control: on GeoLife its mean is the figure's best. By itself its interval would be {{ one.low }} to
+# {{ one.high }}, an "effect"; among all comparisons it is {{ one.low_all }} to {{ one.high_all }}. All means lie to the left
+# of the dashed line, the rule of five numbers.
 #
 # Why? All ten change how the *same* inputs are embedded, mixed, weighted or scored. None is given the rule's two comparisons
 # with *now*: did a visit come after the place where I am now, and how far is its hour from the present one? So we guess, and

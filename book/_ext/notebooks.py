@@ -108,7 +108,7 @@ def stored(outputs: list[Any]) -> list[Any]:
             data = dict(output.data)
             if "image/png" in data:
                 page = data.get("text/html", "")
-                captions = [STILL] if "<script" in page else CAPTION.findall(page)
+                captions = [STILL] if "pgt-live" in page else CAPTION.findall(page)
                 data = {"image/png": smaller(data["image/png"]), "text/plain": data["text/plain"]}
             output.data = {kind: renamed(text) for kind, text in data.items()}
         if output.output_type == "execute_result":
