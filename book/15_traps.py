@@ -111,26 +111,26 @@ show(
 
 # %% [markdown]
 # **What is true.** All twelve scores are. They answer twelve questions, and the lowest and the highest are
-# {{ apart:.0f }} points apart. Nor can you convert one into another: more days of history lift every score but one
-# (*published, in the window*).
+# {{ apart:.0f }} points apart. *Which targets count* moves the score most. Nor can you convert one score into another: the
+# steps from row to row differ.
 #
 # > **Remedy.** Print the protocol beside every score: names, days of history, targets. Compare inside one protocol.
 #
 # ## The unknown token
 #
 # **What one does.** One gives every place that training never showed the same name, *unknown*, as the published protocol
-# does. A prediction of *unknown* is right whenever the target is any such place.
+# of [chapter 3](03_windows.ipynb) does. A prediction of *unknown* is right whenever the target is any such place.
 #
 # **What one sees.** Somebody is away for a weekend and goes from a new museum to a new café. The data say that she went from
 # *unknown* to *unknown*. "The same place again" counts as right, though she has never been in the café. In our town, all discs
-# of this map are one place:
+# of this map are one place: cafés and shops, and the new homes of those who moved.
 
 # %%
 data = windows_of("published")
 tested = located(visits[visits.split == "test"], town)
 unknown = ~tested.location_id.isin(data.vocabulary.locations)
 places_map(
-    tested[unknown], ground=ground(town.base, names=False),
+    tested[unknown], by="kind", ground=ground(town.base, names=False),
     alt="Map of the town's places that only the test days show",
     caption="Places that training never showed. Larger: more visits.",
 )
@@ -176,11 +176,11 @@ merging.rename_axis(columns="unknown places")
 # - If the next one is on that Friday, too, the window begins on the Friday before: *seven* days back from your last visit.
 # - If the next one is on Monday, the window begins on the Monday before: only *four* days back from your last visit.
 #
-# So the *reach* of a window, from its oldest visit to its last, says when the next visit may come. In the figure, windows go
+# So the *span* of a window, from its oldest visit to its last, says when the next visit may come. In the figure, windows go
 # back from the target's day (left), or from the last visit (right).
 
 # %% tags=["hide-input"]
-# @title Figure 15.2: what the reach of a window gives away
+# @title Figure 15.2: what the span of a window gives away
 titles = {
     "target_day": "back from the target's day",
     "last_visit": "back from the last visit",
@@ -190,9 +190,9 @@ figure, panels = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 for axes, anchor in zip(panels, titles, strict=True):
     windows = windows_of("exact", anchor=anchor).test
     batch = windows.batch(np.arange(len(windows)))
-    reach = batch.days_ago.max(1).values.numpy()  # oldest to last visit
+    span = batch.days_ago.max(1).values.numpy()  # oldest to last visit
     gap = batch.gap_days.clip(max=2).numpy()  # last to next visit
-    shares = 100 * pd.crosstab(reach, gap, normalize="index")
+    shares = 100 * pd.crosstab(span, gap, normalize="index")
     shares.plot.bar(
         stacked=True, color=[COPIED, GENERATED, MUTED], width=0.85, rot=0,
         legend=False, ax=axes,
@@ -214,8 +214,8 @@ show(
 #
 # **What is true.** The window was cut by someone who knew the answer. Our models hardly profit from that
 # ([Evidence: traps](evidence_traps.ipynb)). But they can be told more plainly. *Recency* ([chapter 5](05_embeddings.ipynb))
-# counts each visit's days back from the last visit. Counted back from the target's day instead, it lifts PGT's score (the last
-# table below).
+# counts each visit's days back from the last visit. Counted back from the target's day instead, it lifts PGT's score (the
+# table of points below).
 #
 # A test finds the leak. A person's last visit is a target, and in no window. Move it by three days, and build the windows
 # again. They must begin where they did.
@@ -248,9 +248,9 @@ print(f"people drawn  {by_people[0]:.1f} to {by_people[1]:.1f} %")
 print(f"windows drawn {by_windows[0]:.1f} to {by_windows[1]:.1f} %")
 
 # %% [markdown]
-# **What is true.** The wider interval is ([chapter 4](04_baselines.ipynb)). Windows of one person overlap: yesterday's visits
-# are in today's window and in tomorrow's. So the sample is the people, and they are few. GeoLife's test set has thousands of
-# windows, but five people hold {{ of_five:.0f }} % of them.
+# **What is true.** The wider interval is the honest one ([chapter 4](04_baselines.ipynb)). Windows of one person overlap:
+# yesterday's visits are in today's window and in tomorrow's. So the sample is the people, and they are few. GeoLife's test set
+# has thousands of windows, but five people hold {{ of_five:.0f }} % of them.
 #
 # > **Remedy.** Resample people (`pgt.metrics.interval` does). Where a model has a seed, resample seeds, too:
 # > [chapter 14](14_ablations.ipynb) shows what one seed can do.
@@ -285,10 +285,11 @@ for days, spots in {"training": training, "all": [*training, 18]}.items():
     print(f"{days} days clustered: the training stays are in", found[:4])
 
 # %% [markdown]
-# The two places, 0 and 1, have become one home. The test has mended the training.
+# The two places, 0 and 1, have become one home. The test has mended the training: with two, a guess of one home is wrong
+# whenever the answer is the other.
 #
-# **What is true.** Who predicts tomorrow has not seen tomorrow. There is no score to choose by, and one can only cluster the
-# days so far, anew every night.
+# **What is true.** Who predicts tomorrow has not seen tomorrow. Tomorrow's score cannot choose anything, and one can only
+# cluster the days so far, anew every night.
 #
 # > **Remedy.** Choose everything on validation, and score the test once. Fit everything, places too, on what was known at the
 # > time.
@@ -326,7 +327,7 @@ cost = {
     "Test days seen too early: places": -night[["value", "high", "low"]],
     "A window that knows when: recency (PGT)": day[ends],
     "Test days seen too early: numbers chosen": [peek],
-    "A window that knows when: its reach": np.ravel(
+    "A window that knows when: its span": np.ravel(
         anchors.loc[("gain", "geolife", "kernel"), ends]
     ),
 }
@@ -341,13 +342,14 @@ pd.DataFrame({"points of Acc@1": shown})
 # The unknown token weighs most. The second row this book carries itself: its GeoLife places are those of Hong et al.,
 # clustered from all days. On other places our numbers could not stand beside the literature's.
 #
-# Three more traps change who or what is asked, so we give no points:
+# Three more traps change who or what is asked, so we give no points. Our GeoLife windows carry all three, as the published
+# ones do, or the scores could not be compared ([Evidence: traps](evidence_traps.ipynb)):
 #
 # | Trap | What it changed on GeoLife | Remedy |
 # |---|---|---|
 # | A trip lies in the folders of two people | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
 # | Universal time, eight hours behind Beijing | {{ other_day:.0f }} % of the visits change their day | Cut days in local time |
-# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows; right would be {{ righted:,.0f }} | Publish the count, as we do: our GeoLife windows carry this trap, too |
+# | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows; right would be {{ righted:,.0f }} | Swap them back, and count again |
 #
 # So this is the protocol of the book:
 #
@@ -362,10 +364,11 @@ pd.DataFrame({"points of Acc@1": shown})
 #
 # ## What to remember
 #
-# - One kernel, on the same visits, has a dozen scores. Compare within one protocol only.
+# - One kernel, on the same visits, has a dozen scores. Print protocol and ceiling beside a score, and compare within one
+#   protocol only.
 # - Merged unknown places make travellers look predictable, and lift models that copy.
+# - A window may not know when the next visit comes, and nothing may be chosen or clustered on test days.
 # - People are the sample, not windows; seeds are a sample too.
-# - A score needs its protocol, its people and its ceiling beside it.
 #
 # ## Exercises
 #
@@ -395,8 +398,8 @@ for rule in ("most_frequent", "last"):
         score[protocol] = gains(ranks_then)["acc@1"].mean()
     added = 100 * (score["published"] - score["exact"])
     print(f"{rule.replace('_', ' ')}: {added:+.1f} points")
-# From one new place to another the last place is right, once both of them are
-# called "unknown".
+# Merged, the last place is right whenever somebody goes from one new place to
+# another. The most frequent place gains only where "unknown" leads the count.
 
 # %% [markdown]
 # **Exercise 3** (quick, on paper). Why does the test above move each person's *last* visit, and not one in the middle?

@@ -71,20 +71,24 @@ kernel = ContextKernel(**chosen).fit(data.train)
 
 
 # %%
-def reach(windows):
-    """Percent of the windows whose target is among what they show."""
+def in_sight(windows):
+    """(W,) is the target among what a window shows?"""
     found = [
         (b.location == b.target[:, None]).any(1) for b in windows.batches(512)
     ]
-    return 100 * float(torch.cat(found).float().mean())
+    return torch.cat(found).numpy()
 
 
 sizes = (10, 20, 50, 100, 200, 400)
 tests = {n: with_history(data, memory=n).test for n in sizes}
-by_memory = {
-    n: [reach(test), accuracy(kernel, test)] for n, test in tests.items()
-}
-by_memory = pd.DataFrame(by_memory, index=["reach, %", "kernel, Acc@1 %"]).T
+near = in_sight(tests[10])  # targets that ten visits show already
+by_memory = {}
+for n, test in tests.items():
+    right = gains(evaluate(kernel, test))["acc@1"]  # 0 to 1 a window
+    shares = in_sight(test).mean(), right.mean(), (right * near).mean()
+    by_memory[n] = [100 * share for share in shares]
+names = ["reach, %", "kernel, Acc@1 %", "at places of the last ten, %"]
+by_memory = pd.DataFrame(by_memory, index=names).T
 by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
@@ -96,7 +100,7 @@ past = located(town.visits.query("user_id == 8"), town).tail(400)
 past["ago"] = range(len(past), 0, -1)  # 1: the latest visit
 latest = past.groupby("location_id").ago.transform("min")
 names = ["in the last 10 visits", "in the last 50", "in the last 400"]
-past["found"] = pd.cut(latest, [0, 10, 50, 400], labels=names).astype(str)
+past["found"] = pd.cut(latest, [0, 10, 50, 400], labels=names)
 places_map(
     past, by="found", ground=ground(town.base, names=False),
     alt="Map of one person's places by how far back the latest visit is",
@@ -104,8 +108,9 @@ places_map(
 )
 
 # %% [markdown]
-# The last ten visits show the large discs: home and work. A longer memory adds many small ones. Most of them were visited once
-# or twice, so none is a good *first* guess.
+# The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
+# twice: seldom a good *first* guess. Then what does the kernel gain up to fifty visits? The last column says it: nearly all
+# of its hits are at places that the last ten visits show already. A longer memory tells better *which* of them comes next.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories.
@@ -146,8 +151,8 @@ show(
     "after; the pointer's is higher everywhere. On GeoLife a pointer's curve "
     "rises to a hundred visits and is level after.",
     caption="Test windows. Left: your pointer is one training; another seed "
-    "can move it by half a point or more. Right: one training for each "
-    "memory; means over five seeds.",
+    "can move it by half a point or more. Right: for each memory, the mean of "
+    "five trainings with just this memory.",
 )
 
 # %% [markdown]
@@ -199,7 +204,6 @@ fair = table["model brings"].iloc[1]
 left = (by_person(HUNDRED) - by_person(RULE)).mean()
 two = HUNDRED | GEOLIFE, RULE | GEOLIFE
 _, low, high = results.difference(*two)
-added = results.difference(OURS | GEOLIFE, HUNDRED | GEOLIFE)
 table.iloc[2, 2] = float("nan")  # the row has differences already
 table.map("{:.1f}".format, na_action="ignore").fillna("")
 
@@ -212,13 +216,10 @@ table.map("{:.1f}".format, na_action="ignore").fillna("")
 # come from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points.
 #
 # One more memory. The pointer of [chapter 20](20_contextual_pointer.ipynb) also has **summaries**: one line for each place
-# that is only found further back than a hundred visits, with the latest visit there and how many visits the line stands for.
-# Of *gym, gym, home, work, home, work* a memory of two keeps the last two. One line is added for the gym: its second visit,
-# which stands for two.
-#
-# Summaries are there for reach. In the town they reach as far as the whole past, with a third of its rows (exercise 2). The
-# first guess hardly changes: on GeoLife they add {{ added[0]:.1f }} points, and the interval holds zero. From here on, *the
-# pointer* has them.
+# that is only found further back than a hundred visits (exercise 2 makes them). In the town they reach as far as the whole
+# past, with a third of its rows. The first guess hardly changes: on GeoLife the interval of the change holds zero. From here
+# on, *the pointer* has them.
+
 #
 # ## How good can a guess be?
 #
@@ -249,12 +250,13 @@ table.map("{:.2f}".format)
 # Left, on Friday: $0.6 \cdot 0.6 + 0.3 \cdot 0.3 + 0.1 \cdot 0.1$ averages the chances, weighted by themselves, and no average
 # exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
-# It also holds for the mean of many situations, the last column, as the mean of roots is never above the root of the mean.
-# So **the best guess lies between the mean agreement and the root of this mean**.
+# It also holds for the mean of many situations, the last column, as the mean of roots (here 0.84) is never above the root of
+# the mean (0.85). So **the best guess lies between the mean agreement and the root of this mean**.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
-# until about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share
-# of their pairs agree? Here is somebody of the town who leaves the office at ten past six, and all the like stays before.
+# until about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share of
+# their pairs agree? Here is somebody of the town who came to the office from home and leaves it on a weekday, at ten past six.
+# The table has all the like stays before.
 
 # %% tags=["hide-input"]
 # @title Table: person 8's past stays like this one, and where they led
@@ -286,9 +288,9 @@ print(f"{agreed} of {pairs} pairs agree: {share:.2f}; root {share**0.5:.2f}")
 # ## Does it work? The town knows
 #
 # Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check it against
-# somebody who knows every habit. The habits depend on the hour at which the next visit begins. When the person leaves is
-# known, but not when the next visit begins: hours without a record may lie between. The pointer is not told, nor is this
-# guess. It weighs all the hours that are possible.
+# somebody who knows every habit. The habits depend on the hour at which the next visit begins, and nobody tells
+# that hour: who leaves at six may be at the gym at seven, or at home at nine. So this guess averages its chances over all the
+# hours that are possible.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -301,7 +303,6 @@ left_over = known - results.mean(**TOWN, **OURS)
 really = truth["time unknown, agreement"]
 too_high = 100 * (really / 100) ** 0.5
 counted = limits["city", "agreement", "finest"]
-best_town = 100 * (counted / 100) ** 0.5
 of_a_kind = table.loc["two agree", "mean of both"]  # not in the figure
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True)
 for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
@@ -337,18 +338,15 @@ show(
 # %% [markdown]
 # In the town the pointer is {{ left_over:.1f }} points below the guess that knows every habit: little is left to win.
 #
-# That guess lies close to the upper end of agreement. **This is because two errors cancel:**
+# That guess lies close to the upper end of agreement. **This is because two errors cancel.** The simulator's own chances show
+# both:
 #
-# | % | two agree | its root | the best guess |
-# |---|---|---|---|
-# | as counted | {{ counted:.1f }} | {{ best_town:.1f }} | |
-# | by the simulator's own chances (two draws in one situation) | {{ really:.1f }} | {{ too_high:.1f }} | {{ known:.1f }} |
-#
-# - **The count, {{ counted:.1f }}, is too low**, as the first column shows. Stays that look alike are not. If a Friday is
-#   taken for a Tuesday, such a pair agrees with chance 0.6, as both days must lead home. A pair of Fridays and a pair of
-#   Tuesdays agree with {{ of_a_kind:.2f }} on average. So mixing them lowers the count.
-# - **The root, {{ too_high:.1f }}, is too high**: the best guess is right in {{ known:.1f }}. On Friday, too, the root was
-#   above the best guess.
+# - **The count is too low**: {{ counted:.1f }} % of the pairs agree, instead of {{ really:.1f }} % of two draws from the same
+#   chances. Stays that look alike are not. If a Friday is taken for a Tuesday, such a pair agrees with chance 0.6, as both
+#   days must lead home. A pair of Fridays and a pair of Tuesdays agree with {{ of_a_kind:.2f }} on average. So mixing them
+#   lowers the count.
+# - **The root is too high**: of {{ really:.1f }} it is {{ too_high:.1f }}, but the best guess is right in {{ known:.1f }} %.
+#   On Friday, too, the root was above the best guess.
 #
 # ## And on GeoLife?
 #
@@ -399,7 +397,8 @@ check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
 # %% [markdown]
 # **Exercise 2** (medium). Write `remembered(places, memory, older)`: which rows of a past (places, oldest first) to keep, and
 # the number of older visits that each stands for. The last `memory` rows stay as they are (0). Before them come the summaries,
-# at most `older`: the latest row of each place that is not among the last.
+# at most `older`: the latest row of each place that is not among the last. Of *gym, gym, home, work, home, work* a memory of
+# two keeps the last two, and one line for the gym: its second visit, which stands for two.
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]
@@ -428,7 +427,8 @@ def remembered(places, memory, older):
 check.same(remembered(six, 2, 100), right, name="the summaries")
 for name, n in {"with summaries": 100, "everything": 10**6}.items():
     past = with_history(data, memory=n, older=100).test  # the package's
-    print(f"{name}: {past.lengths.mean():.0f} rows, {reach(past):.1f} %")
+    rows, found = past.lengths.mean(), 100 * in_sight(past).mean()
+    print(f"{name}: {rows:.0f} rows, {found:.1f} %")
 # The same reach with a third of the rows, and their number has a bound.
 
 # %% [markdown]

@@ -74,8 +74,9 @@ def places_map(
         track = _located(path, "path", near=visits.lon[0])[["lon", "lat"]].to_numpy()
         layers.append(_layer("path", [_mark(track)], PATH))
         legend.append((PATH, "path"))
-    groups = places.groupby(by, sort=False) if by else [("places", places)]
-    for (name, group), colour in zip(groups, cycle(COLOURS)):
+    ordered = by is not None and isinstance(places[by].dtype, pd.CategoricalDtype)
+    by_kind = places.groupby(by, sort=ordered, observed=True) if by else [("places", places)]
+    for (name, group), colour in zip(by_kind, cycle(COLOURS)):
         style = STYLES["place"] | ({"color": colour, "fillColor": colour} if by else {})
         discs = [
             _mark(p, p.name_, f"{p.visits} visits", radius=max(2.5, size * math.sqrt(p.visits)))

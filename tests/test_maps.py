@@ -54,6 +54,12 @@ def features(layer: Any) -> list[dict[str, Any]]:
     return found
 
 
+def test_kinds_keep_the_order_of_their_category() -> None:
+    kinds = pd.Categorical(["often", "rare", "often", "first"], ["first", "often", "rare"])
+    shown = layers(maps.places_map(VISITS.assign(kind=kinds), by="kind"))
+    assert [name for name in shown if name in kinds.categories] == ["first", "often", "rare"]
+
+
 def test_places_are_discs_whose_area_is_their_visits_with_longitude_first() -> None:
     shown = layers(maps.places_map(VISITS, GUESSES, TRUTH))
     discs = {tuple(one["geometry"]["coordinates"]): one for one in features(shown["places"])}

@@ -847,9 +847,16 @@ def test_stays_as_long_as_the_present_one_were_more_often_here_in_21() -> None:
 def test_claims_of_21_in_the_town() -> None:
     table = rows("21_memory_and_ceilings")
     by_memory = [table[str(n)] for n in (10, 20, 50, 100, 200, 400)]
-    reach, kernel = (list(column) for column in zip(*by_memory, strict=True))
+    reach, kernel, near = (list(column) for column in zip(*by_memory, strict=True))
     assert reach == sorted(reach) and reach[-1] - reach[2] > 4, "the first column goes on rising"
     assert kernel[2] - kernel[0] > 4 and max(kernel) - 0.5 < min(kernel[2:]), "stops at fifty"
+    far = [right - seen for right, seen in zip(kernel, near, strict=True)]
+    assert max(far) < 1 < (near[2] - near[0]) / 8, "nearly all at places of the last ten"
+    past = city.load().visits.query("user_id == 8").tail(400).location_id
+    recent = set(past.tail(10))
+    assert set(past.value_counts().index[:2]) <= recent, "ten visits show the large discs"
+    others = past[~past.isin(recent)].value_counts()
+    assert (others <= 2).mean() > 0.6, "most of what a longer memory adds is visited once or twice"
     (some, bounded), (every, most) = (
         map(float, re.findall(r"[\d.]+", line[0].partition(":")[2]))
         for line in printed("21_memory_and_ceilings", "with summaries")[-2:]
