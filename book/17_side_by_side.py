@@ -178,8 +178,9 @@ groups.astype({"right": int}).round(1).rename_axis(columns="target is in")
 # - $6D^2$ in the BiLSTM, whatever $L$ is;
 # - $8D^2$ in the matrices of *one* Transformer layer, and $2LD$ to look at all visits.
 #
-# So even one layer has more to do. The table divides the Transformer by the BiLSTM: 2 means twice as much. Time is that of a
-# training step of the encoder alone, on one core, with 16 windows.
+# So even one layer has more to do. The table divides PGT's *two* layers by the BiLSTM. In a window of 18 visits, with $D =
+# 64$, they have $2\,(8 + 2 \cdot 18 / 64) / 6$ times as much to do, which is 2.9. Time is that of a training step of the
+# encoder alone, on one core, with 16 windows.
 
 # %% tags=["hide-input"]
 # @title Table: Transformer / BiLSTM
@@ -227,8 +228,8 @@ spent.rename_axis(None).rename_axis(columns="three seeds")
 # *An LSTM forgets old visits.* This is false if the last visit's encoding depends on old visits as much as on recent ones.
 #
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. In PyTorch
-# it starts near one half, so that after four visits about a sixteenth is left. But a bias can open the gate, and so can
-# training. (Only the LSTM that reads forwards counts here: at the last visit, the other has read nothing else yet.)
+# it starts near one half, so that after a few visits little is left. But a bias can open the gate, and so can training. (Only
+# the LSTM that reads forwards counts here: at the last visit, the other has read nothing else yet.)
 #
 # We measure dependence by a gradient: if one visit's vector moves a little, how far does the last visit's encoding move? Each
 # of the 18 last visits gets its share of 100 %. On the left of Figure 17.2 the networks are untrained; for one of them you
@@ -308,7 +309,8 @@ show(
 #
 # ## 5. The old parts, put back
 #
-# *PGT needs no decoder.* This is false if PGT gains by one. We put it and two other old parts into PGT, one at a time:
+# *PGT needs no decoder.* This is false if PGT gains by one. So we put the decoder into PGT and train it anew. In the same way
+# we try the parent's other two parts, one at a time:
 #
 # - *BiLSTM encoder*: in place of the Transformer layers.
 # - *Additive attention*: in the pointer, in place of the product.
@@ -345,8 +347,8 @@ show(
 # 3. Output and context, side by side, ask the pointer, the generator and the gate.
 #
 # The table has PGT's own Acc@1, and below it what each part changes, in points. The first two parts were trained with five
-# seeds: the 95 % intervals range over people and seeds, and are a little wider than usual, since they are read together. The
-# decoder was trained with three.
+# seeds, and have 95 % intervals over people and seeds (a little wider than in [chapter 14](14_ablations.ipynb), so that all of
+# them hold at once). The decoder was trained with three seeds, and has no interval.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent
@@ -378,9 +380,10 @@ table.rename(columns={"city": "town"})
 # Only one interval leaves out zero: the old encoder lowers Acc@1 in the town. But with *ten* guesses it is
 # ahead on GeoLife ([the evidence](evidence_relatives.ipynb)). For additive attention the intervals are too wide to tell.
 #
-# With a decoder, PGT is worse with each of three seeds. Its parent, too, can do without one here, where there is one word to
-# write. On the town's windows, read as texts, it has {{ parent["full"]:.1f }} % Acc@1 with its decoder,
-# {{ parent["no decoder"]:.1f }} % without. **Nothing speaks against sentence 5**, in one town and with three seeds.
+# With a decoder, PGT is worse with each of three seeds. Can its parent do without one, too? We let it read the town's windows
+# as texts in which each visit is a word, and write one word, the next place. Its Acc@1 is {{ parent["full"]:.1f }} % with its
+# decoder, and {{ parent["no decoder"]:.1f }} % if the encoder's last state asks in its place. **Nothing speaks against
+# sentence 5**, in one town and with three seeds.
 #
 # | sentence | verdict | because |
 # |---|---|---|

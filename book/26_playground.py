@@ -69,10 +69,10 @@ playground()
 #
 # In the same moment:
 #
-# - *2.* {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}. So the hour counts
-#   little in this window.
+# - *2.* {{ gains_most }} gains most, but its share of the attention rises by only {{ most_gained:.2f}}.
 # - *3.* The first guess stays the same: for it, the window says enough about the person.
-# - *4.* Yes. Without order the model sees only that two places have exchanged their hours and durations.
+# - *4.* Yes: the first guess's probability moves by {{ ordered:.2f }}, and without order by {{ unordered:.2f }}. Then the
+#   model sees only that two places have exchanged their hours and durations.
 # - *5.* It soon stays with one place of that morning, or goes back and forth between two: what it copied is in the window, to
 #   be copied again.
 #
@@ -155,6 +155,9 @@ gain = (then - before.pointer_attention[0]).flip(0)  # no. 1 first
 gains_most = f"No. {1 + int(gain.argmax())}"
 most_gained = float(gain.max())
 print(f"at 23:53 {gains_most} gains most attention: {most_gained:+.3f}")
+swaps = pd.DataFrame(saw).loc["probability"].astype(float)
+ordered = swaps["7 and 8 swapped"] - swaps["as it is"]
+unordered = swaps["no order"] - swaps["no order, 7 and 8 swapped"]
 there = len(order) - (one.location[0] == first).nonzero()[:, 0]
 visits_there = ", ".join(str(int(no)) for no in there)
 
@@ -185,8 +188,8 @@ live(pgt.NextLocation.pretrained(), own)
 # visit begins, and watch the list change. Three things to know:
 #
 # - **A place where you have never been** has no name in the list. All of these together are "somewhere new".
-# - **What a place is**, the model does not know: a school and a bar are two names to it. Nor does it know holidays, weather or
-#   plans.
+# - **What a place is**, the model does not know: a school and a bar are two numbers to it. Nor does it know holidays, weather
+#   or plans.
 # - **The clock on your wall** may not be the file's. Times in UTC are converted to the zone of your browser. Visits made in
 #   another zone come out shifted.
 #
@@ -196,8 +199,8 @@ live(pgt.NextLocation.pretrained(), own)
 # *with* the pointer and rely on it. An ablation ([chapter 14](14_ablations.ipynb)) trains the model anew without the part.
 # Here are both, part by part.
 #
-# - *Switched off*: the shipped model without the part. A feature's vectors are zero, the second layer is skipped; without the
-#   pointer the gate is 0, without the generator 1, without itself one half.
+# - *Switched off*: the shipped model without the part. A feature's vectors become zero; the second layer is skipped. Without
+#   pointer all is generated, without generator all is copied; without gate, half and half.
 # - *Trained without*: models trained anew, means over five seeds.
 #
 # Both are changes of Acc@1 on the test windows: a minus means that the model is worse without the part. The other columns say
@@ -305,7 +308,7 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # **Exercise 1** (medium). From the window with which the page opens (`one`), delete all visits, one at a time, with
 # `without_visit(one, i)`. Put the change of the first guess's probability beside the attention that the visit had. Is the
-# visit with the most attention the one that is missed most?
+# visit with the most attention the one that is missed most? And why is no. 1 missed?
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -348,7 +351,7 @@ for bits in (16, 8, 6, 5, 4, 3):
     changed = 100 * np.mean(found != whole)
     coarse[bits] = {"guesses changed, %": changed, "Acc@1": accuracy(found)}
 pd.DataFrame(coarse).T.rename_axis("bits").round(2)
-# Far fewer than 24 are enough for the first guess. The page keeps 24 so that
+# Eight are enough for the first guess. The page keeps 24 so that
 # every digit it shows is PyTorch's.
 
 # %% [markdown]

@@ -36,9 +36,9 @@ def still(seen: Look, places: pd.DataFrame, *, pointer_alone: bool = False) -> b
     went = {"color": TRUTH, "mfc": "none", "mew": 2.5, "ms": 9, "label": "where they went"}
     town.plot(there.lon, there.lat, "D", **went)
     figure.legend(loc="outside lower center", ncols=2)
-    likely = seen.candidates.head(8)
+    likely = seen.candidates
     if pointer_alone:
-        likely = shares.head(8).rename("copied").reset_index().assign(generated=0.0)
+        likely = shares.head(10).rename("copied").reset_index().assign(generated=0.0)
     gate = None if pointer_alone else seen.gate
     mixture(likely, gate=gate, names=dict(spots["name"]), axes=right)
     if pointer_alone:
