@@ -250,8 +250,8 @@ table.map("{:.2f}".format)
 # Left, on Friday: $0.6 \cdot 0.6 + 0.3 \cdot 0.3 + 0.1 \cdot 0.1$ averages the chances, weighted by themselves, and no average
 # exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
-# It also holds for the mean of many situations, the last column, as the mean of roots (here 0.84) is never above the root of
-# the mean (0.85). So **the best guess lies between the mean agreement and the root of this mean**.
+# It also holds for the mean of many situations, the last column, as the mean of the two roots is never above the root of
+# the mean. So **the best guess lies between the mean agreement and the root of this mean**.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
 # until about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share of
