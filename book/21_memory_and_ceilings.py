@@ -151,8 +151,8 @@ show(
     "after; the pointer's is higher everywhere. On GeoLife a pointer's curve "
     "rises to a hundred visits and is level after.",
     caption="Test windows. Left: your pointer is one training; another seed "
-    "can move it by half a point or more. Right: for each memory, the mean of "
-    "five trainings with just this memory.",
+    "can move it by half a point or more. Right: for each memory the mean "
+    "of five trainings with just this memory.",
 )
 
 # %% [markdown]
