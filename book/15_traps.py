@@ -60,8 +60,9 @@ visits = town.visits
 # **What one does.** One puts a score from a paper beside one's own. How far apart can two honest scores be? We ask the kernel
 # a dozen questions about the same visits:
 #
-# - *Names*: places that training never showed are one symbol (*published*) or keep their names (*exact*).
-# - *History*: a window holds 7 days, or as many as you like.
+# - *Names*: places that training never showed are one symbol (*published*, here in this respect only) or keep their names
+#   (*exact*).
+# - *History*: a window holds 7 days, or as many as you like. (With more days fewer targets count: those with so long a past.)
 # - *Targets*: we count all, or only those that training knows, or only those in the window.
 
 # %%
@@ -176,7 +177,7 @@ merging.rename_axis(columns="unknown places")
 # - If the next one is on that Friday, too, the window begins on the Friday before: *seven* days back from your last visit.
 # - If the next one is on Monday, the window begins on the Monday before: only *four* days back from your last visit.
 #
-# So the *span* of a window, from its oldest visit to its last, says when the next visit may come. In the figure, windows go
+# So a long *span* of a window, from its oldest visit to its last, says when the next visit may come. In the figure, windows go
 # back from the target's day (left), or from the last visit (right).
 
 # %% tags=["hide-input"]
@@ -285,7 +286,7 @@ for days, spots in {"training": training, "all": [*training, 18]}.items():
     print(f"{days} days clustered: the training stays are in", found[:4])
 
 # %% [markdown]
-# The two places, 0 and 1, have become one home. The test has mended the training: with two, a guess of one home is wrong
+# The two places, 0 and 1, have become one home. The test has mended the training: with two homes, a guess of one is wrong
 # whenever the answer is the other.
 #
 # **What is true.** Who predicts tomorrow has not seen tomorrow. Tomorrow's score cannot choose anything, and one can only
@@ -339,15 +340,15 @@ for trap, (points, *range_) in cost.items():
 pd.DataFrame({"points of Acc@1": shown})
 
 # %% [markdown]
-# The unknown token weighs most. The second row this book carries itself: its GeoLife places are those of Hong et al.,
-# clustered from all days. On other places our numbers could not stand beside the literature's.
+# The unknown token weighs most. This book falls into the second trap itself: its GeoLife places are those of Hong et
+# al., clustered from all days. On other places our numbers could not stand beside the literature's.
 #
 # Three more traps change who or what is asked, so we give no points. Our GeoLife windows carry all three, as the published
 # ones do, or the scores could not be compared ([Evidence: traps](evidence_traps.ipynb)):
 #
 # | Trap | What it changed on GeoLife | Remedy |
 # |---|---|---|
-# | A trip lies in the folders of two people | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
+# | A trip lies in the folders of two people (GeoLife has a folder a person) | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
 # | Universal time, eight hours behind Beijing | {{ other_day:.0f }} % of the visits change their day | Cut days in local time |
 # | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows; right would be {{ righted:,.0f }} | Swap them back, and count again |
 #

@@ -44,6 +44,7 @@ PLACEHOLDER = re.compile(
     r"\{\{\s*(?P<name>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*(?::(?P<spec>[^{}\s]+))?\s*\}\}"
 )
 CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.DOTALL)
+LIVE = re.compile(r'id="(pgt-live-\w+)"')
 # Names that folium draws by lot, and addresses in memory.
 HEXADECIMAL = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{32}|(?<=0x)[0-9a-f]{9,16})(?![0-9a-f])")
 LARGEST_NOTEBOOK = 400_000  # bytes
@@ -106,10 +107,13 @@ def stored(outputs: list[Any]) -> list[Any]:
         if output.output_type in ("display_data", "execute_result"):
             output.metadata = {}
             data = dict(output.data)
-            if "image/png" in data:
-                page = data.get("text/html", "")
-                captions = [STILL] if "pgt-live" in page else CAPTION.findall(page)
-                data = {"image/png": smaller(data["image/png"]), "text/plain": data["text/plain"]}
+            page, picture = data.get("text/html", ""), data.get("image/png")
+            if taken := still(page):
+                captions, picture = [STILL], taken
+            elif picture:
+                captions, picture = CAPTION.findall(page), smaller(picture)
+            if picture:
+                data = {"image/png": picture, "text/plain": data["text/plain"]}
             output.data = {kind: renamed(text) for kind, text in data.items()}
         if output.output_type == "execute_result":
             output.execution_count = None
@@ -119,6 +123,13 @@ def stored(outputs: list[Any]) -> list[Any]:
             said = {"text/html": f"<em>{caption}</em>", "text/plain": html.unescape(caption)}
             kept.append(nbformat.v4.new_output("display_data", said))
     return kept
+
+
+def still(page: str) -> str | None:
+    """The picture (PNG, base64) of a live page that is too large for a notebook."""
+    if len(page) <= LARGEST_NOTEBOOK or not (found := LIVE.search(page)):
+        return None
+    return base64.b64encode((BOOK / "_static" / f"{found[1]}.png").read_bytes()).decode()
 
 
 def fitting(outputs: list[list[Any]], room: int) -> list[list[Any]]:
@@ -131,7 +142,7 @@ def fitting(outputs: list[list[Any]], room: int) -> list[list[Any]]:
     return outputs
 
 
-def smaller(png: str) -> str:
+def smaller(png: str, colours: int = COLOURS) -> str:
     """A PNG (base64) with fewer colours and at most `PIXELS` wide."""
     picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
     if picture.width > PIXELS:
@@ -139,7 +150,7 @@ def smaller(png: str) -> str:
         picture = picture.resize((PIXELS, height), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
     # Median cut, the default, gives thin lines the colour of their neighbours, and a legend lies.
-    few = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few = picture.quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     few.save(buffer, "png", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode()
 

@@ -18,14 +18,13 @@ import pandas as pd
 from pgt.checkpoint import load_model, shipped
 from pgt.config import PARTS
 from pgt.errors import DataError
-from pgt.look import Look, look, story
+from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import local_day, local_minute
 from pgt.windows import FEATURES, Windows, prepare
 from wherenext import city as towns
 from wherenext.ground import UNIT, ground_of
 from wherenext.page_text import safe_html
-from wherenext.still import still
 from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import ONE_LAYER, pack
 
@@ -50,7 +49,6 @@ KEPT = {
     "gate": ("pointer", "generator", "gate"),
     "bias": ("position_bias", "recency", "position_from_end", "sinusoid"),
 }
-POINTER_ALONE = ("pointer", "bias")  # small versions without generator and gate
 MOST_PEOPLE = 100  # in one page; those with the most windows or visits
 # Signs for a legend: SVG in a box from -8 to 8.
 SIGNS = {
@@ -75,12 +73,6 @@ class Playground(WebFigure):
     sheets: Sequence[str] = ("page_parts.css", "live.css")
     scripts: Sequence[str] = SCRIPTS
     map: tuple[str, str] = (LABEL, "Show all visits")  # what it is called, and its button
-    first: tuple[Look, pd.DataFrame] | None = None  # the window it begins with, and the places
-
-    def _repr_png_(self) -> bytes | None:
-        """How the page begins, for a notebook that cannot run it."""
-        alone = self.data["kind"] in POINTER_ALONE
-        return still(*self.first, pointer_alone=alone) if self.first else None
 
     def _repr_html_(self) -> str:
         label, everything = map(safe_html, self.map)
@@ -125,9 +117,6 @@ def build(
         raise DataError("The page cannot ask for the next visit's day, which this model reads.")
     if not 0 <= window < len(windows):
         raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
-    first = None
-    if places is not None and {"name", "lon", "lat"} <= set(places.columns):
-        first = look(model, windows, window), places
     here: list[int] | None = None
     if small is not None:  # only the windows of the person whose window it is
         mine = np.flatnonzero(windows.users == windows.users[window])
@@ -141,10 +130,10 @@ def build(
     if small is not None:
         here = sorted({0, 1, *(place for place, _, _ in people[0]["visits"])})
         rows = {"location": here, "user": [0, people[0]["user"]]}
-    leave_out = ("generator", "gate") if small in POINTER_ALONE else ()
+    leave_out = ("generator", "gate") if small in ("pointer", "bias") else ()
     pointer_alone = bool(leave_out) or model.generator is None
     about = places_of(windows, places)
-    if small in POINTER_ALONE:  # nothing else can be named
+    if small in ("pointer", "bias"):  # nothing else can be named
         keep = set(here or ())
         for part in ("names", "spots"):
             about[part] = [one if i in keep else None for i, one in enumerate(about[part])]
@@ -165,7 +154,7 @@ def build(
         "model": pack(model, rows={f"embeddings.tables.{k}.weight": v for k, v in rows.items()},
                       leave_out=leave_out),
     }  # fmt: skip
-    return Playground(data, TITLES[kind], CAPTIONS[kind], first=first)
+    return Playground(data, TITLES[kind], CAPTIONS[kind])
 
 
 def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:

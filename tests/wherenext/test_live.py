@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from wherenext import city
-from wherenext.live import Playground, build, playground
+from wherenext.live import Playground, playground
 
 from pgt.batch import Batch
 from pgt.checkpoint import load_model, shipped
@@ -58,14 +58,3 @@ def test_every_moment_is_the_window_that_the_model_gets(
             assert getattr(batch, name)[0].tolist() == values, name
         assert int(batch.target[0]) == target
         assert int(batch.user[0]) == shown.data["people"][person]["user"]
-
-
-def test_a_notebook_keeps_a_picture_of_the_window_that_the_page_begins_with(
-    city_windows: Windows,
-) -> None:
-    model, _ = load_model(shipped("city"))
-    places = city.load().places
-    pictures = [build(model, city_windows, places=places, window=i)._repr_png_() for i in (0, 9)]
-    assert all(one and one.startswith(b"\x89PNG") for one in pictures)
-    assert pictures[0] != pictures[1]
-    assert build(model, city_windows)._repr_png_() is None, "no map without coordinates"
