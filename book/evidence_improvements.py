@@ -94,8 +94,8 @@ claims = pd.DataFrame(claims).T
 claims
 
 # %% [markdown]
-# None is confirmed. The advice *against* rotary positions comes close on GeoLife, where hardly more than a gain of one point
-# is left in the interval. Relative bias has nearly the same interval there; its claim points the other way.
+# None is confirmed. The advice *against* rotary positions ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) comes close on
+# GeoLife, where hardly more than a gain of one point is left in the interval. Relative bias has nearly the same interval there; its claim points the other way.
 #
 # Not all of a list is as it seems. The list "to be done together" (`all_five`) takes relative bias, GeGLU, multi-scale time
 # and the focal loss; pre-norm the model has. And adaptive embeddings were proposed with the *rare* places wide, so that both

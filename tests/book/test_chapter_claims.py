@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import math
 import re
@@ -653,13 +654,18 @@ def test_claims_of_19() -> None:
     shown = ["relative_bias", "geglu", "post_norm", "multi_scale_time", "adaptive_embeddings",
              "cross_attention", "experts", "recent_and_first", "focal", "balanced",
              "mixture_of_softmaxes"]  # fmt: skip
-    lift = read_results("geolife_exact").mean(model="pgt", variant="tuned")
-    lift -= results.mean(**plain, data="geolife")
+    ten = read_results("geolife_exact")
+    lift = ten.mean(model="pgt", variant="tuned") - results.mean(**plain, data="geolife")
+    alone: list[tuple[str, str]] = []  # whose ordinary interval leaves out zero
     for data, left_out in (("city", "plain"), ("geolife", "no_smoothing")):
         tried = {v: plain | {"variant": v} for v in IMPROVEMENTS if v not in ("plain", left_out)}
         change = compare(results, tried, plain, draws=4000, data=data).table().loc[shown]
         assert (change.low_all < 0).all(), "no part is better beyond luck"
         assert list(change.index[change.high_all < 0]) == ["balanced"], "one clearly does something"
+        alone += [(data, v) for v in change.index if not change.low[v] < 0 < change.high[v]]
+        bet, other = ["multi_scale_time", "relative_bias", "geglu"], change["mean"].drop("balanced")
+        chance = [other[list(three)].mean() for three in itertools.combinations(other.index, 3)]
+        assert np.mean(other[bet].mean() > np.array(chance)) < 0.5, "beats fewer than half"
         assert round(-change["mean"]["balanced"]) == 5, "as many points in both"
         assert change["mean"]["post_norm"] > 0, "even post-norm lies above zero"
         kernel = results.mean(model="kernel", data=data) - results.mean(**plain, data=data)
@@ -668,6 +674,18 @@ def test_claims_of_19() -> None:
             assert change["mean"].max() < lift, "searching moves it more than any part"
             assert change["mean"].idxmax() == "post_norm", "its mean is the figure's best"
             assert change.low["post_norm"] > 0 > change.low_all["post_norm"], "by itself an effect"
+            post = results.mean(**plain | {"variant": "post_norm"}, data="geolife")
+    three = {("city", "balanced"), ("geolife", "balanced"), ("geolife", "post_norm")}
+    assert set(alone) == three, "of the 22 intervals three leave out zero"
+    runs = results.header["runs"]
+    epochs = {
+        v: [runs[f"geolife_exact/improved-{v}-unknown-{k}"]["epochs"] for k in (42, 1, 2, 3, 4)]
+        for v in ("plain", "post_norm")
+    }
+    assert epochs["post_norm"] == [2] * 5 and sorted(epochs["plain"]) == [1, 1, 1, 1, 2]
+    hits = ten.select(model="pgt", variant="full").set_index("seed")["acc@1"]
+    kept = [ten.header["runs"][f"pgt-full-unknown-{k:.0f}"]["epochs"] for k in hits.index]
+    assert kept.count(2) == 5 and hits[np.array(kept) == 2].mean() > post, "one more epoch could"
 
 
 def test_claims_of_the_evidence_on_19() -> None:
