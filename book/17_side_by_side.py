@@ -2,8 +2,8 @@
 # # Side by side
 #
 # PGT has a parent that wrote summaries, the pointer-generator of [chapter 16](16_summarizer.ipynb). What did the child change,
-# and why? PGT's [design documents](https://where-next-book.github.io/where-next/book/documents.html) and textbooks give
-# reasons. Which of these five do you believe?
+# and why? Here are five reasons as one reads them, some of them in PGT's
+# [design documents](https://where-next-book.github.io/where-next/book/documents.html). Which do you believe?
 #
 # 1. *Every place is known, so PGT needs no way to copy an unknown one.*
 # 2. *A Transformer works in parallel, so it has less to do.*
@@ -164,7 +164,7 @@ groups.astype({"right": int}).round(1).rename_axis(columns="target is in")
 # pointer: it is right in {{ copied:.0f }} % of them. Both halves fail. **Sentence 1 is false.**
 #
 # Another {{ away:.0f }} % are places that training did show, outside the window (*training only*): the generator's own task,
-# and PGT's first guess is never right there.
+# and PGT's first guess is never right there ([chapter 14](14_ablations.ipynb)).
 #
 # ## 2. Less to do?
 #
@@ -175,8 +175,10 @@ groups.astype({"right": int}).round(1).rename_axis(columns="target is in")
 # PGT's encoder has two Transformer layers. Its rival is a *BiLSTM*: one LSTM reads from each end, each with
 # $D/2$ numbers. For a window of $L$ visits, the multiplications a visit are
 #
-# - $6D^2$ in the BiLSTM, whatever $L$ is;
-# - $8D^2$ in the matrices of *one* Transformer layer, and $2LD$ to look at all visits.
+# - BiLSTM: two directions with four gates each. A gate multiplies a visit ($D$ numbers) and the output before ($D/2$) to get
+#   $D/2$ numbers. That is $2 \cdot 4 \cdot \tfrac32 D \cdot \tfrac12 D = 6D^2$, whatever $L$ is.
+# - *One* Transformer layer: $4D^2$ for query, key, value and output, $4D^2$ for a feed-forward network with $2D$ hidden
+#   numbers, and $2LD$ to look at all visits.
 #
 # So even one layer has more to do. The table divides PGT's *two* layers by the BiLSTM. In a window of 18 visits, with $D =
 # 64$, they have $2\,(8 + 2 \cdot 18 / 64) / 6$ times as much to do, which is 2.9. Time is that of a training step of the
@@ -225,7 +227,8 @@ spent.rename_axis(None).rename_axis(columns="three seeds")
 #
 # ## 4. Does an LSTM forget?
 #
-# *An LSTM forgets old visits.* This is false if the last visit's encoding depends on old visits as much as on recent ones.
+# *An LSTM forgets old visits.* How much does the last visit's encoding depend on each visit before it? The sentence is false
+# if old ones count as much as recent ones.
 #
 # At each visit an LSTM multiplies its memory by numbers between 0 and 1, its **forget gate**: 1 keeps, 0 forgets. In PyTorch
 # it starts near one half, so that after a few visits little is left. But a bias can open the gate, and so can training. (Only
@@ -239,7 +242,8 @@ spent.rename_axis(None).rename_axis(columns="three seeds")
 forget_bias = 1.0  # @param {type:"slider", min:0, max:4, step:0.5}
 
 
-# %%
+# %% tags=["hide-input"]
+# @title A BiLSTM with your forget bias; untrained(encoder)
 def untrained(encoder):
     """PGT with this encoder, its weights drawn and nothing learned."""
     torch.manual_seed(0)
@@ -295,8 +299,9 @@ show(
 # {{ kept["BiLSTM"][18]:.1f }} %. The curve falls all the way, with each of three seeds: **sentence 4 holds** for this LSTM,
 # trained here. Training made the curve flatter, about as flat as a forget bias of one makes it from the start.
 #
-# The Transformer forgets nothing: attention reaches every visit in one step. But most of its encoding is the last visit
-# itself, and for each other visit there are {{ kept["Transformer"][2]:.0f }} %. On each of the eight visits before the last,
+# The Transformer forgets nothing: its curve is level before the last visit, as attention reaches every visit in one step. But
+# most of its encoding is the last visit itself (the axis is logarithmic), and each other visit gets
+# {{ kept["Transformer"][2]:.0f }} %. On each of the eight visits before the last,
 # the LSTM depends *more*, with every seed.
 #
 # > **Try it.** Raise the forget bias to 4. Does this LSTM still forget?
@@ -309,46 +314,26 @@ show(
 #
 # ## 5. The old parts, put back
 #
-# *PGT needs no decoder.* This is false if PGT gains by one. So we put the decoder into PGT and train it anew. In the same way
-# we try the parent's other two parts, one at a time:
+# *PGT needs no decoder.* This is false if a decoder makes PGT better. So we put the decoder into PGT and train it anew. In the
+# same way we try the parent's other two parts, one at a time:
 #
 # - *BiLSTM encoder*: in place of the Transformer layers.
 # - *Additive attention*: in the pointer, in place of the product.
-# - *Decoder*: in place of the last visit, which asks in PGT (Figure 17.3).
-
-# %% tags=["hide-input"]
-# @title Figure 17.3: PGT with a decoder
-DECODER = {
-    "encoded visits": (0, 1, INK, "last visit", "attention"),
-    "last visit": (2.6, 1, INK, "LSTM, one step"),
-    "learned vector": (8.4, 1, INK, "LSTM, one step"),
-    "LSTM, one step": (5.4, 1, EXTRA, "attention", "output, context"),
-    "attention": (2.6, 0, INK, "output, context"),
-    "output, context": (5.4, 0, EXTRA, "pointer, generator, gate"),
-    "pointer, generator, gate": (8.9, 0, INK),
-}
-figure, axes = plt.subplots(figsize=(7.4, 1.7))
-flowchart(axes, DECODER)
-show(
-    figure,
-    alt="Boxes: the last visit starts an LSTM step on a learned vector; it "
-    "asks attention; output and context go to pointer, generator and gate.",
-    caption="The decoder has an attention of its own, which copies nothing; "
-    "the pointer copies from the encoded visits, as before.",
-)
-
-# %% [markdown]
+# - *Decoder*: in place of the last visit, which asks in PGT.
+#
 # In PGT the last visit's encoding asks the pointer, the generator and the gate. With a decoder another vector asks. It is made
 # in three steps:
 #
 # 1. The decoder's LSTM starts from the last visit's encoding. It makes one step, on a learned vector, since no word came
 #    before.
 # 2. The LSTM's output asks an attention over the encoded visits, whose answer is the context.
-# 3. Output and context, side by side, ask the pointer, the generator and the gate.
+# 3. Output and context, side by side, ask the pointer, the generator and the gate. The pointer copies from the encoded visits,
+#    as before.
 #
-# The table has PGT's own Acc@1, and below it what each part changes, in points. The first two parts were trained with five
-# seeds, and have 95 % intervals over people and seeds (a little wider than in [chapter 14](14_ablations.ipynb), so that all of
-# them hold at once). The decoder was trained with three seeds, and has no interval.
+# The table has PGT's own Acc@1, a mean of five seeds (other seeds have other means: [chapter 4](04_baselines.ipynb) takes
+# ten). Below it stands what each part changes, in points. The first two parts were trained with the same five seeds, and have
+# 95 % intervals over people and seeds (a little wider than in [chapter 14](14_ablations.ipynb), so that all of them hold at
+# once). The decoder was trained with three seeds, and has no interval.
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent

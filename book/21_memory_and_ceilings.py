@@ -109,8 +109,8 @@ places_map(
 
 # %% [markdown]
 # The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
-# twice: seldom a good *first* guess. Then what does the kernel gain up to fifty visits? The last column says it: nearly all
-# of its hits are at places that the last ten visits show already. A longer memory tells better *which* of them comes next.
+# twice: seldom a good *first* guess. The table's last column agrees: however much the kernel
+# remembers, nearly all its hits are at places that the last ten visits show already.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories.
@@ -332,7 +332,7 @@ show(
     "upper end of agreement, and the pointer is little below.",
     caption="Top: Acc@1 of a guess that knows every habit, but not when the "
     "next visit begins. Middle: the lower and the upper end. Bottom: targets "
-    "anywhere in the person's past. Line: the pointer's Acc@1.",
+    "anywhere in the person's past. Line: the pointer's Acc@1 (five seeds).",
 )
 
 # %% [markdown]

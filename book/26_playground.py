@@ -35,7 +35,7 @@ except ImportError:  # on Colab
 # | you see | it is | built in |
 # |---|---|---|
 # | blue discs and bars | pointer attention, on the map added up per place | [chapter 7](07_pointer.ipynb) |
-# | dots and sticks | what a visit's attention adds up: content and position bias (nearly zero) | [chapter 12](12_position_bias.ipynb) |
+# | dots and sticks | the two parts of a visit's score: content (dots) and position bias (sticks, nearly zero) | [chapter 12](12_position_bias.ipynb) |
 # | the gate's bar | the share of all probability that is copied | [chapter 8](08_generator_and_gate.ipynb) |
 # | rings and the ten likeliest | the mixture: solid is copied, dashed or striped generated | [chapter 8](08_generator_and_gate.ipynb) |
 # | switches | the parts that the ablations take out, and the position bias | [chapter 14](14_ablations.ipynb) |
@@ -54,12 +54,13 @@ playground()
 #    {{ gate_before:.2f}}.
 #    - *Click* ✕ at its visits, no. {{ visits_there }} (no. 1 is the latest), the highest first: after each the list counts
 #      anew.
-#    - *See.* The favourite falls to less than a thousandth. {{ other }} takes the lead with {{ p_other:.2f}}. The gate moves
+#    - *See.* The favourite falls to less than a thousandth. {{ other }}, where the person is now, takes the lead with {{ p_other:.2f}}. The gate moves
 #      little, to {{ gate_after:.2f}}. (The visits that are left are encoded anew, so their shares change, too.)
 #    - *It means:* the guess lived on copies. The generator hardly names this place, and the gate does not make up for it.
 # 2. **Another hour.** Let the last visit begin just before midnight: at 23:53, in the last quarter of an hour. Which visits
 #    gain attention?
-# 3. **Another person.** Switch off "who it is", or choose "somebody new" in the list of persons. Does the first guess change?
+# 3. **Another person.** Switch off "who it is", or choose "3 somebody new" in the list of persons. Does the first guess
+#    change?
 # 4. **No order.** Swap visits no. 7 and 8 (✎): places change seats, hours and durations stay. How far do the guesses move?
 #    Undo, switch off "position from the end", "sinusoids", "days ago" and "position bias", and swap again. Do they move less?
 # 5. **A day of your own.** "Compose a day", then click the places of a morning. Watch the gate with each click. Then let the
@@ -139,16 +140,16 @@ order[3], order[4] = 4, 3
 swapped = replace(one, location=one.location[:, order])
 saw = {
     "as it is": answer(one),
-    "favourite away": answer(away),
-    "last visit at 23:53": answer(replace(one, time=late)),
-    "somebody new": answer(replace(one, user=torch.zeros_like(one.user))),
-    "7 and 8 swapped": answer(swapped),
-    "no order": answer(one, blind),
-    "no order, 7 and 8 swapped": answer(swapped, blind),
+    "1 favourite away": answer(away),
+    "2 last visit at 23:53": answer(replace(one, time=late)),
+    "3 somebody new": answer(replace(one, user=torch.zeros_like(one.user))),
+    "4 visits 7 and 8 swapped": answer(swapped),
+    "4 no order": answer(one, blind),
+    "4 no order, and swapped": answer(swapped, blind),
 }
 display(pd.DataFrame(saw).T.infer_objects().round(3))
 guess, p_before, gate_before, _ = saw["as it is"].values()
-other, p_other, gate_after, _ = saw["favourite away"].values()
+other, p_other, gate_after, _ = saw["1 favourite away"].values()
 with torch.no_grad():
     then = model(replace(one, time=late)).pointer_attention[0]
 gain = (then - before.pointer_attention[0]).flip(0)  # no. 1 first
@@ -156,43 +157,12 @@ gains_most = f"No. {1 + int(gain.argmax())}"
 most_gained = float(gain.max())
 print(f"at 23:53 {gains_most} gains most attention: {most_gained:+.3f}")
 swaps = pd.DataFrame(saw).loc["probability"].astype(float)
-ordered = swaps["7 and 8 swapped"] - swaps["as it is"]
-unordered = swaps["no order"] - swaps["no order, 7 and 8 swapped"]
+ordered = swaps["4 visits 7 and 8 swapped"] - swaps["as it is"]
+unordered = swaps["4 no order"] - swaps["4 no order, and swapped"]
 there = len(order) - (one.location[0] == first).nonzero()[:, 0]
 visits_there = ", ".join(str(int(no)) for no in there)
 
 # %% [markdown]
-# ## The same with your own visits
-#
-# The model above knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb)
-# knows no place by name, and can read anybody's visits. The page below begins with a simulated person. Drop a file of your
-# own on it, and it starts with you. The page sends nothing, and forgets the file when you close it.
-#
-# **Change this.** In a notebook you can also write the name of a file here.
-
-# %%
-file = ""  # @param {type:"string"}
-
-# %%
-from wherenext.live_predictor import live
-
-import pgt
-
-own = pgt.read_visits(file) if file else None
-live(pgt.NextLocation.pretrained(), own)
-
-# %% [markdown]
-# Move the slider back: for every visit but the first the page shows what the model expected, and where the person went. "So
-# far" counts how often it was right, beside a rule, "the most visited places", which names the place with the most visits
-# among the latest hundred. (A person has few visits, so a small lead over the rule can be luck.) Then choose when the next
-# visit begins, and watch the list change. Three things to know:
-#
-# - **A place where you have never been** has no name in the list. All of these together are "somewhere new".
-# - **What a place is**, the model does not know: a school and a bar are two numbers to it. Nor does it know holidays, weather
-#   or plans.
-# - **The clock on your wall** may not be the file's. Times in UTC are converted to the zone of your browser. Visits made in
-#   another zone come out shifted.
-#
 # ## Switching off is not training without
 #
 # In the playground, switch the pointer off: hardly anything is left of the prediction. But all other weights were trained
@@ -265,13 +235,45 @@ table.round(1) + 0.0  # no minus zeros
 #
 # Now look at *who it is*, *duration* and *sinusoids*. Their switches change many first guesses, but accuracy hardly moves:
 # about as many become right as become wrong. The model uses these parts, and gains little by them. (We read nothing into a
-# change of less than a point: it may be chance.)
+# change of less than a point: it may be chance. The position bias has no row, since the ablations do not take it out.)
+#
+# ## A page for your own visits
+#
+# The playground's model knows one town, so it can say nothing about you. The model of [chapter 24](24_trained_on_nobody.ipynb)
+# knows no place by name, and can read anybody's visits. The page below begins with a simulated person. Drop a file of your
+# own on it, and it starts with you. The page sends nothing, and forgets the file when you close it.
+#
+# **Change this.** In a notebook you can also write the name of a file here. (On Colab the file must first be uploaded, so it
+# leaves your machine.)
+
+# %%
+file = ""  # @param {type:"string"}
+
+# %%
+from wherenext.live_predictor import live
+
+import pgt
+
+own = pgt.read_visits(file) if file else None
+live(pgt.NextLocation.pretrained(), own)
+
+# %% [markdown]
+# Move the slider: for every visit but the first the page shows what the model expected, and where the person went. "So
+# far" counts how often it was right, beside a rule, "the most visited places", which names the place with the most visits
+# among the latest hundred. (A person has few visits, so a small lead over the rule can be luck.) Then choose when the next
+# visit begins, and watch the list change. Three things to know:
+#
+# - **A place where you have never been** has no name in the list. All of these together are "somewhere new".
+# - **What a place is**, the model does not know: a school and a bar are two numbers to it. Nor does it know holidays, weather
+#   or plans.
+# - **The clock on your wall** may not be the file's. Times in UTC are converted to the zone of your browser. Visits made in
+#   another zone come out shifted.
 #
 # ## A page without a server
 #
 # The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel
-# inside the page as text. For each table `pack` takes a small step, writes every weight as a whole number of such steps, and
-# every number as four letters of six bits. Does the model still say the same?
+# inside the page as text: `pack` rounds each to 24 bits, and writes it as four letters (base64). Does the model still say the
+# same?
 
 # %%
 packed = pack(model)
@@ -329,12 +331,16 @@ print(f"most missed: no. {effect.change.idxmin()}")
 elsewhere = effect[~effect["to the first guess"]].change < 0
 print("visits to other places without which the first guess loses:")
 print(f"{elsewhere.sum()} of {len(elsewhere)}")
-# No: attention is not effect. A visit elsewhere leaves its weight to the
-# others when it goes, so the first guess should gain. Often it loses, because
-# the other visits are encoded anew without it. No. 1 has little attention and
-# is missed much: as the last visit it asks, and without it another one does.
 
 # %% [markdown]
+# <details class="solution"><summary>Show solution 1: what it says</summary>
+#
+# No: attention is not effect. A visit elsewhere leaves its weight to the others when it goes, so the first guess should gain.
+# Often it loses, because the other visits are encoded anew without it. No. 1 has little attention and is missed much: as the
+# last visit it asks, and without it another one does.
+#
+# </details>
+#
 # **Exercise 2** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,
 # and find out how many first guesses change, from 16 bits down to 3.
 
@@ -351,10 +357,15 @@ for bits in (16, 8, 6, 5, 4, 3):
     changed = 100 * np.mean(found != whole)
     coarse[bits] = {"guesses changed, %": changed, "Acc@1": accuracy(found)}
 pd.DataFrame(coarse).T.rename_axis("bits").round(2)
-# Eight are enough for the first guess. The page keeps 24 so that
-# every digit it shows is PyTorch's.
 
 # %% [markdown]
+# <details class="solution"><summary>Show solution 2: what it says</summary>
+#
+# Eight bits are enough for the first guess; the page keeps 24 so that every digit it shows is PyTorch's. With three bits many
+# guesses change and accuracy does not: as many become right as wrong, as with the switches above.
+#
+# </details>
+#
 # **Exercise 3** (project). Make a live page of a town, or of a life, of your own: simulate or record, train, export.
 # Then find a moment at which the model is wrong and sure, and use the page to say why.
 
