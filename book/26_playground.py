@@ -272,8 +272,8 @@ live(pgt.NextLocation.pretrained(), own)
 # ## A page without a server
 #
 # The playground is the model of [chapter 9](09_model.ipynb) once more, in JavaScript (`web/live.js`). Its weights travel
-# inside the page as text: `pack` rounds each to 24 bits, and writes it as four letters (base64). Does the model still say the
-# same?
+# inside the page as text: `pack` rounds each to twenty-four bits, and writes it as four letters (base64). Does the model still
+# say the same?
 
 # %%
 packed = pack(model)
@@ -361,8 +361,8 @@ pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 # %% [markdown]
 # <details class="solution"><summary>Show solution 2: what it says</summary>
 #
-# Eight bits are enough for the first guess; the page keeps 24 so that every digit it shows is PyTorch's. With three bits many
-# guesses change and accuracy does not: as many become right as wrong, as with the switches above.
+# Eight bits are enough for the first guess; the page keeps three times as many so that every digit it shows is PyTorch's. With
+# three bits many guesses change and accuracy does not: as many become right as wrong, as with the switches above.
 #
 # </details>
 #
