@@ -361,7 +361,7 @@ pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 # %% [markdown]
 # <details class="solution"><summary>Show solution 2: what it says</summary>
 #
-# Eight bits are enough for the first guess; the page keeps three times as many so that every digit it shows is PyTorch's. With
+# Eight bits are enough for the first guess; the page keeps more so that every digit it shows is PyTorch's. With
 # three bits many guesses change and accuracy does not: as many become right as wrong, as with the switches above.
 #
 # </details>
