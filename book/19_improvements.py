@@ -572,7 +572,8 @@ for name, found in change.items():
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-print(max(w for w in range(FF) if size(Experts(D, w)) <= size(plain(D, FF))))
+limit, widths = size(plain(D, FF)), range(1, FF)
+print(max(w for w in widths if size(Experts(D, w)) <= limit), "units")
 
 # %% [markdown]
 # **Next:** [Contextual pointer](20_contextual_pointer.ipynb), which gets what was not on the list.
