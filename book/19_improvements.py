@@ -19,7 +19,7 @@
 #
 # *You will be able to* build ten parts of a Transformer, see before training what a part cannot do, and read two dozen
 # comparisons without fooling yourself. *You need* [The encoder](06_position_and_encoder.ipynb), [Training](10_training.ipynb)
-# and [Ablations](14_ablations.ipynb). *It takes* twenty minutes, and half a minute to run.
+# and [Ablations](14_ablations.ipynb). *It takes* twenty minutes to read and half a minute to run.
 #
 # > **In one sentence.** Look at what a part computes before you train it; then train with several seeds and read all
 # > comparisons together, as luck alone can make a winner.
