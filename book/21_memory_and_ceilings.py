@@ -8,9 +8,8 @@
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes
 # to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** With a hundred visits each, the pointer leads the kernel on GeoLife by only {{ fair:.1f }} points, and
-# > mostly for people with many windows; a memory longer than that does not help the first guess (Acc@1), and most of what the
-# > pointer misses may be new places and chance.
+# > **In one sentence.** With a hundred visits each, the pointer leads the kernel on GeoLife by only {{ fair:.1f }} points, as
+# > more than half of its lead was memory; and most of what it misses may be new places and chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -109,8 +108,9 @@ places_map(
 
 # %% [markdown]
 # The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
-# twice: seldom a good *first* guess. The table's last column agrees: however much the kernel
-# remembers, nearly all its hits are at places that the last ten visits show already.
+# twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
+# are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better;
+# they hardly add places.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories.
@@ -156,10 +156,10 @@ show(
 )
 
 # %% [markdown]
-# In the town the pointer is ahead everywhere, but after fifty visits its curve is as flat as the kernel's. Is this because
-# your pointer was trained with a hundred visits, so that 200 and 400 are strange to it? On the right, on GeoLife, no memory is
-# strange: each dot stands for pointers trained with just that many visits. This curve is flat after a hundred. **So a memory
-# longer than that is not what the pointer lacks.**
+# In the town the pointer is ahead everywhere, but after fifty visits its curve is about as flat as the kernel's. It was
+# trained with a hundred visits: are 200 and 400 strange to it? We asked that on GeoLife only. There (right) each dot stands
+# for pointers trained with just that many visits, and the curve is flat after a hundred. **So a memory longer than that is not
+# what the pointer lacks.**
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
@@ -203,6 +203,7 @@ table["model brings"] = table.pointer - table.kernel
 fair = table["model brings"].iloc[1]
 left = (by_person(HUNDRED) - by_person(RULE)).mean()
 two = HUNDRED | GEOLIFE, RULE | GEOLIFE
+added = results.difference(OURS | GEOLIFE, HUNDRED | GEOLIFE)
 _, low, high = results.difference(*two)
 table.iloc[2, 2] = float("nan")  # the row has differences already
 table.map("{:.1f}".format, na_action="ignore").fillna("")
@@ -213,13 +214,13 @@ table.map("{:.1f}".format, na_action="ignore").fillna("")
 # is memory.**
 #
 # With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). They
-# come from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points.
+# come mostly from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points, which is not
+# clear of zero ([chapter 23](23_real_cities.ipynb)).
 #
 # One more memory. The pointer of [chapter 20](20_contextual_pointer.ipynb) also has **summaries**: one line for each place
 # that is only found further back than a hundred visits (exercise 2 makes them). In the town they reach as far as the whole
-# past, with a third of its rows. The first guess hardly changes: on GeoLife the interval of the change holds zero. From here
-# on, *the pointer* has them.
-
+# past, with a third of its rows. The first guess hardly changes: on GeoLife by {{ added[0]:.1f }} points, and the interval
+# holds zero. From here on, *the pointer* has them.
 #
 # ## How good can a guess be?
 #
@@ -288,9 +289,9 @@ print(f"{agreed} of {pairs} pairs agree: {share:.2f}; root {share**0.5:.2f}")
 # ## Does it work? The town knows
 #
 # Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check it against
-# somebody who knows every habit. The habits depend on the hour at which the next visit begins, and nobody tells
-# that hour: who leaves at six may be at the gym at seven, or at home at nine. So this guess averages its chances over all the
-# hours that are possible.
+# an **insider**, who knows every habit: the chances of all places, by the hour at which the next visit begins. But nobody
+# knows that hour: who leaves at six may be at the gym at seven, or at home at nine. So the insider weighs all hours that are
+# possible, and names the likeliest place.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -303,6 +304,7 @@ left_over = known - results.mean(**TOWN, **OURS)
 really = truth["time unknown, agreement"]
 too_high = 100 * (really / 100) ** 0.5
 counted = limits["city", "agreement", "finest"]
+best_town = 100 * (counted / 100) ** 0.5
 of_a_kind = table.loc["two agree", "mean of both"]  # not in the figure
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True)
 for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
@@ -323,30 +325,34 @@ for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
     ax.set(xlabel="percent of targets", xlim=(24, 90))
     ax.set_title("GeoLife" if where is GEOLIFE else "the town", fontsize=10)
 panels[1].text(57, 0, "nobody knows", color=MUTED, fontsize=8, va="center")
-lines = ["all habits known", "agreement", "reach (all past)"]
+lines = ["the insider", "agreement", "reach (all past)"]
 panels[0].set(yticks=range(3), yticklabels=lines, ylim=(2.8, -0.6))
 show(
     fig,
     alt="Limits on the best possible accuracy and the pointer, for the town "
-    "and GeoLife. In the town a guess that knows all habits is near the "
+    "and GeoLife. In the town the insider, who knows all habits, is near the "
     "upper end of agreement, and the pointer is little below.",
-    caption="Top: Acc@1 of a guess that knows every habit, but not when the "
-    "next visit begins. Middle: the lower and the upper end. Bottom: targets "
-    "anywhere in the person's past. Line: the pointer's Acc@1 (five seeds).",
+    caption="Top: the insider's Acc@1. Middle: the lower and the upper end, "
+    "as counted. Bottom: targets anywhere in the person's past. Line: the "
+    "pointer's Acc@1 (five seeds, with summaries).",
 )
 
 # %% [markdown]
-# In the town the pointer is {{ left_over:.1f }} points below the guess that knows every habit: little is left to win.
+# In the town the pointer is {{ left_over:.1f }} points below the insider: little is left to win.
 #
-# That guess lies close to the upper end of agreement. **This is because two errors cancel.** The simulator's own chances show
-# both:
+# The insider is right in {{ known:.1f }} %, close to the upper end of agreement. **But this is because two errors cancel.**
+# The simulator's own chances show both:
 #
-# - **The count is too low**: {{ counted:.1f }} % of the pairs agree, instead of {{ really:.1f }} % of two draws from the same
-#   chances. Stays that look alike are not. If a Friday is taken for a Tuesday, such a pair agrees with chance 0.6, as both
-#   days must lead home. A pair of Fridays and a pair of Tuesdays agree with {{ of_a_kind:.2f }} on average. So mixing them
-#   lowers the count.
-# - **The root is too high**: of {{ really:.1f }} it is {{ too_high:.1f }}, but the best guess is right in {{ known:.1f }} %.
-#   On Friday, too, the root was above the best guess.
+# | % | two agree | its root |
+# |---|---|---|
+# | as counted | {{ counted:.1f }} | {{ best_town:.1f }} |
+# | by the insider's chances | {{ really:.1f }} | {{ too_high:.1f }} |
+#
+# - **The count is too low** (first column), as stays that look alike are not. If a Friday is taken for a Tuesday, such a pair
+#   agrees with chance 0.6, as both days must lead home. That is less than the mean of two Fridays and two Tuesdays,
+#   {{ of_a_kind:.2f }}.
+# - **The root is too high** (last row): it is well above what the insider reaches, as on Friday the root was above the best
+#   guess.
 #
 # ## And on GeoLife?
 #
@@ -373,7 +379,7 @@ pd.Series(parts).to_frame("of a hundred").round(1)
 #
 # - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
 # - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory. If every person
-#   counts equally, nearly nothing is left of the rest.
+#   counts equally, too little of the rest is left to tell.
 # - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the
 #   person, and most other misses may be chance.
 #

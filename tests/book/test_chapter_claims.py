@@ -1074,12 +1074,16 @@ def test_claims_of_23() -> None:
         for one, rule in ((short, kernel), (contextual, memory)):
             low = results.difference(one | where, rule | where, group=group)[1]
             assert low > 0, "the contextual pointer is ahead, with a week and a hundred"
-    for results, where, group in places[1:2] + places[3:]:
-        runs, (rule_run,) = (list(results.ranks(**m | where)) for m in (contextual, memory))
-        ahead = sum(gains(run)["acc@1"] for run in runs) / len(runs) - gains(rule_run)["acc@1"]
-        own = ahead[group_mask(rule_run, group)].groupby(rule_run.user_id).mean()
+    leads = [(*one, contextual, memory) for one in places[1:]]  # known targets of New York, both
+    leads += [(exact, {}, "all", kernel, pgt), (york, {}, "known", pgt, kernel)]
+    clear = []
+    for results, where, group, better, other in leads:
+        runs, others = (list(results.ranks(**m | where)) for m in (better, other))
+        mean, less = (sum(gains(r)["acc@1"] for r in some) / len(some) for some in (runs, others))
+        own = (mean - less)[group_mask(runs[0], group)].groupby(runs[0].user_id).mean()
         drawn = np.random.default_rng(0).choice(own, (4000, len(own))).mean(1)
-        assert np.quantile(drawn, 0.025) < 0 < own.mean(), "people equal: not clear of zero"
+        clear.append(np.quantile(drawn, 0.025) > 0)
+    assert clear == [False, True, False, True, True], "people equal: the pointer's leads in cities"
     rule = york.mean(group="unknown", **kernel)
     counting = york.mean(group="unknown", model="most_frequent")
     assert 45 < rule < counting < 55, "right about half the time on unknown targets"
