@@ -153,7 +153,8 @@ print(f"the answers to two places differ by at most {apart:.6f}")
 # The other half asks the times of *all* visits, and there the softmax does choose. The place plus both answers replaces the
 # concatenated facts of [chapter 5](05_embeddings.ipynb).
 #
-# *Forecast: no difference (=).* The one half chooses nothing. What the other sees, self-attention sees already.
+# *Forecast: no difference (=).* The one half chooses nothing. What the half that asks the times sees, self-attention sees
+# already.
 #
 # **2. Multi-scale time.** PGT has a row for each quarter of an hour, and no row knows its neighbours. Let sines and cosines
 # go round the clock, one to four times:
@@ -175,8 +176,8 @@ print(f"similarity of 0:00 and 23:45: PGT's rows {own:.2f}, waves {new:.2f}")
 
 
 # %% [markdown]
-# Neighbours are alike now. The part appends these eight numbers to a row for the hour, and mixes all by a linear layer. The
-# weekday, too, gets one such wave.
+# The waves of neighbours are alike. The part appends these eight numbers to a row for the hour, and mixes all by a linear
+# layer. The weekday, too, gets one such wave.
 
 
 # %% tags=["hide-input"]
@@ -277,7 +278,8 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 4)[0]
 # *Forecast: better (↑).* Routines are made of such distances.
 #
 # **5. A bias to recent and first visits.** Each head learns six numbers, for the first visit and the last five. They are added
-# to these visits' scores, whoever looks. With 9 for the first, 5 for the last, 4 for the one before, …, eight visits get:
+# to these visits' scores, whoever looks. To see where they land, take 9 for the first, 5 for the last, 4 for the one before,
+# …; eight visits get:
 
 # %% tags=["hide-input"]
 # @title recent_and_first(table, n)
@@ -531,14 +533,14 @@ show(
 # **No part is better beyond luck, on either data set.** On GeoLife the control's thick bar ({{ control.low }} to
 # {{ control.high }}) leaves out zero, its thin one ({{ control.low_all }} to {{ control.high_all }}) does not.
 #
-# Is the control's gain real? It may be, as it does change the model. But on GeoLife training kept post norm's second epoch
-# with all five seeds, and the plain model's with one. Over ten seeds the plain model has {{ ten:.1f }} %, not
-# {{ level["GeoLife"]:.1f }} %, and over the five of them that kept the second epoch {{ second:.1f }} %, more than post norm's
-# {{ post:.1f }} %. So one more epoch could explain the gain.
+# Is the control's gain real? It may be, as it does change the model. But look at the plain model on GeoLife. Its five seeds
+# were unlucky: over ten it has {{ ten:.1f }} %, hardly less than post norm's {{ post:.1f }} %. And early stopping ([chapter
+# 10](10_training.ipynb)) kept the second epoch of post norm with every seed, but mostly the first of the plain model. The five
+# plain trainings of ten that kept their second have {{ second:.1f }} %. So one more epoch could explain the gain.
 #
 # Of our forecasts, *worse* held. *Better* is **not confirmed**: on GeoLife none of the three is worth more than about
-# {{ room:.0f }} point. *No difference* is **open**: most thin bars leave room for a gain of a point or more, and no part was
-# tuned.
+# {{ room:.0f }} point, in the town the bars leave room for about two. *No difference* is **open**: most thin bars leave room
+# for a gain of a point or more, and no part was tuned.
 #
 # All means lie to the left of the dashed line, the rule of five numbers. All ten parts change how the *same* inputs are
 # embedded, mixed, weighted or scored. None is given the rule's two comparisons with *now*: did a visit come after the place

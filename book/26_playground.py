@@ -59,7 +59,7 @@ playground()
 #    - *It means:* the guess lived on copies. The generator hardly names this place, and the gate does not make up for it.
 # 2. **Another hour.** Let the last visit begin just before midnight: at 23:53, in the last quarter of an hour. Which visits
 #    gain attention?
-# 3. **Another person.** Switch off "who it is", or choose "3 somebody new" in the list of persons. Does the first guess
+# 3. **Another person.** Switch off "who it is", or choose "somebody new" in the list of persons. Does the first guess
 #    change?
 # 4. **No order.** Swap visits no. 7 and 8 (✎): places change seats, hours and durations stay. How far do the guesses move?
 #    Undo, switch off "position from the end", "sinusoids", "days ago" and "position bias", and swap again. Do they move less?
@@ -341,8 +341,8 @@ print(f"{elsewhere.sum()} of {len(elsewhere)}")
 #
 # </details>
 #
-# **Exercise 2** (longer). How many bits does a weight need? Round all weights to fewer bits, as `pack` does with 24,
-# and find out how many first guesses change, from 16 bits down to 3.
+# **Exercise 2** (longer). How many bits does a weight need? Round all weights to fewer bits, and find out how many first
+# guesses change, from 16 bits down to 3. (Let the largest weight of each matrix be the largest number that the bits can say.)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
