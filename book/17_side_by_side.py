@@ -145,7 +145,8 @@ print(f"with the wrong gate {(ours - wrong).abs().max():.2f}")
 #
 # ## 1. Are all places known?
 #
-# *Every place is known, so PGT needs no way to copy an unknown one.* Known means seen in training. This is false if some
+# *Every place is known, so PGT needs no way to copy an unknown one.* Known means seen in training. (By the exact protocol an
+# unknown place has an id all the same, so it can be copied.) This is false if some
 # targets of the test days are not known, and PGT gets them right by copying.
 
 # %%
@@ -324,7 +325,7 @@ show(
 #
 # 1. The decoder's LSTM starts from the last visit's encoding. It makes one step, on a learned vector, since no word came
 #    before.
-# 2. The LSTM's output asks an attention over the encoded visits, whose answer is the context.
+# 2. The LSTM's output asks an attention over the encoded visits. Their mean, so weighted, is the context.
 # 3. Output and context, side by side, ask the pointer, the generator and the gate. (In the parent one attention makes the
 #    context and copies, too. Here the pointer copies, as before.)
 
@@ -354,10 +355,10 @@ both
 #
 # ## And the other two parts?
 #
-# No sentence speaks of them, but they can be put back, too: the *BiLSTM* in place of the Transformer layers, and *additive
-# attention* in the pointer, in place of the product. The table has PGT's own Acc@1, a mean of five seeds (others have other
-# means: [chapter 4](04_baselines.ipynb) takes ten). Below it stands what each part changes, in points, with 95 % intervals
-# over people and seeds (a little wider than in [chapter 14](14_ablations.ipynb), so that all of them hold at once).
+# No sentence speaks of their accuracy, but they can be put back, too: the *BiLSTM* in place of the Transformer layers, and
+# *additive attention* in the pointer, in place of the product. The table has PGT's own Acc@1, a mean of five seeds (others
+# have other means: [chapter 4](04_baselines.ipynb) takes ten). Below it stands what each part changes, in points, with 95 %
+# intervals over people and seeds (a little wider than in [chapter 14](14_ablations.ipynb), so that all of them hold at once).
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent

@@ -109,8 +109,8 @@ places_map(
 # %% [markdown]
 # The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
-# are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better;
-# they hardly add places.
+# are at places that the last ten visits show already. Up to fifty, older visits add votes, which
+# rank these places better. At the places that they add there are hardly any hits.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories.
@@ -157,9 +157,8 @@ show(
 
 # %% [markdown]
 # In the town the pointer is ahead everywhere, but after fifty visits its curve is about as flat as the kernel's. It was
-# trained with a hundred visits: are 200 and 400 strange to it? We asked that on GeoLife only. There (right) each dot stands
-# for pointers trained with just that many visits, and the curve is flat after a hundred. **So a memory longer than that is not
-# what the pointer lacks.**
+# trained with a hundred visits: are 200 and 400 strange to it? On GeoLife (right) we trained pointers anew for each memory,
+# and that curve is flat after a hundred, too. **So a memory longer than that is not what the pointer lacks.**
 #
 # **Change this.** Set `memory` to 10 and run its cell and the next two again. What does your pointer do with a hundred visits?
 #
@@ -171,8 +170,8 @@ show(
 #
 # ## Memory or model?
 #
-# Now to the pointer's lead on GeoLife. In each of the first two rows both models remember equally much. (Differences are
-# taken before rounding.)
+# Now to the pointer's lead on GeoLife. In each of the first two rows both models remember equally much; the kernel's numbers
+# were chosen, and the pointer was trained, for this memory. (Differences and roots are taken before rounding.)
 
 # %% tags=["hide-input"]
 # @title Table: memory and model on GeoLife, Acc@1 in percent, five seeds
@@ -218,9 +217,9 @@ table.map("{:.1f}".format, na_action="ignore").fillna("")
 # clear of zero ([chapter 23](23_real_cities.ipynb)).
 #
 # One more memory. The pointer of [chapter 20](20_contextual_pointer.ipynb) also has **summaries**: one line for each place
-# that is only found further back than a hundred visits (exercise 2 makes them). In the town they reach as far as the whole
-# past, with a third of its rows. The first guess hardly changes: on GeoLife by {{ added[0]:.1f }} points, and the interval
-# holds zero. From here on, *the pointer* has them.
+# that is only found further back than a hundred visits (exercise 2 makes them). In the town every place of the past is kept,
+# in a third of its rows. The first guess hardly changes: on GeoLife by {{ added[0]:.1f }} points, and the interval holds zero.
+# From here on, *the pointer* has them, for their reach.
 #
 # ## How good can a guess be?
 #
@@ -283,15 +282,15 @@ print(f"{agreed} of {pairs} pairs agree: {share:.2f}; root {share**0.5:.2f}")
 # %% [markdown]
 # Three of the eight stays led home and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs agree.
 #
-# Where no two stays are alike in all four ways, drop "after the same place"; if that is not enough, the kind of day too; then
-# the time. In the end any two stays will do. The mean over all targets is **the lower end**, and its root **the upper end**.
+# Where no two stays are alike in all four ways, we drop "after the same place", then the kind of day, then the time, until
+# there are two. The mean over all targets is **the lower end**, and its root **the upper end**.
 #
 # ## Does it work? The town knows
 #
 # Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check it against
 # an **insider**, who knows every habit: the chances of all places, by the hour at which the next visit begins. But nobody
-# knows that hour: who leaves at six may be at the gym at seven, or at home at nine. So the insider weighs all hours that are
-# possible, and names the likeliest place.
+# knows that hour: who leaves at six may be at the gym at seven, or at home at nine. So the insider weighs the chances by the
+# simulator's own chance of each hour, and names the likeliest place.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -343,10 +342,10 @@ show(
 # The insider is right in {{ known:.1f }} %, close to the upper end of agreement. **But this is because two errors cancel.**
 # The simulator's own chances show both:
 #
-# | % | two agree | its root |
-# |---|---|---|
-# | as counted | {{ counted:.1f }} | {{ best_town:.1f }} |
-# | by the insider's chances | {{ really:.1f }} | {{ too_high:.1f }} |
+# | % | two agree | its root | the best guess |
+# |---|---|---|---|
+# | as counted | {{ counted:.1f }} | {{ best_town:.1f }} | {{ known:.1f }} |
+# | by the insider's chances | {{ really:.1f }} | {{ too_high:.1f }} | {{ known:.1f }} |
 #
 # - **The count is too low** (first column), as stays that look alike are not. If a Friday is taken for a Tuesday, such a pair
 #   agrees with chance 0.6, as both days must lead home. That is less than the mean of two Fridays and two Tuesdays,
@@ -379,7 +378,7 @@ pd.Series(parts).to_frame("of a hundred").round(1)
 #
 # - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
 # - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory. If every person
-#   counts equally, too little of the rest is left to tell.
+#   counts equally, the rest cannot be told from zero.
 # - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the
 #   person, and most other misses may be chance.
 #
@@ -403,8 +402,8 @@ check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
 # %% [markdown]
 # **Exercise 2** (medium). Write `remembered(places, memory, older)`: which rows of a past (places, oldest first) to keep, and
 # the number of older visits that each stands for. The last `memory` rows stay as they are (0). Before them come the summaries,
-# at most `older`: the latest row of each place that is not among the last. Of *gym, gym, home, work, home, work* a memory of
-# two keeps the last two, and one line for the gym: its second visit, which stands for two.
+# at most `older` (the most recent): the latest row of each place that is not among the last. Of *gym, gym, home, work, home,
+# work* a memory of two keeps the last two, and one line for the gym: its second visit, which stands for two.
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]
