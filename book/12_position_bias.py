@@ -72,14 +72,14 @@ def curves(what, variant, letter="b", upto=15):
     return rows[[f"{letter}{p}" for p in range(1, upto + 1)]].to_numpy()
 
 
-learned = curves("city", "as documented")
+learned = curves("city", "as documented")  # trained as usual
 
 # %% [markdown]
-# And the truth? A person who *returns* chooses freely among known places. There a past visit counts less with every visit
-# since: its weight fades to $0.97$ of what it was, but for a small part that stays.
+# And the truth? A person who *returns* chooses freely among known places. There every past visit has a weight. With each
+# visit since, it fades to $0.97$ of what it was, but for a small part that stays.
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if the content said nothing about age, the bias would be the logarithm of this
-# weight: the diamonds of Figure 12.1. Only differences of scores matter, so all our curves have a mean of zero.
+# weight. Only differences of scores matter, so all our curves have a mean of zero.
 
 
 # %%
@@ -98,28 +98,31 @@ oldest = np.exp(drop)  # what visit 15 counts, if the last counts 1
 targets = data.train.target[data.train.in_window]
 free = 100 * (data.train.visits.why.iloc[targets] == "return").mean()
 
+# %% [markdown]
+# This `truth` is drawn as diamonds in Figure 12.1. But only {{ free:.0f }} % of the targets in the window are returns. At the others the
+# hour decides: home, work or school. So, as a rough guess, we **expect** {{ free:.0f }} % of the truth: the dashed line.
+
 # %% tags=["hide-input"]
 # @title Figure 12.1: ten curves, and the truth
 fig, ax = plt.subplots(figsize=(6.4, 3.0))
 plots.position_bias(learned, axes=ax)
 ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none")
-ax.text(4.4, 0.14, "truth", color=TRUTH)
+ax.plot(range(1, 16), free / 100 * truth, "--", color=TRUTH)
+ax.text(4.4, 0.14, "truth, for returns", color=TRUTH)
+ax.text(12.8, -0.045, "expected", color=TRUTH)
 ax.text(9.5, 0.045, "learned, ten seeds and their mean", color=COPIED)
 ax.set_xlim(0.5, 16.5)
 show(
     fig,
-    alt="Ten learned curves near zero, and the town's recency, which falls "
-    "steadily from above them to below them.",
-    caption="The position bias after training. Diamonds: the logarithm of "
-    "what a past visit counts in the town, by its age."
+    alt="Ten learned curves near zero. The truth falls steadily from above "
+    "them to below them, and the expected line about half as far.",
+    caption="The position bias after training, and the logarithm of a past "
+    "visit's weight in the town."
 )
 
 # %% [markdown]
-# The fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last. So the diamonds drop by the logarithm of
-# this, {{ drop:.2f }}. The learned curves do not.
-#
-# Of the targets that are in the window, {{ free:.0f }} % are returns. At the others the hour decides: home, work or school. So
-# we expect a weaker fall. But why none at all?
+# In a return, the fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last, and the diamonds drop by the
+# logarithm of this, {{ drop:.2f }}. The dashed line drops less. But why do the learned curves not drop at all?
 #
 # > **Pitfall.** Without the diamonds the axis would zoom in, and the same curves would look lively.
 #
@@ -137,8 +140,8 @@ show(
 #
 # What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes.
 #
-# And the sum? Add 5 to every score, and the attention stays as it was. Apart from such a constant, each attention belongs to
-# one sum only. The sum is **identifiable**, the bias is not.
+# And the sum? It is the logarithm of the attention, up to a constant. So the attention determines the sum, but not its two
+# parts. The sum is **identifiable**, the bias is not.
 #
 # We replace the trained model's bias by a straight line. A slope above zero says that people prefer what is long past.
 # **Change this** slope.
@@ -198,6 +201,11 @@ again = adapted(drawn)
 before, after = elsewhere(drawn), elsewhere(again)
 print(f"drawn {before:.0f} %, and with query and key adapted {after:.0f} %")
 
+# %% [markdown]
+# Now we look at the two parts by position. A position has one bias, but every visit there has a content of its own, so we
+# take the mean content. (Only test windows of at least fifteen visits count: the same ones at every position.) The sum is
+# identifiable at each visit, so its mean is, too.
+
 # %% tags=["hide-input"]
 # @title Figure 12.2: two curves, nearly one sum
 models = {"As trained": model, "Drawn and adapted": again}
@@ -221,8 +229,8 @@ show(
 )
 
 # %% [markdown]
-# On the left the content has nearly all the shape. Its peak is another habit than forgetting: people often go back where they
-# came from, so position 2 is high. They seldom stay where they are, so position 1 is low.
+# On the left the content has nearly all the shape. Its start is not about forgetting: people seldom stay where they are, so
+# position 1 is low. They go out and come home again (home, work, home), so position 2 is high.
 #
 # On the right the content does the opposite of your line, so the sum is about as before. Query and key have undone most of
 # what the line did, but not all. Whoever sees only this bias concludes that people prefer the distant past.
@@ -265,16 +273,15 @@ slopes.rename_axis("slope of", axis=1).round(2) + 0.0
 #
 # ## Read the sum
 #
-# So add up the two: the bias of a position, and the mean content of the visits there, over all test windows of at least
-# fifteen visits, each with a mean of zero. Does the sum show how fast people forget? Two variants of our town differ from it
-# in one number. In *short memory* the weight of a past visit fades to $0.8$ with every visit since, not to $0.97$. In *no
-# recency* all remembered visits count alike.
+# The bias cannot show how fast people forget. Does the sum? The **fall** of a curve is its mean at positions
+# 1 to 5 minus its mean at positions 11 to 15. (The low position 1 and the high position 2 nearly cancel in it.)
 #
-# The *fall* of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15. (The other habit, low at position
-# 1 and high at position 2, nearly cancels in it.)
+# Two more worlds differ from our town in one number, and in their people. In *short memory* the weight of a past visit fades
+# to $0.8$ with each visit since, not to $0.97$. In *no recency* it does not fade. As before, we expect {{ free:.0f }} % of the
+# truth's fall.
 
 # %% tags=["hide-input"]
-# @title Table: mean falls, with functions that are used below
+# @title Table: falls in three worlds
 def summed(what, variant):
     """(models, 15) bias plus mean content."""
     return curves(what, variant) + curves(what, variant, "c")
@@ -285,56 +292,47 @@ def fall(table):
     return (table[:, :5] - table[:, -5:]).mean(1)
 
 
-def interval(table):
-    """The mean fall of ten curves, and the ends of its 95 % interval."""
-    each = fall(table)
-    half = 2.262 * each.std(ddof=1) / len(each) ** 0.5  # Student's t
-    return each.mean(), each.mean() - half, each.mean() + half
-
-
 rows = {"short memory, 3 towns": ("short memory", 0.8)}
 rows["our town, 10 seeds"] = "city", decay
 rows["no recency, 3 towns"] = "no recency", 1
-falls = pd.DataFrame(index=["truth (returns)", "bias", "sum"])
+falls = pd.DataFrame(index=["expected", "bias", "sum"])
 for name, (what, rate) in rows.items():
     both = [of(what, "as documented") for of in (curves, summed)]
-    falls[name] = [fall(x).mean() for x in (log_weight(rate)[None], *both)]
+    expected = free / 100 * log_weight(rate)[None]
+    falls[name] = [fall(x).mean() for x in (expected, *both)]
+due = falls["our town, 10 seeds"]["expected"]
 falls = falls.T.round(2) + 0.0
-weak = falls["truth (returns)"]["our town, 10 seeds"]
-due = free / 100 * weak
-falls.rename_axis("fall of", axis=1).map("{:.2f}".format)
+falls.rename_axis("mean fall", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With the short memory the sum falls: strong recency shows in it, at about half its size: the truth holds for returns, and the
-# sum is over all targets. The bias hardly falls, however much there is to learn.
+# With a short memory the sum falls about as expected: it shows strong forgetting. Without recency it does not fall. The bias
+# is nearly flat in all three rows, however much there is to learn.
 #
-# Our town's recency is weak. Only {{ free:.0f }} % of the targets in the window are returns. So, as a rough guess, the sum
-# should fall by this share of {{ weak:.2f }}, or {{ due:.2f }}. It falls by less. But ten seeds are ten times the same people.
+# Our town forgets slowly, so we expect a fall of only {{ due:.2f }}. The sum falls by less. Does it miss slow forgetting, or
+# is that chance? Ten seeds cannot tell, for they are ten times the same people.
 #
 # ## Other people
 #
-# Would other people give the same sum? Ten more models were trained, each in another *town*: other people with the same
-# habits. These runs exist only with a hundredfold learning rate of the bias. So Figure 12.3 shows our town at this rate, too:
-# on the left ten seeds of one town, on the right ten towns, one model each.
-
-# %%
-panels = {"One town": "city", "Ten towns": "other people"}
-panels = {name: summed(what, "fast bias") for name, what in panels.items()}
+# So ten more models were trained, each in another *town*: other people with the same habits. Their bias learned at a
+# hundredfold rate. Another training ends in another model, and so in another sum. So we compare them with ten seeds of our
+# town that were trained in this way, too.
 
 # %% tags=["hide-input"]
 # @title Figure 12.3: the sum for the same people, and for others
+panels = {"One town, ten seeds": "city", "Ten towns": "other people"}
+panels = {name: summed(what, "fast bias") for name, what in panels.items()}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 for ax, (name, table) in zip(axes, panels.items(), strict=True):
     plots.position_bias(table, axes=ax)
-    ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none", ms=4)
+    ax.plot(range(1, 16), free / 100 * truth, "--", color=TRUTH)
     ax.set(title=name, xlabel="position from the end", ylabel="sum (logits)")
 axes[1].set_ylabel("")
 show(
     fig,
     alt="Two panels of sums. In one town the ten curves share some hills "
     "and troughs; in ten towns only the first two positions agree.",
-    caption="Bias + mean content. Thin: a run; thick: mean; diamonds: what "
-    "returns follow.",
+    caption="Bias + mean content. Thin: one model each; thick: their mean; "
+    "dashed: what we expect, as in Figure 12.1.",
 )
 
 # %% [markdown]
@@ -343,20 +341,19 @@ show(
 #
 # How far do these sums fall? *Low* and *high* are the ends of a 95 % interval of the mean.
 
-# %%
-ways = {
-    "one town, usual rate": ("city", "as documented"),
-    "one town, ×100": ("city", "fast bias"),
-    "ten towns, ×100": ("other people", "fast bias"),
-}
-found = {name: interval(summed(*way)) for name, way in ways.items()}
+# %% tags=["hide-input"]
+# @title Table: the mean fall in Figure 12.3, with an interval
+found = {}
+for name, table in panels.items():
+    each = fall(table)  # ten falls
+    half = 2.262 * each.std(ddof=1) / len(each) ** 0.5  # Student's t
+    found[name] = each.mean(), each.mean() - half, each.mean() + half
 pd.DataFrame(found, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# In both rows of one town the interval ends below the {{ due:.2f }} that we expect: from seeds alone we should conclude that
-# the sum misses it. Over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So even ten towns do not
-# tell whether weak forgetting is in the sum. Nor is zero a sure place to measure from: the falls of the three towns without
-# recency lie on both sides of it.
+# From the seeds alone we should conclude that the sum does not fall, and surely not by {{ due:.2f }}. But towns differ more
+# than seeds: over ten towns the interval is much wider, and holds both zero and {{ due:.2f }}. So even ten towns do not
+# tell whether slow forgetting is in the sum.
 #
 # > **Pitfall.** Ten seeds are not ten samples of people. A spread over seeds does not say what other people would show.
 #
@@ -421,9 +418,10 @@ for half in (people[::2], people[1::2]):
 one, two = halves
 print(f"all positions: correlation {np.corrcoef(one, two)[0, 1]:.2f}")
 print(f"from position 3 on: {np.corrcoef(one[2:], two[2:])[0, 1]:.2f}")
-# With the first two positions, the low and the high one, the halves agree.
-# From position 3 on they do not: that is these people, or this run. One pair
-# of curves is little: another seed, another correlation.
+print("The halves share the start, low and then high. The rest they do not.")
+# So other people would show the start. Whether the negative number means
+# anything, one pair of curves does not tell: with 13 positions, two unrelated
+# curves get as far from zero one time in five.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.

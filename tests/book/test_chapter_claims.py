@@ -292,9 +292,8 @@ def test_claims_of_12() -> None:
     for table in sums:
         low, high = table.mean(0).argmin(), table.mean(0).argmax()
         assert (low, high) == (0, 1), "both panels begin low and then high"
-    seeds = curves("city", "as documented") + curves("city", "as documented", "c")
-    (first, last), (seeds_low, seeds_high), (low, high) = map(ends_of_fall, (seeds, *sums))
-    assert first < 0 < last < 0.13 and seeds_high < 0, "of seeds alone: the sum does not fall"
+    (seeds_low, seeds_high), (low, high) = map(ends_of_fall, sums)
+    assert seeds_high < 0, "of seeds alone: the sum does not fall"
     assert 2.5 < (high - low) / (seeds_high - seeds_low) < 3, "nearly three times as wide"
     assert low < 0 and high > 0.14, "it holds zero as well as what we expect"
     bias = {
@@ -308,10 +307,8 @@ def test_claims_of_12() -> None:
     worlds = ("short memory", "no recency", "city")
     total = {w: fall(w, "as documented", "b") + fall(w, "as documented", "c") for w in worlds}
     assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
-    assert abs(total["city"]) < 0.15, "and misses weak recency"
-    level = sum(curves("no recency", "as documented", letter) for letter in "bc")
-    towns = falls(level)
-    assert towns.min() < 0 < towns.max(), "without recency towns lie on both sides of zero"
+    assert abs(total["short memory"] - 0.9) < 0.1, "it falls about as expected"
+    assert abs(total["city"]) < 0.1, "and misses weak recency"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(city.load().visits, vocabulary=vocabulary).test
     batch = test.batch([story(test)])  # with which the playground begins
