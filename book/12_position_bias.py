@@ -8,7 +8,7 @@
 # twenty seconds to run, with or without a GPU.
 #
 # > **In one sentence.** The position bias does not show how fast people forget: the rest of the model can say nearly the same
-# > in its place, and even the sum of the two cannot tell slow forgetting from none.
+# > in its place, and even by the sum of the two, ten towns cannot tell slow forgetting from none.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -99,8 +99,9 @@ targets = data.train.target[data.train.in_window]
 free = 100 * (data.train.visits.why.iloc[targets] == "return").mean()
 
 # %% [markdown]
-# This `truth` is drawn as diamonds in Figure 12.1. But only {{ free:.0f }} % of the targets in the window are returns. At the others the
-# hour decides: home, work or school. So, as a rough guess, we **expect** {{ free:.0f }} % of the truth: the dashed line.
+# This `truth` is drawn as diamonds in Figure 12.1. But only {{ free:.0f }} % of the targets in the window are returns. At the
+# others the hour decides: home, work or school. So, as a rough guess, we **expect** {{ free:.0f }} % of the truth: the dashed
+# line.
 
 # %% tags=["hide-input"]
 # @title Figure 12.1: ten curves, and the truth
@@ -313,9 +314,9 @@ falls.rename_axis("mean fall", axis=1).map("{:.2f}".format)
 #
 # ## Other people
 #
-# So ten more models were trained, each in another *town*: other people with the same habits. Their bias learned at a
-# hundredfold rate. Another training ends in another model, and so in another sum. So we compare them with ten seeds of our
-# town that were trained in this way, too.
+# So ten more models were trained, each in another *town*: other people with the same habits. These runs were made to see the
+# bias itself learn a shape, so it learned at a hundredfold rate. Another training ends in another model, and so in another
+# sum. So we compare them with ten seeds of our town that were trained in this way, too.
 
 # %% tags=["hide-input"]
 # @title Figure 12.3: the sum for the same people, and for others
