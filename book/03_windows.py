@@ -204,8 +204,8 @@ by_day.rename_axis("it begins")
 
 # %% [markdown]
 # It is: if the next visit is not on the last one's day, it is far more often at home. A model that reads this could score
-# better, and would lose it on the day it is used. The remedy is one rule, for the window and for "days ago": **count from
-# the last visit.** Its day is known. (The first recorded day must lie seven days before it, too.)
+# better, and would lose it on the day it is used. The remedy is one rule: **count from the last visit.** Its day is known.
+# (The first recorded day must lie seven days before it, too.)
 #
 # $$
 # \mathcal{W}_j = \{\, i < j \;:\; \text{day}_i \ge \text{day}_{j-1} - 7 \,\}. \tag{3.2}
@@ -270,8 +270,8 @@ table.add_suffix(", %").round(1)
 #
 # The last row is the same count on GeoLife, real people tracked by GPS around Beijing ([Zheng et al.,
 # 2010](https://www.microsoft.com/en-us/research/publication/geolife-a-collaborative-social-networking-service-among-user-location-and-trajectory/)).
-# So a score with own ids and one with merged ids answer different questions. Such a set of rules is called a **protocol**:
-# ask for the protocol of any score. This book has two, and each settles both choices of this chapter:
+# So a score with own ids and one with merged ids answer different questions. Such a set of rules is called a **protocol**: ask
+# for the protocol of any score. This book has two, and each settles both choices of this chapter:
 #
 # | | published protocol | exact protocol |
 # |---|---|---|

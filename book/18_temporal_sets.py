@@ -98,7 +98,8 @@ show(
 # of that day, add their vectors to it. So it gets a vector for every day, visited or not. Then each day *looks back* at the
 # earlier ones. A sum makes *one vector* of the seven. A *gate* mixes this vector's score with that of the plain row.
 #
-# The order of the days enters in one box only: where a day looks back, later days are hidden. No vector says which day it is.
+# The order of the days enters in one box only: where a day looks back, later days are hidden. No vector says which day it is,
+# and the edges are counted over all days in any order.
 #
 # For real numbers, we train the package's DNNTSP for six epochs. `borrow` copies a part's trained weights into our own.
 

@@ -91,8 +91,7 @@ print(f"visits back: {age}, came from here: {from_here}, apart: {apart} min")
 # key made from the visit. The query knows that it is 14:37. The key knows that the visit began at 13:36. Neither knows that
 # the two are close. Training has to arrange the vectors so that close times have large products.
 #
-# And there is a pair to score for each of 96 quarters of an hour now and each of 96 then, while "how many quarters apart" has
-# 49 values.
+# And there are 96 times 96 pairs of quarters of an hour to score, while "how many quarters apart" has 49 values.
 #
 # ## One visit, by hand
 #
@@ -119,7 +118,7 @@ by_hand[headings] = np.transpose(factors)
 by_hand["weight"] = by_hand.prod(axis=1)
 its, total = by_hand.weight.sum(), kernel.weights(one).sum()
 print(f"its weight {its:.2f}, of the whole week's {total:.2f}")
-by_hand.round(2)
+by_hand.round(3)
 
 # %% [markdown]
 # Multiply along a row: the product is the reason's weight. *Same route* has most. Had they come from elsewhere, its middle
@@ -389,7 +388,7 @@ show(
 # %% [markdown]
 # They went to 46 Alder Walk. Both pointers put it first, but PGT's is much surer. It gives it
 # {{ by_pgt["46 Alder Walk"]:.2f }}. The tables give it {{ by_tables["46 Alder Walk"]:.2f }}, and The Red Grill almost as much.
-# Here PGT is right, and surer; one window proves nothing. In return the tables account for every share, and not by an
+# Both are right here, and PGT is surer; one window proves nothing. In return the tables account for every share, and not by an
 # explanation added afterwards: the coloured parts *are* the terms of the sum.
 #
 # ## On real people
@@ -434,8 +433,8 @@ show(
 # {{ level_low:.2f }} to {{ level_high:.2f }}.
 #
 # The last bar, the package's whole pointer, has eleven further facts (*features*, in the package), such as the weekday; curves
-# that stretch with the present, so that *minutes apart* may say much in the morning and little at night; and *summaries* of
-# older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
+# times a factor that depends on now, so that *minutes apart* may say much in the morning and little at night; and *summaries*
+# of older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
 #
 # Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). The
 # [evidence](evidence_newcomers.ipynb) takes the facts away one at a time.
