@@ -78,7 +78,7 @@ chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothin
 browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium
 	$(PYTEST) -m "(browser or built) and not slow"
 
-pictures: $(HTML) ## Take the pictures of the front page that links and the README show
+pictures: $(HTML) ## Take the pictures of the front page and of the live pages
 	$(BIN)/python book/_ext/headless.py
 
 links: $(HTML) ## Follow every link of the built book, those to elsewhere too (needs the network)

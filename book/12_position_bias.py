@@ -279,7 +279,7 @@ slopes.rename_axis("slope of", axis=1).round(2) + 0.0
 #
 # Two more worlds differ from our town in one number, and in their people. In *short memory* the weight of a past visit fades
 # to $0.8$ with each visit since, not to $0.97$. In *no recency* it does not fade. As before, we expect {{ free:.0f }} % of the
-# truth's fall.
+# truth's fall (the share of our town).
 
 # %% tags=["hide-input"]
 # @title Table: falls in three worlds
@@ -306,8 +306,8 @@ falls = falls.T.round(2) + 0.0
 falls.rename_axis("mean fall", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
-# With a short memory the sum falls about as expected: it shows strong forgetting. Without recency it does not fall. The bias
-# is nearly flat in all three rows, however much there is to learn.
+# With a short memory the sum falls about as expected: it shows strong forgetting. Without recency it does not fall, in these
+# three towns. The bias is nearly flat in all three rows, however much there is to learn.
 #
 # Our town forgets slowly, so we expect a fall of only {{ due:.2f }}. The sum falls by less. Does it miss slow forgetting, or
 # is that chance? Ten seeds cannot tell, for they are ten times the same people.
@@ -419,8 +419,7 @@ for half in (people[::2], people[1::2]):
 one, two = halves
 print(f"all positions: correlation {np.corrcoef(one, two)[0, 1]:.2f}")
 print(f"from position 3 on: {np.corrcoef(one[2:], two[2:])[0, 1]:.2f}")
-print("The halves share the start, low and then high. The rest they do not.")
-# So other people would show the start. Whether the negative number means
+# The halves share the start, low and then high; so would other people. Whether the negative number means
 # anything, one pair of curves does not tell: with 13 positions, two unrelated
 # curves get as far from zero one time in five.
 

@@ -124,7 +124,7 @@ show(
 #
 # **What one sees.** Somebody is away for a weekend and goes from a new museum to a new café. The data say that she went from
 # *unknown* to *unknown*. "The same place again" counts as right, though she has never been in the café. In our town, all discs
-# of this map are one place: cafés and shops, and the new homes of those who moved.
+# of this map are one place: mostly cafés and shops, but also the new homes of those who moved.
 
 # %%
 data = windows_of("published")
@@ -132,7 +132,7 @@ tested = located(visits[visits.split == "test"], town)
 unknown = ~tested.location_id.isin(data.vocabulary.locations)
 places_map(
     tested[unknown], by="kind", ground=ground(town.base, names=False),
-    alt="Map of the town's places that only the test days show",
+    alt="Map of the places of the test days that training never showed",
     caption="Places that training never showed. Larger: more visits.",
 )
 
@@ -340,15 +340,15 @@ for trap, (points, *range_) in cost.items():
 pd.DataFrame({"points of Acc@1": shown})
 
 # %% [markdown]
-# The unknown token weighs most. This book falls into the second trap itself: its GeoLife places are those of Hong et
-# al., clustered from all days. On other places our numbers could not stand beside the literature's.
+# The unknown token weighs most. This book falls into the trap of the second row itself: its GeoLife places are those of Hong
+# et al., clustered from all days. On other places our numbers could not stand beside the literature's.
 #
 # Three more traps change who or what is asked, so we give no points. Our GeoLife windows carry all three, as the published
 # ones do, or the scores could not be compared ([Evidence: traps](evidence_traps.ipynb)):
 #
 # | Trap | What it changed on GeoLife | Remedy |
 # |---|---|---|
-# | A trip lies in the folders of two people (GeoLife has a folder a person) | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
+# | A trip lies in the folders of two people (GeoLife has one folder per person) | {{ in_twice:.0f }} % of the test targets are there twice | Look for equal rows across people |
 # | Universal time, eight hours behind Beijing | {{ other_day:.0f }} % of the visits change their day | Cut days in local time |
 # | [Longitude first](02_gps_to_visits.ipynb), where latitude is wanted | {{ swapped:,.0f }} test windows; right would be {{ righted:,.0f }} | Swap them back, and count again |
 #

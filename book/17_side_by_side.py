@@ -358,7 +358,8 @@ both
 # No sentence speaks of their accuracy, but they can be put back, too: the *BiLSTM* in place of the Transformer layers, and
 # *additive attention* in the pointer, in place of the product. The table has PGT's own Acc@1, a mean of five seeds (others
 # have other means: [chapter 4](04_baselines.ipynb) takes ten). Below it stands what each part changes, in points, with 95 %
-# intervals over people and seeds (a little wider than in [chapter 14](14_ablations.ipynb), so that all of them hold at once).
+# intervals over people and seeds (a little wider than in [chapter 14](14_ablations.ipynb), so that these and two more in the
+# evidence hold at once).
 
 # %% tags=["hide-input"]
 # @title Table: PGT with one part of its parent

@@ -200,7 +200,10 @@ lead = table.pointer.iloc[1] - table.kernel.iloc[0]  # down and across
 table.loc["memory brings"] = table.iloc[1] - table.iloc[0]
 table["model brings"] = table.pointer - table.kernel
 fair = table["model brings"].iloc[1]
-left = (by_person(HUNDRED) - by_person(RULE)).mean()
+own = by_person(HUNDRED) - by_person(RULE)  # a person each
+again = [own.sample(frac=1, replace=True, random_state=k) for k in range(999)]
+means = pd.Series([one.mean() for one in again])
+left, left_low, left_high = own.mean(), *means.quantile([0.025, 0.975])
 two = HUNDRED | GEOLIFE, RULE | GEOLIFE
 added = results.difference(OURS | GEOLIFE, HUNDRED | GEOLIFE)
 _, low, high = results.difference(*two)
@@ -213,8 +216,8 @@ table.map("{:.1f}".format, na_action="ignore").fillna("")
 # is memory.**
 #
 # With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). They
-# come mostly from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points, which is not
-# clear of zero ([chapter 23](23_real_cities.ipynb)).
+# come mostly from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points
+# ({{ left_low:.1f }} to {{ left_high:.1f }}).
 #
 # One more memory. The pointer of [chapter 20](20_contextual_pointer.ipynb) also has **summaries**: one line for each place
 # that is only found further back than a hundred visits (exercise 2 makes them). In the town every place of the past is kept,
@@ -287,10 +290,10 @@ print(f"{agreed} of {pairs} pairs agree: {share:.2f}; root {share**0.5:.2f}")
 #
 # ## Does it work? The town knows
 #
-# Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check it against
-# an **insider**, who knows every habit: the chances of all places, by the hour at which the next visit begins. But nobody
-# knows that hour: who leaves at six may be at the gym at seven, or at home at nine. So the insider weighs the chances by the
-# simulator's own chance of each hour, and names the likeliest place.
+# Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check them
+# against an **insider**, who knows every habit: the chances of all places, by the hour at which the next visit begins. But
+# nobody knows that hour. So the insider weighs two moments, soon after leaving and the next morning, by the simulator's chance
+# that the day is over, and names the likeliest place.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is

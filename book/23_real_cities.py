@@ -210,10 +210,10 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # In New York, people checked in with Foursquare ([Yang et al., 2015](https://doi.org/10.1109/TSMC.2014.2327053)) when they
 # felt like it, and never said when they left. In the files that we have, all places that training never showed are already one
 # place, "unknown", as in the **published protocol** of [chapter 3](03_windows.ipynb). So a guess of "unknown" can be right,
-# and the ceiling above counts "unknown" as a place.
+# and the ceiling above counts "unknown" as a place. (The windows go back from the last visit, as in the exact protocol.)
 #
-# So the table tells known targets, which training showed, from unknown ones. PGT is not tuned here: its settings are the
-# defaults, and others might serve it better.
+# Therefore the table tells known targets, which training showed, from unknown ones. PGT is not tuned here: its settings are
+# the defaults, and others might serve it better.
 
 # %% tags=["hide-input"]
 # @title Table: first guesses in New York, Acc@1 in percent
@@ -291,8 +291,8 @@ heads = ["a week", "a hundred visits", "gain [95 %]"]
 pd.DataFrame(levels, heads).T
 
 # %% [markdown]
-# **A longer past helps both models everywhere.** And with equal pasts, the contextual pointer has more than the kernel in each
-# pair of rows. Is this lead clear?
+# **A longer past helps both models everywhere.** And the contextual pointer has more than the kernel in each pair of
+# rows, with a week and with a hundred visits. Is this lead clear?
 #
 # There are two ways to count it. A mean over windows counts people with many windows most. Or every person counts equally:
 
@@ -322,7 +322,8 @@ LEADS = {
 }
 for where, (results, which, group) in SETS.items():
     rules, pointers = ([p | which for p in past] for past in PASTS.values())
-    for past, *two in zip(("a week", "100 visits"), pointers, rules, strict=True):
+    pasts = "a week", "100 visits"
+    for past, *two in zip(pasts, pointers, rules, strict=True):
         LEADS[f"{where}: pointer over kernel, {past}"] = results, *two, group
 spans = {"every window counts": [], "every person counts": []}
 windows, people = spans.values()
@@ -347,8 +348,8 @@ show(
     figure,
     alt="Eight leads with two intervals each. Only the pointer's, with "
     "100 visits and if every person counts, hold zero in the two cities.",
-    caption="Leads, with 95 % intervals that resample people; the two differ "
-    "in how the mean counts. New York: known targets.",
+    caption="Leads, with 95 % intervals. People are resampled, and, where "
+    "windows count, seeds, too. New York: known targets.",
 )
 
 # %% [markdown]

@@ -157,8 +157,8 @@ gains_most = f"No. {1 + int(gain.argmax())}"
 most_gained = float(gain.max())
 print(f"at 23:53 {gains_most} gains most attention: {most_gained:+.3f}")
 swaps = pd.DataFrame(saw).loc["probability"].astype(float)
-ordered = swaps["4 visits 7 and 8 swapped"] - swaps["as it is"]
-unordered = swaps["4 no order"] - swaps["4 no order, and swapped"]
+ordered = abs(swaps["4 visits 7 and 8 swapped"] - swaps["as it is"])
+unordered = abs(swaps["4 no order, and swapped"] - swaps["4 no order"])
 there = len(order) - (one.location[0] == first).nonzero()[:, 0]
 visits_there = ", ".join(str(int(no)) for no in there)
 

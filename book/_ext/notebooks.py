@@ -129,7 +129,12 @@ def still(page: str) -> str | None:
     """The picture (PNG, base64) of a live page that is too large for a notebook."""
     if len(page) <= LARGEST_NOTEBOOK or not (found := LIVE.search(page)):
         return None
-    return base64.b64encode((BOOK / "_static" / f"{found[1]}.png").read_bytes()).decode()
+    picture = BOOK / "_static" / f"{found[1]}.png"
+    if not picture.exists():
+        raise ValueError(
+            f"{found[1]} is too large for a notebook and has no picture: make pictures."
+        )
+    return base64.b64encode(picture.read_bytes()).decode()
 
 
 def fitting(outputs: list[list[Any]], room: int) -> list[list[Any]]:

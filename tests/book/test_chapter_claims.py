@@ -303,10 +303,10 @@ def test_claims_of_12() -> None:
     share = {v: slope / np.log(0.8) for v, slope in bias.items()}
     assert share["both, bias at a tenth"] < 0.15 < share["both"] < 0.5, "nothing, or a part"
     assert min(share["bias only"], share["both, bias tenfold"]) > 0.85
-    assert abs(fall("short memory", "as documented", "b")) < 0.1, "flat, with recency"
     worlds = ("short memory", "no recency", "city")
+    assert all(abs(fall(w, "as documented", "b")) < 0.1 for w in worlds), "flat in all three"
     total = {w: fall(w, "as documented", "b") + fall(w, "as documented", "c") for w in worlds}
-    assert total["short memory"] > total["no recency"] + 0.3, "the sum shows strong recency"
+    assert total["no recency"] < 0.05, "without recency it does not fall"
     assert abs(total["short memory"] - 0.9) < 0.1, "it falls about as expected"
     assert abs(total["city"]) < 0.1, "and misses weak recency"
     model, vocabulary = load_model(shipped("city"))

@@ -31,6 +31,18 @@ def test_a_map_that_is_drawn_again_is_stored_alike() -> None:
     assert kept[0] == kept[1]
 
 
+def test_a_live_page_too_large_for_a_notebook_is_stored_as_its_picture() -> None:
+    for name, there in {"pgt-live-full": True, "pgt-live-none": False}.items():
+        page = f'<figure id="{name}">{" " * notebooks.LARGEST_NOTEBOOK}</figure>'
+        output = nbformat.v4.new_output("display_data", {"text/plain": "-", "text/html": page})
+        if there:
+            picture, said = notebooks.stored([output])
+            assert set(picture.data) == {"image/png", "text/plain"} and "run the cell" in str(said)
+        else:
+            with pytest.raises(ValueError, match="make pictures"):
+                notebooks.stored([output])
+
+
 def test_a_notebook_keeps_only_the_numbers_that_its_text_asks_for() -> None:
     script = "# %% [markdown]\n# One {{ a:.1f }}.\n"
     kept = json.loads(notebooks.render(script, {"a:.1f": "2.0", "gone:": "3"}))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from headless import STATIC, live_pages
+from PIL import Image, ImageChops, ImageStat
 from wherenext import city
 from wherenext.live import build, playground
 from wherenext.weights_json import SWITCHES, switch_off
@@ -167,3 +170,20 @@ def test_in_the_book_it_answers(visit: Any, chapter: str) -> None:
         figure.get_by_role("button", name="Delete: visit 3,").click()
         assert figure.locator("[data-live=top]").inner_text() != before
         assert opened.outside == [] and opened.errors == []
+
+
+def test_the_picture_that_a_notebook_keeps_is_the_page_as_it_opens(
+    browser: Any, html: Path
+) -> None:
+    seen = 0
+    for name, taken in live_pages(browser, html / "book"):
+        now, kept = (
+            Image.open(one).convert("L") for one in (BytesIO(taken), STATIC / f"{name}.png")
+        )
+        assert abs(now.height / now.width - kept.height / kept.width) < 0.1, (
+            f"{name}: make pictures"
+        )
+        apart = ImageStat.Stat(ImageChops.difference(now.resize(kept.size), kept)).mean[0]
+        assert apart < 10, f"{name}: make pictures"
+        seen += 1
+    assert seen == len(list(STATIC.glob("pgt-live-*.png"))) > 0
