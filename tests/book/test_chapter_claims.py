@@ -910,6 +910,9 @@ def test_claims_of_22() -> None:
     said = in_sentences("22_open_vocabulary")
     assert said["low"] < 0 < said["high"]  # "may be luck"
     assert said["others"] < said["before"] < said["others"] + 15  # "it is weak"
+    chance = said["level"] / 100  # "a constant stands second here too"
+    old, home = (table[name][0] * (1 - chance) for name in ("old office", "old home"))
+    assert old > said["level"] > home and old > table["somewhere new"][1] > table["old home"][1]
     never, constant, forecast = (table[row] for row in ("never", "constant", "forecast"))
     assert never[2] == math.inf > constant[2] > forecast[2] > constant[2] - 0.1  # "a little"
     assert abs(forecast[0] - constant[0]) < 0.5 > abs(forecast[1] - constant[1])  # "hardly"
