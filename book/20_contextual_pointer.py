@@ -91,7 +91,7 @@ print(f"visits back: {age}, came from here: {from_here}, apart: {apart} min")
 # key made from the visit. The query knows that it is 14:37. The key knows that the visit began at 13:36. Neither knows that
 # the two are close. Training has to arrange the vectors so that close times have large products.
 #
-# And there are 96 times 96 pairs of quarters of an hour to score, while "how many quarters apart" has 49 values.
+# And each of 96 quarters of an hour is to be scored with each of 96, while "how many quarters apart" has 49 values.
 #
 # ## One visit, by hand
 #
