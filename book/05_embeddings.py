@@ -169,7 +169,8 @@ class MyEmbeddings(nn.Module):
 
 
 # %% [markdown]
-# Copy the package's trained weights into it. The folded cell has two helpers:
+# Copy the package's trained weights into it. (Ours drew row 0 at random, like every row. The copy makes it zero.) The
+# folded cell has two helpers:
 # `as_indices(batch)` returns the seven index tensors by name, and `trained(ours, theirs)` copies the weights.
 
 
@@ -296,8 +297,9 @@ food[["nearest", "its kind"]].head(4)
 # %% [markdown]
 # These are places to eat. With good will one finds a story for some of these rows. So test it. How often do a
 # place and its nearest neighbour share a kind, a district or at least one visitor? To see what chance gives,
-# shuffle the *vectors* among the places and count again, 300 times. Of all these orders and the real one, the column *p* is
-# the share that does at least as well as the real one. If it is tiny, chance is no explanation.
+# shuffle the *vectors* among the places and count again, 300 times. With the real one these are 301 orders. The column *p*
+# is the share of them that does at least as well as the real one, so the smallest *p* is 1/301. If *p* is that tiny,
+# chance is no explanation.
 
 # %% tags=["hide-input"]
 # @title neighbour_test(cosine): the test of neighbours
@@ -389,14 +391,16 @@ pd.DataFrame(lost, ["points of Acc@1 lost", "± sd"]).T.round(1)
 #
 # The {{ lost_kind:.1f }} points that are lost when places trade vectors only within their kind are not about "I am a home".
 # They are about *which* home. How can vectors without meaning say that? They began at random. Build the model once more, with
-# its seed, and measure how far training has moved them, and the matrix $W$ behind them (sizes are root mean squares).
+# its seed, and measure how far training has moved the vectors of the busy places, and the matrix $W$ behind them (sizes are
+# root mean squares).
 
 # %%
 torch.manual_seed(42)  # the seed of this model
 newborn = PointerGeneratorTransformer(model.config)
-for part in ("tables.location.weight", "project.weight"):  # the rows, and W
+parts = {"tables.location.weight": busy, "project.weight": slice(None)}
+for part, rows in parts.items():  # the rows of busy places, and all of W
     pair = [one.embeddings.get_parameter(part) for one in (newborn, model)]
-    start, now = (weight.detach() for weight in pair)
+    start, now = (weight.detach()[rows] for weight in pair)
     size, move = (x.square().mean().sqrt() for x in (start, now - start))
     print(f"{part}: a number began at {size:.2f}, moved by {move:.3f}")
 back = copy.deepcopy(model)  # trained, but with the first vectors
@@ -413,7 +417,7 @@ print(f"{steps} steps of about {recipe.learning_rate}: {reach:.2f}")
 # Putting the vectors back costs nothing, since training has hardly moved them. Why so little? At each step the optimiser,
 # Adam ([chapter 10](10_training.ipynb)), moves a number by about the learning rate or less, however large its gradient. If all
 # steps went one way, a number could move by about {{ reach:.1f }}. A typical one moved far less, which is little beside a
-# start of size 1. The numbers of $W$ moved about as far, but began much smaller, so $W$ has changed a lot.
+# start of size 1. The numbers of $W$ moved even less, but began much smaller, so $W$ has changed a lot.
 #
 # The vectors are **name tags in different handwriting**: random vectors in 64 dimensions are nearly orthogonal, so they are
 # easy to tell apart. The layers *behind* the table learned to read the tags that come by often: this one, on a Monday morning,

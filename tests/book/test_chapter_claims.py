@@ -193,8 +193,8 @@ def test_claims_of_05() -> None:
     (began, moved), (small, far) = (
         map(float, re.findall(r"\d+\.\d+", line)) for line in (table, matrix)
     )
-    assert abs(began - 1) < 0.05 and moved < 0.02 * began  # "hardly moved", "of size 1"
-    assert 0.7 < far / moved < 1.4 and far > small / 4  # "about as far", "changed a lot"
+    assert abs(began - 1) < 0.05 and moved < 0.03 * began  # "hardly moved", "of size 1"
+    assert far < moved and far > small / 4  # "even less", "changed a lot"
     assert moved < number(reach.split()[-1]) / 10  # "a typical one moved far less"
     again, before = map(float, re.findall(r"[\d.]+(?= %)", scores))
     assert abs(again - before) < 0.5  # "putting them back costs nothing"
