@@ -297,8 +297,8 @@ food[["nearest", "its kind"]].head(4)
 # %% [markdown]
 # These are places to eat. With good will one finds a story for some of these rows. So test it. How often do a
 # place and its nearest neighbour share a kind, a district or at least one visitor? To see what chance gives,
-# shuffle the *vectors* among the places and count again, 300 times. With the real one these are 301 orders. The column *p*
-# is the share of them that does at least as well as the real one, so the smallest *p* is 1/301. If *p* is that tiny,
+# shuffle the *vectors* among the places and count again, 300 times. Of all these orders and the real one, the column *p* is
+# the share that does at least as well as the real one. The real one counts, so the smallest *p* is 1/301. If *p* is tiny,
 # chance is no explanation.
 
 # %% tags=["hide-input"]
