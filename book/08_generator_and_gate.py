@@ -59,9 +59,9 @@ architecture("gate", "generator", "mixture", caption=caption)
 # %% [markdown]
 # ## A score for every place
 #
-# The pointer cannot name a place outside the window. The **generator** can. Each place $\ell$ owns a row $G_\ell$ of $D$
-# numbers and one bias $b_\ell$. With the context $c$, the vector of the last visit, they make a score, and a softmax makes
-# probabilities:
+# The pointer cannot name a place outside the window. The **generator** can. (A place that training never showed has little
+# chance: no target ever pulled its score up.) Each place $\ell$ owns a row $G_\ell$ of $D$ numbers and one bias $b_\ell$.
+# With the context $c$, the vector of the last visit, they make a score, and a softmax makes probabilities:
 #
 # $$
 # s_\ell = G_\ell \cdot c + b_\ell, \tag{8.1}
@@ -151,7 +151,7 @@ show(axes[0].figure, alt=alt, caption=caption)
 
 # %% [markdown]
 # Change `gate_by_hand`. The first place stays first at each step of the slider but 0. There the list is the generator's, whose
-# probability is spread thinly over all {{ V:, }} ids (one is padding, and no place).
+# probability is spread thinly over all {{ V:, }} ids (two of them, padding and "unknown", are no places).
 #
 # The same for all windows of this person: tick *set it by hand* to move the gate.
 
@@ -171,6 +171,8 @@ playground(small="gate", window=i)
 #
 # for the place $\ell^*$ where the person went. It is 0 if the model was sure and right, and grows as that place gets less
 # probability. Its unit is the **nat**.
+#
+# The rest of this section is about the code; the story goes on under the next heading.
 #
 # Code never leaves logarithms ([chapter 9](09_model.ipynb) says why). Since $1 - g = \sigma(-z)$, and with
 # $\operatorname{logaddexp}(a, b) = \log(e^a + e^b)$, equation (8.4) becomes
@@ -244,7 +246,8 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # probabilities of the *target*.
 #
 # Say $g = 0.5$, $P_\text{ptr} = 0.3$ and $P_\text{gen} = 0.1$. Then $P = 0.2$, of which $0.15$ was copied: a share of
-# $0.75$. This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓.
+# $0.75$. This share is the **responsibility** $r$ of the pointer. In figure 8.2 it is the blue share of the bar with the ✓:
+# above, that bar is blue all along, so there $r$ is nearly 1.
 #
 # The slope of the loss along $z$ is $g - r$:
 #
@@ -263,14 +266,22 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # alone, this window would pull its gate up to 1.
 #
 # Now say that a second window looks the same, but its target is outside: $P_\text{ptr} = 0$, so $r = 0$. The two share one
-# gate, and their slopes add up. The sum, $(g - r) + (g - 0)$, is zero where $g$ is the *mean* of both $r$: at $g = 0.25$, where
-# $r = 0.5$.
+# gate, and their slopes add up. The sum, $(g - r) + (g - 0)$, is zero where $g$ is the *mean* of both $r$. But $r$ depends on
+# $g$, so try $g = 0.25$:
 #
-# The gate learns *which expert explains the target better?* and not *is it a return?* Where do the two questions differ? Sort
-# the test windows by what happened:
+# $$
+# r = \frac{0.25 \cdot 0.3}{0.25 \cdot 0.3 + 0.75 \cdot 0.1} = \frac{0.075}{0.15} = 0.5 .
+# $$
+#
+# The mean of $0.5$ and $0$ is $0.25$, as it should be. There the gate rests.
+#
+# So the gate learns *which expert explains the target better?* Keep that apart from *is it a return?* and from *is the target
+# in the window?* A visit to last month's dentist is a return, but the window does not show the dentist. Sort the test windows
+# by what happened:
 
 # %%
-# `opened`: a row a test window; `ptr` and `mix` are log P of the target.
+# From the fold. `inside`: is the target in the window? `opened`: a row for
+# each test window, with `gate`, and log P of the target as `ptr` and `mix`.
 opened["r"] = np.exp(np.log(opened.gate) + opened.ptr - opened.mix)
 explored = test.visits.explored.to_numpy()[test.target]  # a first visit
 kinds = ["return, in the window", "return, not in the window", "exploration"]
@@ -282,12 +293,12 @@ print(f"Of all returns, {elsewhere:.0f} % are not in the window.")
 by_kind.round(3)
 
 # %% [markdown]
-# Read down the column of $r$: in practice the question is nearly *is the target in the window?* The gate beside it stays far
-# from $r$. It sees the context and not the target, and many contexts look alike.
+# Read down the column of $r$: the pointer explains the target better nearly always where the window shows it, and never
+# elsewhere. The gate beside it stays far from $r$. It sees the context and not the target, and many contexts look alike.
 #
-# Some *returns* go to places that the window does not show: last month's dentist. Only the generator can name such a place,
-# so $r = 0$ exactly, as for an exploration. Nothing in the loss tells such a return from an exploration. The gates in these two
-# rows differ a little, but only because the two happen in different contexts.
+# The dentist stands in the second row. Only the generator can name such a place, so $r = 0$ exactly, as for an exploration.
+# Nothing in the loss tells such a return from an exploration. The gates in these two rows differ a little, but only because
+# the two happen in different contexts.
 #
 # ## Who teaches the generator?
 #
@@ -362,10 +373,10 @@ def teach(lessons, in_mixture, epochs=6):
 
 # %% [markdown]
 # Then comes the exam, on test windows whose target training has shown. *Easy* targets are in the window, *the others* are
-# not. *The model's* is the generator that was trained with the model.
+# not. Three generators sit it: these two, and *the model's*, which was trained with the model.
 #
 # The measure is the loss. A **uniform guess** gives each of the $V$ ids the probability $1/V$, so its loss is
-# $\log V$, here {{ uniform:.2f }} nats. How many nats better is each generator?
+# $\log V$, here {{ uniform:.2f }} nats. How many nats better is each generator? (A negative number is *worse* than uniform.)
 
 # %% tags=["hide-input"]
 # @title Table: taught twice, and examined
@@ -373,6 +384,7 @@ lessons = frozen(data.train)
 contexts, _, _, truth = frozen(test)
 known = vocabulary.is_known(test.targets)
 exams = {"easy": inside & known, "the others": ~inside & known}
+whole_easy = 100 * opened.hit[exams["easy"]].mean()  # Acc@1 of the model
 uniform = np.log(V)  # nats
 taught = {"alone": teach(lessons, in_mixture=False)}
 taught["in the mixture"] = teach(lessons, in_mixture=True)
@@ -390,20 +402,21 @@ pd.DataFrame(table).T.iloc[:, :3].round(2)
 
 # %% [markdown]
 # Compare the first two rows in both *easy* columns. Alone, the generator learns the usual places. In the mixture it learns
-# little about them, because the pointer already explains them.
+# little about them, because the pointer already explains them: the whole model is right in
+# {{ whole_easy:.0f }} % of these easy windows.
 #
 # The model's own generator knows even less. That is why its bars in figure 8.2 were so short. (We did not test why it is less:
 # its encoder was changing, and its labels were smoothed.)
 #
 # Now the last column, where the pointer is of no use. No generator is much better than a uniform guess: each of these places
-# is seldom visited, so there is little to learn from. The one that was taught alone is even *worse*. It is sure of the usual
-# places, and pays for each miss.
+# is seldom visited, so there is little to learn from. The one that was taught alone is *worse* than uniform. It is sure of the
+# usual places, and pays for each miss.
 #
 # In a mixture, the expert that is better early gets most of the gradient.
 #
 # ## What to remember
 #
-# - The generator can name any place, the pointer only those in sight. The gate $g$ is the weight of *copying*.
+# - The generator can name places out of sight, the pointer cannot. The gate $g$ is the weight of *copying*.
 # - The gate is pulled by $r - g$: it learns which expert explains the target better. The loss knows nothing of returns.
 # - The generator's lesson is multiplied by $1 - r$, so it learns little about what the pointer already explains.
 # - What a gate can win is in the loss, hardly in the first guess. This one wins little of it.
