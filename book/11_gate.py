@@ -159,8 +159,8 @@ between.rename_axis(columns="% of the variance").round(0)
 #
 # So training pulls $g$ towards $r$. If the target is not in the window, $r$ is 0. If it is, $r$ is nearly 1, since the
 # generator spreads over the whole town and gives the true place little. So the gate is trained to forecast "**the target is in
-# the window**". People read it as "**the person returns**". In row 1 the two differ: a return, and yet $r = 0$. Its gate is
-# pulled down.
+# the window**". People read it as "**the person returns**". In row 1 the two differ: a return, and yet $r = 0$. In training,
+# the gate of such a window is pulled down.
 #
 # A forecast $f$ is **calibrated** if what it calls 70 % happens in 70 % of the cases. With $y$ for the outcome, 1 if it
 # happens and 0 if not, for every value $f$

@@ -1,7 +1,9 @@
 # %% [markdown]
 # # Open vocabulary
 #
-# Somebody starts a new job, in an office that training never showed. How can a model name it?
+# Somebody starts a new job, in an office that training never showed. The pointer of [chapter 7](07_pointer.ipynb) could copy
+# such a place, but only because we had given it an id and a row before training. How can a model name a place that has
+# neither?
 #
 # *You will be able to* let a model name places that training never showed, judge it on people whom it has never met,
 # and let it say "somewhere new". *You need*
@@ -176,12 +178,12 @@ show(
 #
 # ## PGT, opened
 #
-# The PGT of the earlier chapters has a row for every place of the town, also for the unseen ones. We open it, and train
-# nothing anew:
+# The PGT of the earlier chapters has a row for every place of the town, also for the unseen ones. Its pointer can copy these,
+# but nothing that is built tomorrow. We open it, and train nothing anew:
 #
 # | for an unseen place | PGT | open PGT |
 # |---|---|---|
-# | the encoder sees | a row of its own, random, never trained | the row of *unknown*, as random, shared by all |
+# | the encoder sees | a row of its own, random, never trained | one row for all of them, just as random |
 # | the generator gives it | a low score: in training it never was the answer | nothing |
 # | the pointer copies | its id | its id |
 # | if it is built tomorrow | it has no id: no answer | it gets the next free id, and can be copied |
@@ -232,7 +234,7 @@ right = pd.DataFrame(right, groups.values()).T
 right.round(1).rename_axis("Acc@1 (%), by target", axis=1)
 
 # %% [markdown]
-# Opened, PGT can answer for a place that is built tomorrow. Over all targets it is right as often as before. What it loses at
+# Over all targets, open PGT is right as often as before. What it loses at
 # unseen places may be luck: the 95 % interval of this change, over people, goes from {{ low:.1f }} to {{ high:.1f }} points.
 #
 # The contextual pointer is ahead in all three columns. It remembers a hundred visits, and summaries of older ones. So how many
@@ -311,7 +313,7 @@ show(
 
 # %% [markdown]
 # After one or two visits there is little to copy, and on GeoLife PGT is even ahead. From then on the contextual pointer leads,
-# and in the long run it rises most. PGT, with its week, stays close to the most frequent place of a hundred visits.
+# on GeoLife by little at first. PGT, with its week, stays close to the most frequent place of a hundred visits.
 #
 # What does a model gain from having met you? We train it twice and compare on the usual test windows: *met* is trained on
 # everybody's earlier days, yours too; *not met*, on those of the other folds. How much more often is *met* right?
@@ -335,8 +337,8 @@ worth.round(2).set_axis(heads, axis=1)
 # Before the first visit to the new office, the contextual pointer cannot name it. But we can give it one more answer,
 # **somewhere new**: any place where this person has not been. How likely that is, a forecast says.
 #
-# Say the pointer gives home $0.5$, the old office $0.3$ and the gym $0.2$. *Somewhere new* is forecast with $0.25$. The places share
-# the other $0.75$: home gets $0.75 \cdot 0.5 = 0.375$, the others $0.225$ and $0.15$. *Somewhere new* stands second.
+# Say the pointer gives home $0.5$, the old office $0.3$ and the gym $0.2$. *Somewhere new* is forecast with $0.25$. The places
+# share the other $0.75$: home gets $0.75 \cdot 0.5 = 0.375$, the others $0.225$ and $0.15$. *Somewhere new* stands second.
 
 
 # %%
@@ -346,9 +348,10 @@ def with_new(places, new):
 
 
 # %% [markdown]
-# The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb). As there, it is told who moves, when, and a
-# few counts of the past. It learns first visits from the training windows; its *level* and *stretch*, also of that chapter, are
-# fitted on the validation windows. This is before person 59's first visit to the new office:
+# The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb). As there, it is told who the person is, the
+# hour, and a few counts of the past. It learns first visits from the training windows. Then two numbers of that chapter,
+# *level* and *stretch*, correct its log-odds on the validation windows. This is before person 59's first visit to the new
+# office:
 
 # %% tags=["hide-input"]
 # @title Table: before the first visit; with the forecast of each window
@@ -368,12 +371,13 @@ shown = shown.astype(float).sort_values("with it", ascending=False)
 (100 * shown).round(1).rename_axis("probability (%)", axis=1)
 
 # %% [markdown]
-# Without *somewhere new* every answer is wrong, and the old office comes first. With it, the second answer is right.
-# But that needs no forecast. A *constant*, the share of first visits in the validation windows ({{ level:.0f }} %), would stand
-# second here too. What does the forecast add?
+# Without *somewhere new* every answer is wrong, and the old office comes first. With it, the second answer is right. But that
+# needs no forecast. A *constant*, the share of first visits in the validation windows ({{ level:.0f }} %), would stand second
+# here too. What does the forecast add?
 #
-# We compare them over all test windows. The first column counts how often the right place is among the first three answers. The
-# second also counts *somewhere new*, where it is right. The third is the mean loss, $-\log P$ of the truth.
+# We compare them over all test windows. The first column counts how often the right place is among the first three answers.
+# The second also counts *somewhere new* among these three, where it is right. The third is the mean loss, $-\log P$ of the
+# truth.
 
 # %% tags=["hide-input"]
 # @title Table: all test windows, without and with somewhere new
@@ -387,7 +391,8 @@ for name, chance in rows.items():
     three = (table > own[:, None]).sum(1) < 3
     share = [round(100 * x.mean(), 1) for x in (three & ~test.new, three)]
     rows[name] = *share, -torch.tensor(own).log().mean().item()
-heads = ["place in first three (%)", "or somewhere new (%)", "mean loss"]
+heads = ["place in first three (%)", "or somewhere new, rightly (%)"]
+heads += ["mean loss"]
 pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 
 # %% [markdown]

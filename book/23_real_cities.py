@@ -198,9 +198,9 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead over PGT.** Compare the last two rows: without the clock the kernel loses about as much as it
 # leads by.
 #
-# The other half of the guess fails: without *came from here* the kernel even gains. (Validation could not drop this cue: in
-# the settings to choose from its vote is fixed at one.) In [chapter 20](20_contextual_pointer.ipynb) this cue brought much on
-# GeoLife, but to a pointer that had no clock yet.
+# The other half of the guess fails: without *came from here* the kernel even gains. (Every setting that validation chose from
+# had this cue; that it costs shows only when it is left out.) In [chapter 20](20_contextual_pointer.ipynb) this cue brought
+# much on GeoLife, but to a pointer that had no clock yet.
 #
 # In the town of [chapter 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock
 # little. Which cue counts depends on the people, and on how they are recorded.
