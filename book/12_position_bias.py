@@ -420,8 +420,9 @@ one, two = halves
 print(f"all positions: correlation {np.corrcoef(one, two)[0, 1]:.2f}")
 print(f"from position 3 on: {np.corrcoef(one[2:], two[2:])[0, 1]:.2f}")
 # The halves share the start, low and then high; so would other people.
-# Whether the negative number means anything, one pair of curves does not tell:
-# with 13 positions, two unrelated curves get as far from zero one time in five.
+# Whether the negative number means anything, one pair of curves does not
+# tell: with 13 positions, two unrelated curves get as far from zero one time
+# in five.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.
