@@ -245,8 +245,9 @@ table.loc[["−7", "−4", "−1"]]
 
 # %% [markdown]
 # Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the last row five days weigh
-# the same, as their states are the same. **Order enters only through the mask:** days −2 and −1 may look at the company of
-# day −2, earlier ones may not.
+# the same, as their states are the same. **Order enters only through the mask:** only the last two days may look at day −2,
+# the odd one. (Nothing would leak without it, since all days are past. But where every position predicts the next, a wrong
+# mask lets a network cheat.)
 #
 # A wrong mask need not crash. So change the last two states: which outputs notice?
 
@@ -306,7 +307,8 @@ pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 # \end{aligned} \tag{18.5}
 # $$
 #
-# A sigmoid makes a probability of each score; the loss is their cross-entropy.
+# A sigmoid makes a probability of each score. Several answers are right at once, so the loss is a cross-entropy of *yes* and
+# *no* for every place, and their mean.
 
 
 # %% tags=["hide-input"]
@@ -343,7 +345,8 @@ mixed = scores[e[sage]]
 print(f"{1 - g:.4f} · {r:.3f} + {g:.4f} · {own:.3f} = {mixed:.2f}")
 
 # %% [markdown]
-# The gate is the second weight, that of the score by $\mathcal{C}$. Here are all seven; *rank* is among all places.
+# The gate is the second weight, that of the score by $\mathcal{C}$. (Both scores hold $b$ already, as the weights add up to
+# 1.) Here are all seven; *rank* is among all places.
 
 # %% tags=["hide-input"]
 # @title Table: scores of our person's places
@@ -360,7 +363,8 @@ board.loc[:, :"rank"]
 
 # %% [markdown]
 # Sage & Jolly, a right answer, has the best score by $\mathcal{C}$. Still its gate lets Indigo Wine Cellar, visited once, go
-# ahead. And where the gate is near zero, a seen place falls behind places never seen.
+# ahead. (Counting would have put Sage & Jolly first and 46 Alder Walk second, both right.) And where the gate is near zero, a
+# seen place falls behind places never seen.
 #
 # Are these gates learned? A gate belongs to the place, not the person, and starts at random between 0 and 1. The Olive Grill
 # was in {{ board.histories["The Olive Grill"] }} training histories and came next after none of them:
