@@ -11,7 +11,7 @@
 # difference.
 #
 # > **In one sentence.** On GeoLife the kernel, a rule of five numbers, guesses better than three tuned networks; in New York
-# > it has no lead over PGT; and with a hundred visits each, the contextual pointer's lead over it nearly goes, in both cities,
+# > it has no lead over PGT; and with a hundred visits each, the contextual pointer's lead over it is not clear in either city,
 # > if every person counts equally.
 
 # %% tags=["hide-input"]
@@ -182,9 +182,9 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead over PGT.** Compare the last two rows: without the clock the kernel loses about as much as it
 # leads by.
 #
-# The other half of the guess fails: without *came from here* the kernel even gains. (Every setting that validation chose from
-# had this cue; that it costs shows only when it is left out.) In [chapter 20](20_contextual_pointer.ipynb) this cue brought
-# much on GeoLife, but to a pointer that had no clock yet.
+# The other half of the guess fails: without *came from here* the kernel even gains. (Its vote is fixed at 1 in every setting
+# that validation could choose. Without recency hardly anything changes.) In [chapter 20](20_contextual_pointer.ipynb) this cue
+# brought much on GeoLife, but to a pointer that had no clock yet.
 #
 # In the town of [chapter 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock
 # little. Which cue counts depends on the people, and on how they are recorded.
@@ -245,11 +245,11 @@ pd.DataFrame(there, heads).T
 #
 # ## Does a longer past help?
 #
-# So far, vote and pointer saw only the last week; PGT was made for that. Two models can also see a person's last hundred
-# visits: the kernel, and, in PGT's place, the [contextual pointer](20_contextual_pointer.ipynb) with default settings. For
-# each past the kernel's numbers are chosen and the pointer is trained anew. (With a hundred visits the pointer also has the
-# summaries of [chapter 21](21_memory_and_ceilings.ipynb), which hardly change the first guess.) What do a hundred visits
-# bring?
+# So far, kernel and PGT saw only the last week. [Chapter 21](21_memory_and_ceilings.ipynb) found that on GeoLife a hundred
+# visits help. Does that hold in New York, and who gains? Two models can see a person's last hundred visits: the kernel, and,
+# in PGT's place, the [contextual pointer](20_contextual_pointer.ipynb) with default settings. For each past the kernel's
+# numbers are chosen and the pointer is trained anew. (With a hundred visits the pointer also has that chapter's summaries,
+# which hardly change the first guess.)
 
 # %% tags=["hide-input"]
 # @title Table: a week, a hundred visits: Acc@1, % (New York: known targets)
@@ -281,11 +281,14 @@ pd.DataFrame(levels, heads).T
 # **A longer past helps both models everywhere.** And the contextual pointer has more than the kernel in each pair of
 # rows, with a week and with a hundred visits. Is this lead clear?
 #
-# There are two ways to count it. A mean over windows counts people with many windows most. Or every person counts equally:
+# There are two ways to count it. A mean over windows says how often a guess is right, and people with many windows count most.
+# If
+# every person counts equally, it says for how many people. For that we need each person's own Acc@1 (a model's stored runs are
+# tables of ranks, one a seed):
 
 # %%
 def by_person(results, one, group="all"):
-    """Each person's own Acc@1, a mean over seeds (a table of ranks each)."""
+    """Each person's own Acc@1, a mean over seeds."""
     runs = [run[group_mask(run, group)] for run in results.ranks(**one)]
     hits = sum(100 * gains(run)["acc@1"] for run in runs) / len(runs)
     return hits.groupby(runs[0].user_id).mean()
@@ -497,11 +500,10 @@ for line in said.getvalue().splitlines():
 # The map shows little of these lives: {{ off_map:.0f }} % of the visits are at places to which fewer than five of the 40
 # people go. So a model needs the person's own past. (Scored are the 28 people who have test windows.)
 #
-# The protocol: the exact one, since a prediction "unknown" sends you nowhere. The ceiling, for models that see a week: *n* of
-# `in_window` over *n* of `all`. If it is low, more history helps more than a better model: try `pgt.prepare(visits, days=28)`.
+# The ceiling, for models that see a week, is *n* of `in_window` over *n* of `all`, here about two thirds. If yours is lower,
+# more history helps more than a better model.
 #
-# The verdict in the last lines changes with the 40 people drawn: try other seeds. They are simulated, so the score says
-# nothing about yours.
+# The verdict in the last lines changes with the 40 people drawn. They are simulated, so the score says nothing about yours.
 #
 # </details>
 #
