@@ -182,9 +182,9 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead over PGT.** Compare the last two rows: without the clock the kernel loses about as much as it
 # leads by.
 #
-# The other half of the guess fails: without *came from here* the kernel even gains. (Its vote is fixed at 1 in every setting
-# that validation could choose. Without recency hardly anything changes.) In [chapter 20](20_contextual_pointer.ipynb) this cue
-# brought much on GeoLife, but to a pointer that had no clock yet.
+# The other half of the guess fails: without *came from here* the kernel even gains. (Its vote is fixed at 1, so validation
+# could not drop it. Without recency hardly anything changes.) In [chapter 20](20_contextual_pointer.ipynb) this cue brought
+# much on GeoLife, but to a pointer that had no clock yet.
 #
 # In the town of [chapter 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock
 # little. Which cue counts depends on the people, and on how they are recorded.
@@ -234,8 +234,8 @@ pd.DataFrame(there, heads).T
 # known ones PGT is ahead.
 #
 # Where has the lead gone? The clock's weight, chosen on validation windows, is zero in New York, and without its clock the
-# kernel had no lead on GeoLife either. Our guess why: *now* is the time of the last check-in, and if the next one comes many
-# hours later, that time says little about it.
+# kernel was not ahead of PGT on GeoLife either. Our guess why: *now* is the time of the last check-in, and if the next one
+# comes many hours later, that time says little about it.
 #
 # On unknown targets both rules are right about half the time. All new places in the window are called "unknown": together they
 # make one frequent place, and the rules copy it. Why PGT copies it so seldom, we did not measure.
@@ -279,12 +279,13 @@ pd.DataFrame(levels, heads).T
 
 # %% [markdown]
 # **A longer past helps both models everywhere.** And the contextual pointer has more than the kernel in each pair of
-# rows, with a week and with a hundred visits. Is this lead clear?
+# rows, with a week and with a hundred visits.
 #
-# There are two ways to count it. A mean over windows says how often a guess is right, and people with many windows count most.
-# If
-# every person counts equally, it says for how many people. For that we need each person's own Acc@1 (a model's stored runs are
-# tables of ranks, one a seed):
+# ## Which leads are clear?
+#
+# There are two ways to count a lead. A mean over windows says how often a guess is right, and people with many windows count
+# most. If every person counts equally, it says how large the lead is for the average person. For that we need each person's
+# own Acc@1 (a model's stored runs are tables of ranks, one a seed):
 
 # %%
 def by_person(results, one, group="all"):
@@ -413,7 +414,7 @@ print(f"part of a single person, at most: {parts.max():.1f} points")
 # **Exercise 3** (project). Where next in your own city? A table needs three columns: who, where, from when; the map also needs
 # longitude and latitude.
 #
-# 1. Turn it into visits: `python -m pgt visits`.
+# 1. Turn it into visits: `python -m pgt visits mine.csv --columns user_id=who,location_id=where,started_at=when`.
 # 2. Draw the places that people share: `pgt.maps.value_map`.
 # 3. Find the ceiling: the share of windows whose target is in the window (`in_window`).
 # 4. Let the package's predictor ([next chapter](24_trained_on_nobody.ipynb)) compete with rules: `python -m pgt evaluate`.
@@ -501,7 +502,8 @@ for line in said.getvalue().splitlines():
 # people go. So a model needs the person's own past. (Scored are the 28 people who have test windows.)
 #
 # The ceiling, for models that see a week, is *n* of `in_window` over *n* of `all`, here about two thirds. If yours is lower,
-# more history helps more than a better model.
+# more
+# history may help more than a better model.
 #
 # The verdict in the last lines changes with the 40 people drawn. They are simulated, so the score says nothing about yours.
 #
