@@ -245,9 +245,9 @@ table.loc[["−7", "−4", "−1"]]
 
 # %% [markdown]
 # Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the last row five days weigh
-# the same, as their states are the same. **Order enters only through the mask:** only the last two days may look at day −2,
-# the odd one. (Nothing would leak without it, since all days are past. But where every position predicts the next, a wrong
-# mask lets a network cheat.)
+# the same, as their states are the same. **Order enters only through the mask:** days −6 and −2 are odd, and only the last two
+# days may look at day −2. (Nothing would leak without it, since all days are past. But where every position predicts the next,
+# a wrong mask lets a network cheat.)
 #
 # A wrong mask need not crash. So change the last two states: which outputs notice?
 

@@ -414,7 +414,7 @@ print(f"part of a single person, at most: {parts.max():.1f} points")
 # **Exercise 3** (project). Where next in your own city? A table needs three columns: who, where, from when; the map also needs
 # longitude and latitude.
 #
-# 1. Turn it into visits: `python -m pgt visits mine.csv --columns user_id=who,location_id=where,started_at=when`.
+# 1. Turn it into visits: `python -m pgt visits mine.csv --out visits.parquet` (with `--columns`, if yours have other names).
 # 2. Draw the places that people share: `pgt.maps.value_map`.
 # 3. Find the ceiling: the share of windows whose target is in the window (`in_window`).
 # 4. Let the package's predictor ([next chapter](24_trained_on_nobody.ipynb)) compete with rules: `python -m pgt evaluate`.
