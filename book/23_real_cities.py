@@ -10,9 +10,9 @@
 # pointer](20_contextual_pointer.ipynb). *It takes* fifteen minutes to read and about a minute to run; a GPU makes no
 # difference.
 #
-# > **In one sentence.** On GeoLife the kernel, a rule of five numbers, guesses better than three tuned networks; in New York
-# > it has no lead over PGT; and with a hundred visits each, the contextual pointer's lead over it is not clear in either city,
-# > if every person counts equally.
+# > **In one sentence.** On GeoLife the kernel, a rule of five numbers, has a better first guess than three tuned networks; in
+# > New York it has no lead over PGT; and with a hundred visits each, the contextual pointer's lead over it is not clear in
+# > either city, if every person counts equally.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -182,9 +182,9 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead over PGT.** Compare the last two rows: without the clock the kernel loses about as much as it
 # leads by.
 #
-# The other half of the guess fails: without *came from here* the kernel even gains. (Its vote is fixed at 1, so validation
-# could not drop it. Without recency hardly anything changes.) In [chapter 20](20_contextual_pointer.ipynb) this cue brought
-# much on GeoLife, but to a pointer that had no clock yet.
+# The other half of the guess fails: without *came from here* the kernel even gains. (Validation could not drop it: the clock's
+# vote may be at most five times as large. Without recency hardly anything changes.) In [chapter
+# 20](20_contextual_pointer.ipynb) this cue brought much on GeoLife, but to a pointer that had no clock yet.
 #
 # In the town of [chapter 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock
 # little. Which cue counts depends on the people, and on how they are recorded.
@@ -194,8 +194,8 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # In New York, {{ york_people }} people checked in with Foursquare ([Yang et al.,
 # 2015](https://doi.org/10.1109/TSMC.2014.2327053)) when they felt like it, and never said when they left. In the files that we
 # have, all places that training never showed are already one place, "unknown", as in the **published protocol** of [chapter
-# 3](03_windows.ipynb). So a guess of "unknown" can be right. (The windows go back from the last visit, as in the exact
-# protocol.)
+# 3](03_windows.ipynb). So a guess of "unknown" can be right. (So New York mixes two protocols: places are merged, and
+# windows go back from the last visit, as in the exact one.)
 #
 # Therefore the table tells known targets, which training showed, from unknown ones. PGT is not tuned here: its settings are
 # the defaults, and others might serve it better.
@@ -344,7 +344,8 @@ show(
 )
 
 # %% [markdown]
-# All leads are clear if every window counts. If every person counts, two are not: the pointer's with a hundred visits, in the
+# All leads are clear if every window counts. If every person counts, two are not, so they come mostly from people with many
+# windows: the pointer's with a hundred visits, in the
 # two cities.
 #
 # [Evidence: real cities](evidence_cities.ipynb) has more models, and the leaderboard that many papers quote.
