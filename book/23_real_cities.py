@@ -182,8 +182,8 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead over PGT.** Compare the last two rows: without the clock the kernel loses about as much as it
 # leads by.
 #
-# The other half of the guess fails: without *came from here* the kernel even gains. (Validation could not drop it: the clock's
-# vote may be at most five times as large. Without recency hardly anything changes.) In [chapter
+# The other half of the guess fails: without *came from here* the kernel even gains. (Validation could not drop it, since in
+# its grid no other vote can grow far beyond this one. Without recency hardly anything changes.) In [chapter
 # 20](20_contextual_pointer.ipynb) this cue brought much on GeoLife, but to a pointer that had no clock yet.
 #
 # In the town of [chapter 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock
