@@ -346,7 +346,8 @@ print(f"{1 - g:.4f} · {r:.3f} + {g:.4f} · {own:.3f} = {mixed:.2f}")
 
 # %% [markdown]
 # The gate is the second weight, that of the score by $\mathcal{C}$. (Both scores hold $b$ already, as the weights add up to
-# 1.) Here are all seven; *rank* is among all places.
+# 1.) Here are all seven; *rank* is among all {{ V:,}} places of the
+# town.
 
 # %% tags=["hide-input"]
 # @title Table: scores of our person's places
@@ -367,10 +368,11 @@ board.loc[:, :"rank"]
 # seen place falls behind places never seen.
 #
 # Are these gates learned? A gate belongs to the place, not the person, and starts at random between 0 and 1. The Olive Grill
-# was in {{ board.histories["The Olive Grill"] }} training histories and came next after none of them:
+# was in {{ board.histories["The Olive Grill"] }} training histories, of all people, and came next after none of them:
 
 # %%
-board.loc[:, ["gate at the start", "gate", "histories", "visited next"]]
+three = ["The Olive Grill", "Winter Garden Centre", "Indigo Wine Cellar"]
+board.loc[three, ["gate at the start", "gate", "histories", "visited next"]]
 
 # %% [markdown]
 # Training has pushed the gates of such places down, one below zero. But {{ idle:.0f }} % of all gates, Indigo Wine Cellar's
@@ -522,7 +524,8 @@ check.exercise("18.1", [1 / 2, gain / ideal, 1.0])
 # @title Solution 2
 informed.fusion.alpha.fill_(1)
 scores = temporal_sets.evaluate(informed, days["test"])
-print((100 * scores[[*COLUMNS]].mean()).round(1))
+means["informed, gates 1"] = 100 * scores[[*COLUMNS]].mean()
+pd.DataFrame(means).T.astype(float).round(1).rename(columns=COLUMNS)
 
 # %% [markdown]
 # <details class="solution"><summary>Show solution 2: what it says</summary>
