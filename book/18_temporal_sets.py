@@ -368,7 +368,7 @@ board.loc[:, :"rank"]
 # seen place falls behind places never seen.
 #
 # Are these gates learned? A gate belongs to the place, not the person, and starts at random between 0 and 1. The Olive Grill
-# was in {{ board.histories["The Olive Grill"] }} training histories, of all people, and came next after none of them:
+# was in {{ board.histories["The Olive Grill"] }} training histories, counting everybody's, and came next after none of them:
 
 # %%
 three = ["The Olive Grill", "Winter Garden Centre", "Indigo Wine Cellar"]

@@ -182,8 +182,8 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # **The clock carries the lead over PGT.** Compare the last two rows: without the clock the kernel loses about as much as it
 # leads by.
 #
-# The other half of the guess fails: without *came from here* the kernel even gains. (Validation could not drop it, since in
-# its grid no other vote can grow far beyond this one. Without recency hardly anything changes.) In [chapter
+# The other half of the guess fails: without *came from here* the kernel even gains. (In the grid its vote is always 1, so
+# validation could not choose a kernel without it. Without recency hardly anything changes.) In [chapter
 # 20](20_contextual_pointer.ipynb) this cue brought much on GeoLife, but to a pointer that had no clock yet.
 #
 # In the town of [chapter 4](04_baselines.ipynb) it was the reverse: there *came from here* counted most, and the clock
@@ -194,8 +194,8 @@ pd.DataFrame(table, ["Acc@1 (%)", "change [95 %]"]).T
 # In New York, {{ york_people }} people checked in with Foursquare ([Yang et al.,
 # 2015](https://doi.org/10.1109/TSMC.2014.2327053)) when they felt like it, and never said when they left. In the files that we
 # have, all places that training never showed are already one place, "unknown", as in the **published protocol** of [chapter
-# 3](03_windows.ipynb). So a guess of "unknown" can be right. (So New York mixes two protocols: places are merged, and
-# windows go back from the last visit, as in the exact one.)
+# 3](03_windows.ipynb). So a guess of "unknown" can be right. (Only the places are merged; the windows are those of the exact
+# protocol.)
 #
 # Therefore the table tells known targets, which training showed, from unknown ones. PGT is not tuned here: its settings are
 # the defaults, and others might serve it better.
@@ -278,8 +278,8 @@ heads = ["a week", "a hundred visits", "gain [95 %]"]
 pd.DataFrame(levels, heads).T
 
 # %% [markdown]
-# **A longer past helps both models everywhere.** And the contextual pointer has more than the kernel in each pair of
-# rows, with a week and with a hundred visits.
+# **A longer past helps both models everywhere.** And the contextual pointer, which is given the
+# comparisons that PGT must learn, has more than the kernel in each pair of rows, with a week and with a hundred visits.
 #
 # ## Which leads are clear?
 #
@@ -344,8 +344,7 @@ show(
 )
 
 # %% [markdown]
-# All leads are clear if every window counts. If every person counts, two are not, so they come mostly from people with many
-# windows: the pointer's with a hundred visits, in the
+# All leads are clear if every window counts. If every person counts, two are not: the pointer's with a hundred visits, in the
 # two cities.
 #
 # [Evidence: real cities](evidence_cities.ipynb) has more models, and the leaderboard that many papers quote.
