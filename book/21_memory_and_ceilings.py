@@ -37,7 +37,7 @@ from wherenext.results import read_results
 from pgt.baselines import ContextKernel
 from pgt.history import with_history
 from pgt.maps import places_map
-from pgt.metrics import evaluate, gains
+from pgt.metrics import ends, evaluate, gains, resampled_means
 from pgt.train import fit
 from pgt.windows import prepare
 
@@ -201,9 +201,8 @@ table.loc["memory brings"] = table.iloc[1] - table.iloc[0]
 table["model brings"] = table.pointer - table.kernel
 fair = table["model brings"].iloc[1]
 own = by_person(HUNDRED) - by_person(RULE)  # a person each
-again = [own.sample(frac=1, replace=True, random_state=k) for k in range(999)]
-means = pd.Series([one.mean() for one in again])
-left, left_low, left_high = own.mean(), *means.quantile([0.025, 0.975])
+left, drawn = own.mean(), resampled_means([own], own.index)
+left_low, left_high = ends(drawn)
 two = HUNDRED | GEOLIFE, RULE | GEOLIFE
 added = results.difference(OURS | GEOLIFE, HUNDRED | GEOLIFE)
 _, low, high = results.difference(*two)

@@ -36,7 +36,13 @@ from wherenext.figures import COPIED, EXTRA, MUTED, TRUTH, show
 from wherenext.results import read_results
 
 from pgt import plots
-from pgt.metrics import gains, group_mask, interval_of_mean
+from pgt.metrics import (
+    ends,
+    gains,
+    group_mask,
+    interval_of_mean,
+    resampled_means,
+)
 
 # %% [markdown]
 # ## Is the kernel ahead on GeoLife?
@@ -301,12 +307,6 @@ print(f"kernel over PGT, every person counts: {leads.mean():.1f} points")
 
 # %% tags=["hide-input"]
 # @title Figure 23.3: this chapter's leads, counted in two ways
-def if_equal(own, draws=4000):
-    """The mean of people's own differences, and its interval."""
-    drawn = np.random.default_rng(0).choice(own, (draws, len(own))).mean(1)
-    return own.mean(), *np.quantile(drawn, (0.025, 0.975))
-
-
 LEADS = {
     "GeoLife: kernel over PGT": (exact, rule, network, "all"),
     "New York: PGT over kernel": (new_york, *pair, "known"),
@@ -321,7 +321,7 @@ windows, people = spans.values()
 for results, one, other, group in LEADS.values():
     own = by_person(results, one, group) - by_person(results, other, group)
     windows.append(results.difference(one, other, group=group))
-    people.append(if_equal(own))
+    people.append((own.mean(), *ends(resampled_means([own], own.index))))
 figure, axes = plt.subplots(figsize=(7, 3.9))
 for counted, found in spans.items():
     middle, lowest, highest = np.array(found).T
