@@ -39,8 +39,9 @@ from wherenext.gps_matching import match, recovery
 from wherenext.ground import ground
 from wherenext.phone import TIMELINE
 
-from pgt import gps, read_visits
+from pgt import read_visits
 from pgt.maps import places_map
+from pgt.readers import gps
 
 # %% [markdown]
 # ## Your own life, from your phone to a map in three lines

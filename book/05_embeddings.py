@@ -36,7 +36,7 @@ from wherenext.architecture import architecture
 from wherenext.exercises import check
 from wherenext.figures import INK, show
 
-from pgt.checkpoint import load_model, read, shipped
+from pgt.checkpoint import load_model, read_tensors, shipped
 from pgt.config import PRESETS
 from pgt.look import story
 from pgt.metrics import evaluate, summarize
@@ -408,7 +408,7 @@ back.embeddings.tables["location"] = newborn.embeddings.tables["location"]
 again = accuracy(back.eval())
 print(f"Acc@1: all vectors put back {again:.1f} %, trained {before:.1f} %")
 recipe = PRESETS["city"].training  # how this model was trained
-epochs = read(shipped("city"))[1]["notes"]["epochs"]
+epochs = read_tensors(shipped("city"))[1]["notes"]["epochs"]
 steps = epochs * int(np.ceil(len(data.train) / recipe.batch_size))
 reach = steps * recipe.learning_rate
 print(f"{steps} steps of about {recipe.learning_rate}: {reach:.2f}")

@@ -50,9 +50,9 @@ from wherenext.ground import ground, located
 from wherenext.window_features import NUMBERS, PENALTIES, features_of, gates
 
 from pgt import maps, plots
-from pgt.calibration import reliability
 from pgt.checkpoint import load_model, shipped
 from pgt.metrics import ends, resampled_means
+from pgt.predictor.calibration import reliability
 from pgt.windows import prepare
 
 # %%

@@ -31,11 +31,11 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from wherenext import city
 from wherenext.figures import COPIED, GENERATED, INK, flowchart, show
+from wherenext.relatives.summarizer import SMALL, beam_search, text_batch
 from wherenext.results import read_results
 from wherenext.summaries import sentence, write_diaries
 
 from pgt import colours, plots, summarizer
-from pgt.summarizer import SMALL, beam_search, text_batch
 
 # %%
 torch.set_num_threads(1)

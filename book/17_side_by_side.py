@@ -41,9 +41,9 @@ from wherenext.comparison import compare
 from wherenext.exercises import check
 from wherenext.figures import flowchart, show
 from wherenext.reach import reach
+from wherenext.relatives import summarizer
 from wherenext.results import read_results
 
-from pgt import summarizer
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ModelConfig
 from pgt.look import story

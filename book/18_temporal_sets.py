@@ -37,9 +37,8 @@ from torch import nn
 from wherenext import city, figures
 from wherenext.exercises import check
 from wherenext.figures import show
+from wherenext.relatives import temporal_sets
 from wherenext.results import read_results
-
-from pgt import temporal_sets
 
 # %%
 torch.set_num_threads(1)

@@ -35,9 +35,9 @@ from wherenext.ground import ground, located
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
-from pgt.history import with_history
 from pgt.maps import places_map
 from pgt.metrics import ends, evaluate, gains, resampled_means
+from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.windows import prepare
 

@@ -35,7 +35,7 @@ from wherenext.results import read_results
 
 import pgt
 from pgt.maps import places_map
-from pgt.predictor import ask
+from pgt.predictor.questions import ask
 
 # %% [markdown]
 # ## Ask it

@@ -25,14 +25,14 @@ import pandas as pd
 import torch
 from wherenext import city, disagreement, pointer_variants
 from wherenext.comparison import CLAIMS, compare, verdict
+from wherenext.relatives.improvements import IMPROVEMENTS, MixtureOfSoftmaxes
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-from pgt.history import with_history
-from pgt.improvements import IMPROVEMENTS, MixtureOfSoftmaxes
 from pgt.metrics import ends as ends_of
 from pgt.metrics import gains, interval_of_mean, resampled_means
+from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.windows import prepare
 

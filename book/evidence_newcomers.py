@@ -30,7 +30,7 @@ from wherenext.figures import COPIED, EXTRA, GENERATED, INK, TRUTH, show
 from wherenext.results import read_results
 
 from pgt import plots
-from pgt.contextual import HISTORY_FEATURES
+from pgt.predictor.features import HISTORY_FEATURES
 
 TITLES = {"geolife": "GeoLife", "new york": "New York", "city": "the town"}
 MORE = TITLES | {"hanover": "Hanover", "phoenix": "Phoenix"}

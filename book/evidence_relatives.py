@@ -26,15 +26,9 @@ from matplotlib import pyplot as plt
 from wherenext import city, side_by_side
 from wherenext.comparison import compare
 from wherenext.figures import COPIED, GENERATED, MUTED, show
-from wherenext.results import read_results
-from wherenext.summaries import SENTENCES, sentence, write_diaries
-
-from pgt.checkpoint import load_model, shipped
-from pgt.config import ModelConfig
-from pgt.improvements import improved
-from pgt.look import story
-from pgt.summarizer import masked_softmax, renormalised_softmax
-from pgt.temporal_sets import (
+from wherenext.relatives.improvements import improved
+from wherenext.relatives.summarizer import masked_softmax, renormalised_softmax
+from wherenext.relatives.temporal_sets import (
     HALF_LIVES,
     KS,
     MEASURES,
@@ -44,6 +38,12 @@ from pgt.temporal_sets import (
     daily_places,
     evaluate,
 )
+from wherenext.results import read_results
+from wherenext.summaries import SENTENCES, sentence, write_diaries
+
+from pgt.checkpoint import load_model, shipped
+from pgt.config import ModelConfig
+from pgt.look import story
 from pgt.windows import prepare
 
 torch.set_num_threads(1)

@@ -33,9 +33,9 @@ from wherenext import city
 from wherenext.figures import EXTRA, show
 from wherenext.results import read_results
 
+from pgt.batch import by_length
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer, cross_entropy
-from pgt.visits import by_length
 from pgt.windows import prepare
 
 town = city.load()

@@ -32,8 +32,8 @@ from wherenext.gps_matching import match, recovery
 from wherenext.realism import REFERENCE, realism
 from wherenext.results import read_results
 
-from pgt import gps
 from pgt.config import WindowConfig
+from pgt.readers import gps
 from pgt.windows import prepare
 
 town = city.load()

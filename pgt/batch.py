@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -108,3 +110,31 @@ def slot_of(place: Tensor, target: Tensor) -> Tensor:
     """(B, S) places, (B,) targets -> (B,) the slot of the target; S, one more, if it has none."""
     hit = place == target[:, None]
     return hit.int().argmax(1).where(hit.any(1), place.shape[1])
+
+
+def last_numbers(
+    length: np.ndarray, max_len: int | None = None, device: torch.device | str = "cpu"
+) -> Tensor:
+    """(B, L) the numbers of windows' last ``max_len`` visits, of (B,) lengths; -1 at padding."""
+    length = length.astype(np.int64)
+    shown = length if max_len is None else np.minimum(length, max_len)
+    skipped, end = (torch.from_numpy(n).to(device)[:, None] for n in (length - shown, length))
+    number = torch.arange(int(shown.max(initial=1)), device=device) + skipped
+    return torch.where(number < end, number, -1)
+
+
+def by_length(
+    lengths: np.ndarray, batch_size: int, shuffle: np.random.Generator | None, pool: int
+) -> Iterator[np.ndarray]:
+    """Deal (W,) windows out to batches of like length; to shuffle, within ``pool`` batches."""
+    starts = np.arange(0, len(lengths), batch_size)
+    if shuffle is None:
+        order = np.argsort(lengths, kind="stable")
+    else:
+        order = shuffle.permutation(len(lengths))
+        for at in range(0, len(lengths), pool * batch_size):
+            part = order[at : at + pool * batch_size]  # a view: it sorts the order itself
+            part[:] = part[np.argsort(lengths[part], kind="stable")]
+        starts = shuffle.permutation(starts)
+    for begin in starts:
+        yield order[begin : begin + batch_size]

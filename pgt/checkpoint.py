@@ -1,22 +1,25 @@
-"""Checkpoints: weights and what they mean in one safetensors file; see `pgt.files`."""
+"""Checkpoints: weights and what they mean in one safetensors file, and tensors on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, TypeVar
 
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from pgt.config import ModelConfig
 from pgt.errors import DataError
-from pgt.files import built, check_shapes, fitting, folder, load_weights
-from pgt.files import read as read
-from pgt.files import write as write
+from pgt.files import folder, whole
 from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Windows
@@ -53,7 +56,7 @@ def save_model(
         "vocabulary": json.loads(vocabulary.to_json(people=True)),
         "notes": notes or {},
     }
-    write(path, model.state_dict(), info)
+    write_tensors(path, model.state_dict(), info)
 
 
 def load_model(path: str | Path) -> tuple[PointerGeneratorTransformer, Vocabulary]:
@@ -83,7 +86,7 @@ def load(
     path: str | Path, kind: type[ModelConfig], make: Callable[[Any], Model]
 ) -> tuple[Model, Vocabulary]:
     """A model of this kind with its final or best weights, and its vocabulary."""
-    tensors, info = read(path)
+    tensors, info = read_tensors(path)
     name = Path(path).name
     with fitting(name):
         if "predictor" in info:
@@ -121,7 +124,7 @@ def shipped(name: str = "city") -> Path:
 
 def store(path: Path, run: Any) -> None:
     """Write the state of a `pgt.train.TrainingRun`, whole or not at all."""
-    write(path, state(run), identity(run) | {
+    write_tensors(path, state(run), identity(run) | {
         "epoch": run.epoch, "best_score": run.best_score,
         "best_epoch": run.history.best_epoch, "history": run.history.rows,
     })  # fmt: skip
@@ -129,7 +132,7 @@ def store(path: Path, run: Any) -> None:
 
 def resume(path: Path, run: Any) -> None:
     """Go on from what `store` wrote, if it is of the same run."""
-    tensors, info = read(path)
+    tensors, info = read_tensors(path)
     if "history" not in info:
         raise DataError(
             f"{path.name} is a finished model, not a training run; choose another name."
@@ -193,3 +196,115 @@ def difference(then: Any, now: dict[str, Any]) -> str:
             was = shorten(str(then.get(key)), 60)  # it comes from a file, and can be anything
             return f" ({key} was {was}, now {now[key]})"
     return ""
+
+
+FORMAT = "pgt-1"
+
+
+def write_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
+    """Write tensors and a JSON header; the name appears only once the file is complete."""
+    body = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    text = json.dumps(info)
+    header = {"format": FORMAT, "info": text, "sha256": checksum(body, text)}
+    with whole(path) as half:
+        save_file(body, half, metadata=header)
+        half.chmod(0o644)  # safetensors makes it the owner's alone
+
+
+def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `write_tensors` wrote; an error says what is missing, cut short or strange."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"There is no checkpoint {path}; train one with python -m pgt train.")
+    try:
+        with safe_open(path, framework="pt") as handle:
+            header = handle.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
+            tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
+        info = json.loads(header["info"])
+        if not isinstance(info, dict):
+            raise ValueError("its header is no table of names")
+        known = header.get("sha256")  # files of earlier versions have none
+        if known is not None and known != checksum(tensors, header["info"]):
+            raise ValueError("its checksum does not fit what is in it")
+    except DataError:
+        raise
+    except (SafetensorError, LookupError, ValueError, RecursionError, OSError) as error:
+        reason = " ".join(str(error).splitlines()[:1]) or type(error).__name__
+        raise DataError(
+            f"{path.name} is cut short or damaged ({reason}); copy it again or train anew."
+        ) from error
+    return tensors, info
+
+
+def checksum(tensors: Mapping[str, Tensor], info: str) -> str:
+    """SHA-256 over the text of a header, and the name, type, shape and bytes of each tensor."""
+    found = hashlib.sha256(info.encode())
+    for name in sorted(tensors):
+        value = tensors[name].detach().cpu().contiguous()
+        found.update(f"\n{name} {value.dtype} {tuple(value.shape)} ".encode())
+        if value.numel():  # an empty one cannot be seen as bytes
+            found.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+@contextmanager
+def fitting(name: str) -> Iterator[None]:
+    """One sentence for a header with other contents than this version writes."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError,
+            ValueError) as error:  # fmt: skip
+        if isinstance(error, DataError) and name in str(error):
+            raise
+        reason = " ".join(str(error).splitlines()[:1])
+        raise DataError(
+            f"The header of {name} does not fit this version of pgt ({reason})."
+        ) from error
+
+
+class _Undrawn(TorchFunctionMode):
+    """Normal numbers are not drawn: without memory, PyTorch would load its compiler for it."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func in (nn.init.normal_, torch.Tensor.normal_):
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
+    """Make a model for these tensors, in evaluation mode.
+
+    A header can claim any size, so the shapes are compared before memory is asked for.
+    """
+    with fitting(name), torch.device("meta"), _Undrawn():
+        shapes = make().state_dict()
+    check_shapes(shapes, tensors, name)
+    model = make()
+    load_weights(model, tensors, name)
+    return model.eval()
+
+
+def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> None:
+    """Put tensors into a model of the very same shapes, or say which one does not fit."""
+    check_shapes(model.state_dict(), tensors, name)
+    for key, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise DataError(
+                f"{name} holds weights that are no numbers ('{key}'); copy it again or train anew."
+            )
+    model.load_state_dict(tensors)
+
+
+def check_shapes(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor], name: str) -> None:
+    """Refuse tensors of other names or shapes than a model's own."""
+    for key in sorted(own.keys() | tensors.keys()):
+        here, there = (tuple(x[key].shape) if key in x else "not there" for x in (own, tensors))
+        if here != there:
+            raise DataError(
+                f"'{key}' is {there} in {name} but {here} in this model; it belongs to another "
+                "vocabulary or configuration."
+            )

@@ -20,7 +20,8 @@ from pgt.errors import DataError, DataNote
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pgt.predictor import NextLocation
+    from pgt.predictor.predictor import NextLocation
+    from pgt.visits import CheckedVisits
 
 EXAMPLES = """examples:
   python -m pgt visits my_tracks/ --person me --out visits.csv  a folder of GPX files
@@ -37,7 +38,7 @@ EXAMPLES = """examples:
 
 COMMAND --help tells more of each. Nothing leaves this machine."""
 SUFFIXES = {"map": (".html",), "train": (".safetensors",)}  # of what is written, if no table
-OF_POSITIONS = ("eps", "min_samples", "max_gap")  # settings of `pgt.gps.visits`
+OF_POSITIONS = ("eps", "min_samples", "max_gap")  # settings of `pgt.readers.gps.visits`
 
 
 def parser() -> argparse.ArgumentParser:
@@ -132,8 +133,8 @@ def columns(text: str) -> dict[str, str]:
 
 
 def visits(args: argparse.Namespace) -> None:
-    table = read(args)
-    pgt.datasets.write(table, args.out)
+    table = read(args).table
+    pgt.readers.tables.write(table, args.out)
     first, last = table.started_at.min(), table.started_at.max()
     print(f"{summary(table)}; {first:%Y-%m-%d} to {last:%Y-%m-%d}, written to {args.out}")
 
@@ -146,7 +147,7 @@ def summary(table: pd.DataFrame) -> str:
 def predict(args: argparse.Namespace) -> None:
     answer = opened(args).predict(read(args), top=args.top, at=args.at, user=args.user)
     if args.out:
-        pgt.datasets.write(answer, args.out)
+        pgt.readers.tables.write(answer, args.out)
         print(f"{answer.user_id.nunique()} people; written to {args.out}")
         return
     for user, part in answer.groupby("user_id", sort=False):
@@ -159,8 +160,8 @@ def predict(args: argparse.Namespace) -> None:
 
 def explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places, then what spoke against them."""
-    model, table = opened(args), read(args)
-    found = model.explain(table, person(args, table), at=args.at, top=args.top)
+    model, visits = opened(args), read(args)
+    found = model.explain(visits, person(args, visits), at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
         print(f"{plain(place)}: {first.probability:.3f}, {first.visits} "
@@ -172,9 +173,9 @@ def explain(args: argparse.Namespace) -> None:
 
 
 def map(args: argparse.Namespace) -> None:
-    model, table = opened(args), read(args)
+    model, visits = opened(args), read(args)
     options = {"at": args.at, "top": args.top, "streets": args.streets}
-    drawn = model.map(table, person(args, table), **options)
+    drawn = model.map(visits, person(args, visits), **options)
     with pgt.files.whole(args.out) as half:
         drawn.save(str(half))
     print(f"written to {args.out}; open it in a browser")
@@ -182,11 +183,11 @@ def map(args: argparse.Namespace) -> None:
 
 def evaluate(args: argparse.Namespace) -> None:
     """Print the predictor's scores beside those of the rules, and what follows from them."""
-    model, table = opened(args), read(args)
-    scores = model.score(table)
+    model, visits = opened(args), read(args)
+    scores = model.score(visits)
     every = scores[scores.group == "all"].reset_index(drop=True)
     n, people = int(every.n[0]), int(every.people[0])
-    print(f"test: {n} windows of {people} of {table.user_id.nunique()} people, in percent; "
+    print(f"test: {n} windows of {people} of {visits.table.user_id.nunique()} people, in percent; "
           "[95 % interval of acc@1, people resampled]")  # fmt: skip
     spans = [f"[{low:.1f}, {high:.1f}]" if low == low else "-"
              for low, high in zip(scores.low, scores.high, strict=True)]  # fmt: skip
@@ -194,7 +195,7 @@ def evaluate(args: argparse.Namespace) -> None:
     names = ["model", "group", "n", "acc@1", "interval", "acc@5", "acc@10", "mrr"]
     print(shown[names].to_string(index=False, float_format="%.1f", na_rep="-"))
     print(verdict(every))
-    tuned = model.tuning(table, progress=sys.stdout.isatty())
+    tuned = model.tuning(visits, progress=sys.stdout.isatty())
     if tuned is not None and tuned.lead_low[tuned.group == "all"].notna().any():
         print(advice(tuned[tuned.group == "all"].iloc[-1]))
 
@@ -239,9 +240,9 @@ def train(args: argparse.Namespace) -> None:
 
 
 def city(args: argparse.Namespace) -> None:
-    table = pgt.datasets.load_city()
+    table = pgt.readers.tables.load_city()
     names = ["user_id", "location_id", "started_at", "finished_at", "lon", "lat", "split"]
-    pgt.datasets.write(table[names], args.out)
+    pgt.readers.tables.write(table[names], args.out)
     print(f"{summary(table)}; all simulated, written to {args.out}")
 
 
@@ -251,28 +252,21 @@ def opened(args: argparse.Namespace) -> NextLocation:
     return kind.load(args.model) if args.model else kind.pretrained()
 
 
-def read(args: argparse.Namespace) -> pd.DataFrame:
+def read(args: argparse.Namespace) -> CheckedVisits:
     """The visits of a table, or those that are found in recorded positions."""
-    table = pgt.datasets.read(
-        args.visits, columns=args.columns, timezone=args.timezone,
-        file_timezone=args.file_timezone, person=args.person,
-    )  # fmt: skip
     settings = {name: getattr(args, name) for name in OF_POSITIONS if getattr(args, name, None)}
-    if "location_id" in table.columns:
-        if settings:
-            raise DataError(
-                f"{args.visits} holds visits, and --{next(iter(settings)).replace('_', '-')} is "
-                "about positions; leave it out."
-            )
-        return table
-    found = pgt.gps.visits(table, timezone=args.timezone, **settings)
-    print(f"pgt: {len(table):,} positions; {summary(found)}", file=sys.stderr)
-    return found
+    visits = pgt.readers.tables.visits_of(
+        args.visits, columns=args.columns, timezone=args.timezone,
+        file_timezone=args.file_timezone, person=args.person, **settings,
+    )  # fmt: skip
+    if visits.n_fixes:
+        print(f"pgt: {visits.n_fixes:,} positions; {summary(visits.table)}", file=sys.stderr)
+    return visits
 
 
-def person(args: argparse.Namespace, table: pd.DataFrame) -> Any:
+def person(args: argparse.Namespace, visits: CheckedVisits) -> Any:
     """Who is asked about: who is named, or the only one that there is."""
-    people = table.user_id.unique()
+    people = visits.table.user_id.unique()
     if args.user is None and len(people) > 1:
         some = ", ".join(plain(one) for one in people[:3])
         raise DataError(f"The table has {len(people)} people ({some}, …); name one with --user.")

@@ -28,7 +28,6 @@ from pgt.colours import (
     PALETTE,
     PAPER,
     SEQUENTIAL,
-    TRUTH,
 )  # fmt: skip
 from pgt.errors import DataError
 
@@ -197,26 +196,6 @@ def history(
             ax.axvline(best_epoch, color=MUTED, lw=1, ls=":", label="best epoch")
         ax.set(xlabel="epoch", ylabel="loss (nats)")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.legend()
-    return ax
-
-
-def pointer_strip(
-    visits: pd.DataFrame, target: Any, *, names: Mapping[Any, str] | None = None,
-    axes: Axes | None = None,
-) -> Axes:  # fmt: skip
-    """A window as a strip: one bar a visit, as high as its ``attention``, the target hatched."""
-    _column(visits, "location_id", "attention")
-    names, at = names or {}, np.arange(len(visits))
-    hit, height = (visits.location_id == target).to_numpy(), visits.attention.to_numpy()
-    look: dict[str, Any] = {"edgecolor": "white", "lw": 0}
-    with _axes(axes, figsize=(max(6.4, 0.3 * len(visits)), 3.6)) as ax:
-        ax.bar(at[~hit], height[~hit], color=COPIED, label="other places", **look)
-        ax.bar(at[hit], height[hit], color=TRUTH, hatch="///", label="the true next place", **look)
-        ticks = [names.get(place, str(place)) for place in visits.location_id]
-        ax.set_xticks(at, ticks, rotation=60, ha="right", fontsize=8)
-        ax.set(ylabel="pointer attention (weight)", xlabel="visits, oldest first")
-        ax.grid(axis="x", visible=False)
         ax.legend()
     return ax
 

@@ -18,11 +18,11 @@ from tqdm import tqdm
 
 from pgt import checkpoint as checkpoints
 from pgt import graphs, large_vocabulary
+from pgt.batch import by_length
 from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.metrics import ranked
 from pgt.model import IMPOSSIBLE, Loss, PlaceModel
-from pgt.visits import by_length
 from pgt.windows import Windows
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import torch
-from torch import Tensor
 
 from pgt.errors import DataError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 REQUIRED = ("user_id", "location_id", "started_at", "finished_at")
 TIMES = ("started_at", "finished_at")
@@ -25,10 +26,23 @@ SPLITS = ("train", "valid", "test")
 YEARS = (1678, 2261)
 
 Id = int | str
-Minutes = TypeVar("Minutes", Tensor, np.ndarray)
+Minutes = TypeVar("Minutes", "Tensor", np.ndarray)
 
 
 # --- the columns -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CheckedVisits:
+    """Visits that `check` has passed: nobody need check them again."""
+
+    table: pd.DataFrame
+    n_fixes: int = 0  # position fixes in which they were found
+
+
+def checked_table(visits: pd.DataFrame | CheckedVisits) -> pd.DataFrame:
+    """The visits as `check` returns them, checked here unless they have been."""
+    return visits.table if isinstance(visits, CheckedVisits) else check(visits)
 
 
 def check(visits: pd.DataFrame) -> pd.DataFrame:
@@ -261,84 +275,7 @@ def spread(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
 
 
-def last_numbers(
-    length: np.ndarray, max_len: int | None = None, device: torch.device | str = "cpu"
-) -> Tensor:
-    """(B, L) the numbers of windows' last ``max_len`` visits, of (B,) lengths; -1 at padding."""
-    length = length.astype(np.int64)
-    shown = length if max_len is None else np.minimum(length, max_len)
-    skipped, end = (torch.from_numpy(n).to(device)[:, None] for n in (length - shown, length))
-    number = torch.arange(int(shown.max(initial=1)), device=device) + skipped
-    return torch.where(number < end, number, -1)
-
-
-def by_length(
-    lengths: np.ndarray, batch_size: int, shuffle: np.random.Generator | None, pool: int
-) -> Iterator[np.ndarray]:
-    """Deal (W,) windows out to batches of like length; to shuffle, within ``pool`` batches."""
-    starts = np.arange(0, len(lengths), batch_size)
-    if shuffle is None:
-        order = np.argsort(lengths, kind="stable")
-    else:
-        order = shuffle.permutation(len(lengths))
-        for at in range(0, len(lengths), pool * batch_size):
-            part = order[at : at + pool * batch_size]  # a view: it sorts the order itself
-            part[:] = part[np.argsort(lengths[part], kind="stable")]
-        starts = shuffle.permutation(starts)
-    for begin in starts:
-        yield order[begin : begin + batch_size]
-
-
 # --- people ------------------------------------------------------------------------------------
-
-
-def find_user(visits: pd.DataFrame, name: Any) -> Any:
-    """The ``user_id`` written as ``name``, say "7" for 7."""
-    users = visits.user_id.unique()
-    for user in users:
-        if str(user) == str(name):
-            return user
-    some = ", ".join(map(str, users[:3])) + (", …" if len(users) > 3 else "")
-    raise DataError(
-        f"There is no user '{name}' in the table (it has {len(users)}: {some}); check the id."
-    )
-
-
-def until(visits: pd.DataFrame, at: pd.Timestamp | None) -> pd.DataFrame:
-    """What is known at a moment: visits that began before it, one that goes on ending then."""
-    if at is None:
-        return visits.reset_index(drop=True)
-    if at.tz is None:
-        raise DataError(f"The moment {at} has no time zone; write one, as in {at}+02:00.")
-    at = at.tz_convert(visits.started_at.dt.tz)
-    visits = visits[visits.started_at <= at]
-    ended = visits.finished_at.where(visits.finished_at <= at, at)
-    return visits.assign(finished_at=ended).reset_index(drop=True)
-
-
-def moment(at: Any, visits: pd.DataFrame) -> pd.Timestamp:
-    """What somebody wrote, by the clocks of a table; an hour that is skipped ends at once."""
-    try:
-        found, zone = pd.Timestamp(at), visits.started_at.dt.tz
-        if found.tz is not None:
-            return found.tz_convert(zone)
-        local = found.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(
-            f"at is {at!r}; write a moment as ISO 8601 has it, such as 2024-05-01T12:00+02:00, or "
-            "without an offset for local time."
-        ) from None
-    if "utc_offset" in visits.columns:
-        raise DataError(
-            f"The table has the clocks of several zones; write at with an offset, as in {at}+02:00."
-        )
-    return local
-
-
-def nobody_before(at: pd.Timestamp | None, user: Any = None) -> DataError:
-    """The refusal to ask where a person, or anybody, goes who has no visit yet."""
-    who, has = ("Nobody in the table", "has a") if user is None else (f"User {user}", "has no")
-    return DataError(f"{who} {has} visit before {at}; choose a later moment.")
 
 
 FIRST = 3  # of a person's visits, which tell them from whoever else has the same id

@@ -12,15 +12,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pgt.batch import DURATIONS, Batch
+from pgt.batch import DURATIONS, Batch, by_length, last_numbers
 from pgt.config import Protocol, WindowConfig
 from pgt.errors import DataError
-from pgt.plausibility import note_doubts
 from pgt.visits import (
     SPLITS,
-    by_length,
-    check,
-    last_numbers,
+    CheckedVisits,
+    checked_table,
     local_clock,
     local_day,
     local_minute,
@@ -202,7 +200,7 @@ class Dataset:
 
 
 def prepare(
-    visits: pd.DataFrame,
+    visits: pd.DataFrame | CheckedVisits,
     *,
     days: int = DEFAULT.days,
     min_visits: int = DEFAULT.min_visits,
@@ -235,7 +233,7 @@ def prepare(
     if config is not None and alone != DEFAULT:
         raise DataError("Give either config or days, min_visits and protocol, not both.")
     config = config or alone
-    visits = note_doubts(check(visits))
+    visits = checked_table(visits)
     visits = visits if "split" in visits.columns else split_by_days(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import pgt
-from pgt.datasets import read, read_visits
 from pgt.errors import DataError
+from pgt.readers.tables import read, read_visits
 from pgt.visits import check
 
 from .helpers import made, random_visits
@@ -79,7 +79,7 @@ ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, di
      ("No column of v.csv says when (it has user, place)", "--columns started_at="),
      csv("user,place,time", "ann,home,2024-05-01T09:00Z"), {}),
     ("stays without a place", "v.csv", csv("uid,lat,lng,start,end", "a,48,16,2024-05-01T09:00Z,"
-     "2024-05-01T10:00Z"), {}, ("has stays and no column for the place", "pgt.gps.generate_loc"),
+     "2024-05-01T10:00Z"), {}, ("has stays and no column for the place", "gps.generate_loc"),
      csv("uid,lat,lng,start,end,place", "a,48,16,2024-05-01T09:00Z,2024-05-01T10:00Z,h"), {}),
     ("two candidates", "v.csv", csv("user,place,time,timestamp", "a,h,2024-05-01T09:00Z,x"), {},
      ("Both 'time' and 'timestamp' could be started_at", "columns={'started_at': 'time'}"), None,
@@ -221,9 +221,9 @@ def test_a_recording_is_no_table_of_visits_and_the_remedy_makes_one(tmp_path: Pa
     fixes = pd.DataFrame({"time": at.astype(str), "lat": 48.2 + 0.01 * (at.hour // 6 % 2),
                           "lon": 16.4})  # fmt: skip
     path = made(tmp_path, "mine.csv", fixes.to_csv(index=False))
-    with pytest.raises(DataError, match=r"pgt\.gps\.visits\(pgt\.read_fixes\(\.\.\.\)\)"):
+    with pytest.raises(DataError, match=r"pgt\.readers\.gps\.visits\(pgt\.read_fixes\(\.\.\.\)\)"):
         read_visits(path)
-    table = pgt.gps.visits(pgt.read_fixes(path), timezone="Europe/Vienna")
+    table = pgt.readers.gps.visits(pgt.read_fixes(path), timezone="Europe/Vienna")
     assert table.user_id.unique().tolist() == ["mine"] and table.location_id.nunique() == 2
     with pytest.raises(DataError, match=r"holds visits, not fixes; read it with pgt\.read_visits"):
         pgt.read_fixes(made(tmp_path, "v.csv", GOOD))

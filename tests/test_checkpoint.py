@@ -12,10 +12,10 @@ from safetensors.torch import save_file
 from wherenext import city
 from wherenext.results import read_results
 
-from pgt.checkpoint import load_model, read, save_model, shipped, write
+from pgt.checkpoint import load_model, read_tensors, save_model, shipped, write_tensors
 from pgt.errors import DataError, DataNote
 from pgt.metrics import evaluate, gains
-from pgt.predictor import NextLocation
+from pgt.predictor.predictor import NextLocation
 from pgt.windows import Dataset, prepare
 
 from .helpers import model_of, random_visits, tiny_config
@@ -37,7 +37,7 @@ def test_a_model_comes_back_as_it_was(data: Dataset, tmp_path: Path) -> None:
     assert vocabulary == data.vocabulary and vocabulary.people == data.vocabulary.people
     batch = data.test.batch([0, 1, 2])
     assert torch.equal(loaded(batch).log_probs, model(batch).log_probs)
-    assert read(path)[1]["notes"] == {"days": 7}
+    assert read_tensors(path)[1]["notes"] == {"days": 7}
     assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
 
 
@@ -45,10 +45,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.safetensors"
     save_file({"x": torch.ones(2)}, path)
     with pytest.raises(DataError, match="no checkpoint of pgt"):
-        read(path)
+        read_tensors(path)
     with pytest.raises(DataError, match="There is no checkpoint"):
-        read(tmp_path)
-    write(path, {"x": torch.ones(2)}, {"n": 1})
+        read_tensors(tmp_path)
+    write_tensors(path, {"x": torch.ones(2)}, {"n": 1})
     with pytest.raises(DataError, match="does not fit this version"):
         load_model(path)
 
@@ -59,7 +59,7 @@ def test_a_stopped_training_is_a_model_of_its_best_weights_and_no_predictor(
     path, model = tmp_path / "run.safetensors", model_of(tiny_config(data)).float()
     save_model(path, model, data.vocabulary)
     best = {f"best.{key}": value for key, value in model.state_dict().items()}
-    write(path, best | {"optimizer.0.step": torch.ones(1)}, read(path)[1])
+    write_tensors(path, best | {"optimizer.0.step": torch.ones(1)}, read_tensors(path)[1])
     batch = data.test.batch([0, 1])
     assert torch.equal(load_model(path)[0](batch).log_probs, model(batch).log_probs)
     with pytest.raises(DataError, match=r"run\.safetensors holds .*pgt\.load_model"):
@@ -71,7 +71,7 @@ def test_sizes_that_a_header_claims_are_compared_with_its_weights(
 ) -> None:
     path, without = tmp_path / "m.safetensors", ("position_bias", "position_from_end")
     save_model(path, model_of(tiny_config(data, without=without)).float(), data.vocabulary)
-    tensors, info = read(path)
+    tensors, info = read_tensors(path)
     for change, says in (
         ({"max_len": 10**9}, "its header claims more than its weights have room for"),
         ({"d_model": 4 * 10**8}, "its header claims more"),
@@ -80,7 +80,7 @@ def test_sizes_that_a_header_claims_are_compared_with_its_weights(
         ({"d_model": 4 * 10**11}, "m.safetensors does not fit .*d_model=400000000000 must be"),
         ({"d_model": 32}, "in this model; it belongs to another vocabulary or configuration"),
     ):
-        write(path, tensors, info | {"model": info["model"] | change})
+        write_tensors(path, tensors, info | {"model": info["model"] | change})
         with pytest.raises(DataError, match=says):
             load_model(path)
 
@@ -106,8 +106,8 @@ def test_weights_that_are_no_numbers_are_refused(
 ) -> None:
     path = tmp_path / "m.safetensors"
     save_model(path, model_of(tiny_config(data)).float(), data.vocabulary)
-    tensors, info = read(path)
+    tensors, info = read_tensors(path)
     tensors[max(tensors)].view(-1)[0] = value
-    write(path, tensors, info)
+    write_tensors(path, tensors, info)
     with pytest.raises(DataError, match="holds weights that are no numbers"):
         load_model(path)

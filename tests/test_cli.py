@@ -10,9 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pgt import cli, datasets
+from pgt import cli
 from pgt.checkpoint import shipped
-from pgt.predictor import NextLocation
+from pgt.predictor.predictor import NextLocation
+from pgt.readers import tables
 from pgt.visits import check
 
 from .helpers import environment, routine_visits, run_python
@@ -26,9 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of five people, one of one person, and one without the column that says who."""
     here = tmp_path_factory.mktemp("cli")
     table = check(routine_visits(users=5, days=40)).assign(lon=16.37, lat=48.2)
-    datasets.write(table, here / "visits.csv")
-    datasets.write(table[table.user_id == 1], here / "one.csv")
-    datasets.write(table[table.user_id == 1].drop(columns="user_id"), here / "mine.csv")
+    tables.write(table, here / "visits.csv")
+    tables.write(table[table.user_id == 1], here / "one.csv")
+    tables.write(table[table.user_id == 1].drop(columns="user_id"), here / "mine.csv")
     return here
 
 
@@ -94,7 +95,7 @@ def test_advice_is_what_the_interval_carries(
 
 
 def test_train_writes_what_predict_takes(folder: Path, tmp_path: Path, capsys: Said) -> None:
-    datasets.write(check(routine_visits(users=4, days=75)), tmp_path / "v.parquet")
+    tables.write(check(routine_visits(users=4, days=75)), tmp_path / "v.parquet")
     out = tmp_path / "mine.safetensors"
     assert run("train", tmp_path / "v.parquet", "--out", out, "--seed", 3, "--quiet") == 0
     said, noise = capsys.readouterr()

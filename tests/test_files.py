@@ -15,8 +15,9 @@ import pytest
 import torch
 
 from pgt import files
+from pgt.checkpoint import read_tensors, write_tensors
 from pgt.errors import DataError
-from pgt.files import read, whole, write, write_text
+from pgt.files import whole, write_text
 
 SAYS = r"b\.txt could not be written \((Not a directory|File exists)\); .* as it was"
 
@@ -75,19 +76,19 @@ def test_a_formula_is_not_run_and_comes_back(text: str, kind: Any) -> None:
 def test_no_damage_to_a_file_of_tensors_changes_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     tensors, info = {"x": torch.arange(50.0), "n": torch.tensor([3])}, {"notes": {"n": 1}}
-    write(path, tensors, info)
+    write_tensors(path, tensors, info)
     content = path.read_bytes()
     for n in (0, 4, 8, 20, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:n])
         with pytest.raises(DataError, match=r"model\.safetensors is cut short or damaged"):
-            read(path)
+            read_tensors(path)
     rng, refused = random.Random(1), 0
     for _ in range(200):
         flipped = bytearray(content)
         flipped[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(flipped)
         try:
-            found, about = read(path)
+            found, about = read_tensors(path)
         except DataError:
             refused += 1
             continue

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from wherenext.relatives.improvements import improved
 
 from pgt import checkpoint, graphs
 from pgt.config import TrainConfig
-from pgt.contextual import ALONE, ContextualConfig, ContextualPointer
-from pgt.history import with_history
-from pgt.improvements import improved
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.contextual import ALONE, ContextualConfig, ContextualPointer
+from pgt.predictor.memory import with_history
 from pgt.train import TrainingRun
 from pgt.windows import prepare
 

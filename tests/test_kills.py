@@ -22,8 +22,9 @@ import torch
 
 from pgt import files
 from pgt import train as training_run
+from pgt.checkpoint import read_tensors, write_tensors
 from pgt.config import TrainConfig
-from pgt.files import read, whole, write, write_csv
+from pgt.files import whole, write_csv
 from pgt.model import PointerGeneratorTransformer
 from pgt.train import fit
 from pgt.windows import prepare
@@ -95,13 +96,13 @@ def training(folder: Path) -> dict[str, Any]:
         torch.manual_seed(0)
         model = PointerGeneratorTransformer(tiny_config(data, n_layers=1))
         fit(model, data.train, data.valid, config, checkpoint=path, progress=False, device=cpu)
-        write(path.with_name("handed over"), model.state_dict(), {})  # the best weights
+        write_tensors(path.with_name("handed over"), model.state_dict(), {})  # the best weights
 
     # What is imported at its first use is imported here, once; gradients start threads, which no
     # copy of a process has, so there are none.
     model = PointerGeneratorTransformer(tiny_config(data, n_layers=1))
     training_run.TrainingRun(model, data.train, data.valid, config, cpu, None).score()
-    write(folder / "first", model.state_dict(), {})
+    write_tensors(folder / "first", model.state_dict(), {})
     undisturbed = folder / "undisturbed" / "run.safetensors"
     _, moments = lived(partial(act, undisturbed))
     rng = random.Random(0)
@@ -111,16 +112,18 @@ def training(folder: Path) -> dict[str, Any]:
         while not lived(partial(act, path), rng.randint(1, int(1.9 * moments / EPOCHS)))[0]:
             found["kills"] += 1
             if path.exists():
-                found["epochs"].append(read(path)[1]["epoch"])  # and its checksum fits
+                found["epochs"].append(read_tensors(path)[1]["epoch"])  # and its checksum fits
         found["lives"].append(same(path, undisturbed))
-    return found | {"best epoch": read(path)[1]["best_epoch"]}
+    return found | {"best epoch": read_tensors(path)[1]["best_epoch"]}
 
 
 def same(path: Path, other: Path) -> list[str]:
     """What differs between two finished runs, but for their seconds."""
     differ = []
     for name in (path.name, "handed over"):
-        (one, info), (two, expected) = (read(file.with_name(name)) for file in (path, other))
+        (one, info), (two, expected) = (
+            read_tensors(file.with_name(name)) for file in (path, other)
+        )
         for row in [*info.get("history", []), *expected.get("history", [])]:
             row.pop("seconds")
         differ += [key for key in two if key not in one or not torch.equal(one[key], two[key])]
@@ -137,7 +140,7 @@ def writers(folder: Path) -> dict[str, list[Any]]:
             half.write_text(f"{version}\n" * 1000)
 
     def tensors(path: Path, version: int) -> None:
-        write(path, {"a": torch.full((1000,), float(version))}, {"version": version})
+        write_tensors(path, {"a": torch.full((1000,), float(version))}, {"version": version})
 
     def table(path: Path, version: int) -> None:
         write_csv(visits[version], path)
@@ -169,7 +172,7 @@ def writers(folder: Path) -> dict[str, list[Any]]:
 def content(path: Path) -> str:
     """What is in a file; the order of the names in a header of tensors is nobody's choice."""
     if path.name.startswith("tensors") and path.exists():
-        return str(read(path))
+        return str(read_tensors(path))
     return path.read_text() if path.exists() else ""
 
 

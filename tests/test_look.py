@@ -13,10 +13,10 @@ from wherenext.window_features import gates
 from pgt import look as looking
 from pgt.baselines import ContextKernel
 from pgt.config import ModelConfig
-from pgt.contextual import ALONE, ContextualConfig, ContextualPointer, new_network
 from pgt.errors import DataError
-from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.contextual import ALONE, ContextualConfig, ContextualPointer, new_network
+from pgt.predictor.memory import with_history
 from pgt.windows import Dataset, prepare
 
 from .helpers import random_visits

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pgt.datasets import read
+from pgt.readers.tables import read
 
 from .helpers import refusal
 

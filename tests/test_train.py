@@ -16,7 +16,7 @@ from torch import nn
 
 from pgt import graphs
 from pgt import train as training_run
-from pgt.checkpoint import load_model, read, save_model, write
+from pgt.checkpoint import load_model, read_tensors, save_model, write_tensors
 from pgt.config import MOST_SEED, TrainConfig
 from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
@@ -110,7 +110,7 @@ def test_a_row_tells_the_loss_and_the_gradient_before_clipping(
     assert row["gradient_norm"] == pytest.approx(np.mean(norms), rel=1e-3)
     assert row["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
     # What the optimizer was given is the gradient after clipping.
-    kept = [value.flatten() for name, value in read(path)[0].items() if ".exp_avg." in name]
+    kept = [value.flatten() for name, value in read_tensors(path)[0].items() if ".exp_avg." in name]
     assert 0 < torch.cat(kept).norm() <= config.clip * (1 - config.betas[0] ** 38) * 1.001
 
 
@@ -211,7 +211,7 @@ def test_nobody_with_enough_history_is_said_so() -> None:
 def test_a_checkpoint_of_anything_else_is_refused(data: Dataset, tmp_path: Path) -> None:
     path, short = tmp_path / "run.safetensors", replace(QUICK, max_epochs=1)
     run(data, short, checkpoint=path)
-    tensors, info = read(path)
+    tensors, info = read_tensors(path)
     before = path.read_bytes()
     # The same places and the same number of windows, but a visit in another place.
     moved = data.train.visits.copy()
@@ -236,7 +236,7 @@ def test_a_checkpoint_of_anything_else_is_refused(data: Dataset, tmp_path: Path)
          "weights that are no numbers"),
         (tensors, info | {"epoch": "two"}, "does not fit this version"),
     ):  # fmt: skip
-        write(path, changed, about)
+        write_tensors(path, changed, about)
         with pytest.raises(DataError, match=says):
             run(data, short, checkpoint=path)
     save_model(path, new_model(data), data.vocabulary)

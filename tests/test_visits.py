@@ -9,13 +9,9 @@ import torch
 from wherenext import city
 
 from pgt.errors import DataError
-from pgt.plausibility import SEVERAL, doubts
-from pgt.visits import (
-    check,
-    local_clock,
-    split_by_days,
-    until,
-)
+from pgt.predictor.questions import until
+from pgt.readers.plausibility import SEVERAL, data_checks
+from pgt.visits import check, local_clock, split_by_days
 from pgt.windows import FEATURES, encode, prepare
 
 from .helpers import ZONE, at, random_visits, routine_visits
@@ -160,7 +156,7 @@ def test_a_good_table_raises_no_doubt() -> None:
     one.loc[: SEVERAL - 2, ["lon", "lat"]] = 0.0
     for table in (check(routine_visits(users=3, days=50)), city.load().visits, some(*usual),
                   some(*years), here, one, town((31.2, 30.0), "Africa/Cairo")):  # fmt: skip
-        assert doubts(table) == []
+        assert data_checks(table) == []
 
 
 @pytest.mark.parametrize(
@@ -170,7 +166,7 @@ def test_a_good_table_raises_no_doubt() -> None:
 )  # fmt: skip
 def test_ids_that_read_alike_are_named(one: str, other: str) -> None:
     table = pd.concat([some("2024-05-01", user=one), some("2024-05-02", user=other)])
-    (note,) = doubts(check(table))
+    (note,) = data_checks(check(table))
     assert note.startswith("2 ids in 'user_id' differ from another only by case")
     assert repr(one) in note and repr(other) in note
 
@@ -182,7 +178,7 @@ def test_ids_that_read_alike_are_named(one: str, other: str) -> None:
 )  # fmt: skip
 def test_visits_years_from_the_rest_are_named(stray: str, says: str) -> None:
     usual = some(*(f"2024-{month:02}-{day:02}" for month in range(1, 6) for day in range(1, 28)))
-    (note,) = doubts(check(pd.concat([usual, some(stray, user="bob")])))
+    (note,) = data_checks(check(pd.concat([usual, some(stray, user="bob")])))
     assert note.startswith("1 visit ") and says in note
 
 
@@ -190,17 +186,17 @@ def test_a_stay_in_pieces_is_named_and_checkins_are_not() -> None:
     begin = pd.date_range("2024-05-01", periods=40, freq="h", tz="Europe/Vienna")
     table = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": begin})
     pieces = table.assign(finished_at=begin + pd.Timedelta(minutes=55))
-    assert "39 visits of 40 begin within 15 minutes" in doubts(check(pieces))[0]
-    assert doubts(check(table.assign(finished_at=begin))) == []
+    assert "39 visits of 40 begin within 15 minutes" in data_checks(check(pieces))[0]
+    assert data_checks(check(table.assign(finished_at=begin))) == []
 
 
 def test_positions_that_are_empty_or_in_radians_are_named() -> None:
     table = town()
     third = np.arange(len(table)) % 3 == 0
     empty = table.assign(lon=table.lon.mask(third, 0.0), lat=table.lat.mask(third, 0.0))
-    (note,) = doubts(empty)
+    (note,) = data_checks(empty)
     assert note.startswith(f"{third.sum():,} visits lie at longitude 0 and latitude 0 exactly")
-    (note,) = doubts(table.assign(lon=np.radians(table.lon), lat=np.radians(table.lat)))
+    (note,) = data_checks(table.assign(lon=np.radians(table.lon), lat=np.radians(table.lat)))
     assert "in radians" in note and "multiply them by 180/pi" in note
 
 
@@ -212,12 +208,12 @@ def test_positions_that_are_empty_or_in_radians_are_named() -> None:
 )  # fmt: skip
 def test_swapped_coordinates_are_named(lon: float, lat: float, zone: str) -> None:
     here = town((lon, lat), zone)
-    assert doubts(here) == []
-    (note,) = doubts(here.assign(lon=here.lat, lat=here.lon))
+    assert data_checks(here) == []
+    (note,) = data_checks(here.assign(lon=here.lat, lat=here.lon))
     assert "lon and lat look swapped; swap the columns" in note
     third = np.arange(len(here)) % 3 == 0
     mixed = here.assign(lon=here.lon.mask(third, here.lat), lat=here.lat.mask(third, here.lon))
-    (note,) = doubts(mixed)
+    (note,) = data_checks(mixed)
     assert "would lie among the other visits of the same person with lon and lat swapped" in note
 
 
@@ -233,12 +229,12 @@ def test_clocks_are_held_against_places_person_by_person(
     mine = some("2024-05-01 10:00", "2024-05-02 10:00").assign(lon=lon, lat=lat)
     mine = mine.assign(**{name: mine[name].dt.tz_convert(zone)
                           for name in ("started_at", "finished_at")})  # fmt: skip
-    assert bool(doubts(mine)) == off
+    assert bool(data_checks(mine)) == off
     place = {"Europe/Vienna": (16.4, 48.2), "UTC": (-0.1, 51.5)}.get(zone)
     if off and place:  # among others who are right
         many = pd.concat([mine.assign(user_id=f"u{k}", lon=place[0], lat=place[1])
                           for k in range(9)] + [mine])  # fmt: skip
-        assert "2 visits (1 people)" in doubts(check(many))[0]
+        assert "2 visits (1 people)" in data_checks(check(many))[0]
 
 
 @pytest.mark.parametrize(
@@ -250,8 +246,8 @@ def test_utc_times_that_were_read_as_local_are_noticed(
     zone: str, where: tuple[float, float]
 ) -> None:
     everybody = city.load().visits.assign(lon=where[0], lat=where[1])
-    assert doubts(at_clocks(everybody, zone)) == []
+    assert data_checks(at_clocks(everybody, zone)) == []
     wrong = at_clocks(everybody, zone, utc=True)
-    (note,) = doubts(wrong)
+    (note,) = data_checks(wrong)
     assert "would be at night if their times were in UTC" in note and "file_timezone='UTC'" in note
-    assert doubts(wrong.drop(columns=["lon", "lat"])) == [note]
+    assert data_checks(wrong.drop(columns=["lon", "lat"])) == [note]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import get_args
 
 import numpy as np
@@ -12,12 +11,10 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgt.batch import Batch
 from pgt.config import Anchor, WindowConfig
-from pgt.predict import latest
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import Dataset, Windows, prepare
+from pgt.windows import FEATURES, Dataset, Windows, encode, prepare
 
 from .helpers import at, minutes, pad_to, random_visits
 
@@ -162,15 +159,17 @@ def test_the_most_recent_visits_are_those_that_a_short_batch_gathers(data: Datas
     assert torch.equal(cut.padding, torch.arange(cut.location.shape[1]) >= cut.length[:, None])
 
 
-def one_visit(start: str, end: str) -> Batch:
+def one_visit(name: str, start: str, end: str) -> int:
+    """What is encoded of a visit."""
     visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": at(start)})
     visits["finished_at"] = at(end)
-    return latest(visits, Vocabulary((5,), (1,), 1)).batch([0])
+    encoded = encode(check(visits), Vocabulary((5,), (1,), 1))  # column 0 is padding
+    return int(encoded[FEATURES.index(name), 1])
 
 
 @pytest.mark.parametrize(("clock", "quarter"), [("00:00", 1), ("00:15", 2), ("23:59", 96)])
 def test_erratum_4_midnight_is_time_1_and_not_padding(clock: str, quarter: int) -> None:
-    assert one_visit(f"2024-04-01 {clock}", f"2024-04-02 {clock}").time.item() == quarter
+    assert one_visit("time", f"2024-04-01 {clock}", f"2024-04-02 {clock}") == quarter
 
 
 @pytest.mark.parametrize(
@@ -179,59 +178,4 @@ def test_erratum_4_midnight_is_time_1_and_not_padding(clock: str, quarter: int) 
 )
 def test_erratum_4_duration_under_30_minutes_is_1_and_not_padding(stay: str, bucket: int) -> None:
     start = pd.Timestamp("2024-04-02 01:00")
-    batch = one_visit(str(start), str(start + pd.Timedelta(stay)))
-    assert batch.duration.item() == bucket
-
-
-@pytest.mark.parametrize("anchor", get_args(Anchor))
-def test_latest_is_the_window_that_the_next_visit_would_have_had(anchor: Anchor) -> None:
-    visits = check(random_visits(5, users=3, visits=50)).assign(split="train")
-    config = WindowConfig(days=5, min_visits=1, anchor=anchor)
-    data = prepare(visits, config=config)
-    assert data.counts()["test"] == 0  # a split that is there is taken
-    exact = [f.name for f in fields(Batch) if f.name not in ("index", "target")]
-    checked = 0
-    for i in range(0, len(data.train), 7):
-        target = data.train.target_of(i)
-        last = data.train.visits_of(i).iloc[-1]
-        if (
-            last.finished_at > target.started_at
-            or (visits.started_at == target.started_at).sum() > 1
-        ):
-            continue
-        # Everything up to just before the target; asked at the moment the target begins.
-        past = visits[visits.started_at < target.started_at]
-        windows = latest(past, data.vocabulary, config, at=target.started_at)
-        batch = windows.batch(np.flatnonzero(windows.users == target.user_id))
-        expected = data.train.batch([i])
-        for name in exact:
-            assert torch.equal(getattr(batch, name), getattr(expected, name)), name
-        assert batch.target.tolist() == [PADDING]
-        checked += 1
-    assert checked > 5
-
-
-def test_latest_never_sees_what_comes_after_the_question() -> None:
-    visits = check(random_visits(6, users=4, visits=50))
-    moment = visits.started_at.sort_values().iloc[100]
-    vocabulary = prepare(visits).vocabulary
-    cut = visits[visits.started_at <= moment]
-    cut = cut.assign(finished_at=cut.finished_at.where(cut.finished_at <= moment, moment))
-    one = latest(visits, vocabulary, at=moment).batch([0, 1, 2, 3])
-    two = latest(cut, vocabulary, at=moment).batch([0, 1, 2, 3])
-    for f in fields(Batch):
-        assert torch.equal(getattr(one, f.name), getattr(two, f.name)), f.name
-
-
-def test_latest_gives_everybody_a_window_with_the_last_visit() -> None:
-    visits = random_visits(7, users=3, visits=30)
-    alone = visits[visits.user_id == 0].head(1).assign(user_id=77)
-    visits = check(pd.concat([visits, alone]))
-    long_ago = visits.started_at.max() + pd.Timedelta(days=400)
-    for moment in (None, long_ago):
-        windows = latest(visits, Vocabulary((1,), (0,), 1), at=moment)
-        assert windows.users.tolist() == [0, 1, 2, 77]
-        assert (windows.lengths == 1).tolist() == [moment is not None] * 3 + [True]
-        assert not windows.in_window.any()
-        last = [windows.visits_of(i).started_at.iloc[-1] for i in range(4)]
-        assert last == visits.groupby("user_id").started_at.max().tolist()
+    assert one_visit("duration", str(start), str(start + pd.Timedelta(stay))) == bucket

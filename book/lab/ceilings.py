@@ -14,7 +14,7 @@ from lab.anonymity import PEOPLE
 from lab.context_matching import ContextMatch, repeat_rate
 from lab.entropy import entropy_rate, max_predictability
 from lab.reports import Row
-from pgt.history import HistoryWindows
+from pgt.predictor.memory import HistoryWindows
 
 # From any two situations to the most alike; each but the last has those of the next one in it.
 LIKE: dict[str, ContextMatch] = {

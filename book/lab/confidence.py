@@ -32,7 +32,7 @@ from lab.anonymity import WINDOWS, enough_people, means_of_people
 from lab.data_sets import DATA
 from lab.models import Run
 from lab.reports import Report, Row
-from pgt import calibration
+from pgt.predictor import calibration
 
 DATA_SETS = ("city", "geolife_exact")
 SEEDS = (42, 1, 2)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pgt.history import HistoryWindows
+from pgt.predictor.memory import HistoryWindows
 from pgt.visits import MINUTES_OF_DAY, around_the_clock
 from pgt.windows import FEATURES
 

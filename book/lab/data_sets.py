@@ -14,8 +14,8 @@ from wherenext import city
 
 from lab.provenance import fingerprint
 from pgt.config import Anchor, Protocol, WindowConfig
-from pgt.datasets import read_visits
 from pgt.errors import DataError
+from pgt.readers.tables import read_visits
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.windows import Dataset, prepare
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wherenext.pointer_variants import VARIANTS
+from wherenext.relatives.improvements import IMPROVEMENTS
 
 from lab.models import Run
 from lab.runs import SEEDS
 from pgt.baselines import baselines
 from pgt.config import ABLATIONS, TargetTime
-from pgt.improvements import IMPROVEMENTS
 
 # The documents' claims about GeoLife's 45 people are judged on ten.
 MORE_SEEDS = (*SEEDS, 5, 6, 7, 8, 9)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pgt.calibration import checked, logit
+from pgt.predictor.calibration import checked, logit
 
 
 def skill(p: ArrayLike, y: ArrayLike) -> float:

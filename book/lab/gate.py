@@ -25,11 +25,11 @@ from lab.data_sets import DATA
 from lab.models import Run
 from lab.reports import Report, Row
 from lab.runs import SEEDS
-from pgt import calibration
 from pgt.config import TargetTime
 from pgt.files import whole
 from pgt.metrics import ends
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor import calibration
 
 TARGET_TIME: dict[str, TargetTime] = {"city": "unknown", "geolife_published": "day"}
 TENTHS = 10

@@ -13,8 +13,8 @@ import pandas as pd
 from lab import gps_protocol
 from lab.data_sets import from_environment
 from lab.reports import Report, Row
-from pgt.datasets import read_fixes
-from pgt.gps import FIXES, HaversineOrder
+from pgt.readers.gps import FIXES, HaversineOrder
+from pgt.readers.tables import read_fixes
 
 ZONES = ("UTC", "Asia/Shanghai")
 ORDERS: tuple[HaversineOrder, ...] = ("swapped", "right")

@@ -1,7 +1,7 @@
 """From position fixes to visits by the protocol of Hong et al. (2023), and what it leaves out.
 
-The steps are those of `pgt.gps`. People stay who were tracked for long enough and have windows in
-all three splits; every fix and person is accounted for, step by step.
+The steps are those of `pgt.readers.gps`. People stay who were tracked for long enough and have
+windows in all three splits; every fix and person is accounted for, step by step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.gps import (
+from pgt.readers.gps import (
     HaversineOrder,
     clean_fixes,
     generate_locations,

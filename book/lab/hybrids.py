@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from wherenext.relatives.summarizer import AdditiveAttention, Decoder, Encoder, ReduceState, mixture
 
 from lab.lstm_mhsa import Prediction
 from pgt.batch import Batch
 from pgt.config import ModelConfig
 from pgt.model import PlaceModel, PointerGeneratorTransformer
-from pgt.summarizer import AdditiveAttention, Decoder, Encoder, ReduceState, mixture
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from wherenext.relatives.improvements import occurrences
 
 from lab.data_sets import DATA, dataset
 from lab.reports import Report, Row
-from pgt.improvements import occurrences
 from pgt.windows import Windows
 
 DATA_SETS = ("city", "geolife_exact")

@@ -44,12 +44,12 @@ from lab.reports import Report
 from lab.runs import SEEDS
 from pgt.baselines import fit_baseline
 from pgt.config import TargetTime
-from pgt.contextual import MEMORY, OLDER
 from pgt.errors import DataError
-from pgt.history import HistoryBatch, HistoryWindows, of_rows
 from pgt.metrics import Predictor, evaluate, gains, interval_of_mean
 from pgt.model import PointerGeneratorTransformer
-from pgt.predictor import NextLocation
+from pgt.predictor.contextual import MEMORY, OLDER
+from pgt.predictor.memory import HistoryBatch, HistoryWindows, of_rows
+from pgt.predictor.predictor import NextLocation
 from pgt.train import fit
 from pgt.visits import check
 from pgt.vocabulary import Vocabulary

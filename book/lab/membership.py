@@ -30,9 +30,9 @@ from lab import data_sets, models, nobody
 from lab.newcomers import folds
 from lab.reports import Report
 from lab.runs import SEEDS
-from pgt.contextual import TRAINING, new_network
 from pgt.metrics import ends, resampled_means
 from pgt.model import PointerGeneratorTransformer, evaluating
+from pgt.predictor.contextual import TRAINING, new_network
 from pgt.train import fit
 from pgt.windows import Dataset
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from wherenext import pointer_variants
+from wherenext.relatives.improvements import IMPROVEMENTS, improved
 
 from lab import data_sets
 from lab.data_sets import DATA
@@ -16,9 +17,8 @@ from pgt import metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.checkpoint import save_model, shipped
 from pgt.config import PRESETS, ModelConfig, TargetTime, TrainConfig, ablate
-from pgt.history import with_history
-from pgt.improvements import IMPROVEMENTS, improved
 from pgt.model import PlaceModel, PointerGeneratorTransformer
+from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset

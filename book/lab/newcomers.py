@@ -34,10 +34,10 @@ from lab.data_sets import DATA
 from lab.reports import Report, Row
 from pgt import metrics
 from pgt.baselines import fit_baseline
-from pgt.contextual import MEMORY
-from pgt.history import with_history
 from pgt.metrics import interval_of_mean
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.contextual import MEMORY
+from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.visits import check, local_day, split_by_days
 from pgt.vocabulary import Vocabulary

@@ -47,10 +47,7 @@ from lab.provenance import code_hash
 from lab.reports import Report, Row
 from lab.runs import SEEDS
 from pgt import NextLocation, checkpoint
-from pgt.calibration import expected_calibration_error, pool_weights
-from pgt.contextual import MEMORY, OLDER, PAST, RIDGE, ContextualPointer, Experts, new_network
-from pgt.files import built
-from pgt.history import HistoryWindows, sample, with_history
+from pgt.checkpoint import built
 from pgt.metrics import (
     ends,
     evaluate,
@@ -60,7 +57,12 @@ from pgt.metrics import (
     resampled_means,
     summarize,
 )
-from pgt.predictor import CALIBRATED, nonconformity, share_of_new, thresholds
+from pgt.predictor.calibration import expected_calibration_error
+from pgt.predictor.contextual import MEMORY, OLDER, ContextualPointer, new_network
+from pgt.predictor.memory import HistoryWindows, sample, with_history
+from pgt.predictor.pool import PAST, RIDGE, Experts, pool_weights
+from pgt.predictor.predictor import nonconformity, thresholds
+from pgt.predictor.questions import CALIBRATED, share_of_new
 from pgt.windows import Dataset
 
 # None tells when the next visit is.
@@ -91,11 +93,11 @@ def learned(plan: Pretraining, kind: str, seed: int) -> ContextualPointer:
     name = f"nobody-{plan.worlds}-{kind}-{lacks}-{seed}-{code_hash()}.safetensors".replace(" ", "_")
     path = Path(tempfile.gettempdir()) / "pgt-runs" / name
     if path.is_file():
-        tensors, _ = checkpoint.read(path)
+        tensors, _ = checkpoint.read_tensors(path)
         return built(lambda: new_network(seed, "unknown"), tensors, name)
     data = worlds(plan) if kind == NAMES[0] else diaries(worlds(plan))
     model = expert(data, "unknown", replace(plan.training, seed=seed))
-    checkpoint.write(path, model.state_dict(), {})
+    checkpoint.write_tensors(path, model.state_dict(), {})
     return model.eval()
 
 

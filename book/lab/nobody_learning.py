@@ -28,10 +28,11 @@ from wherenext.worlds import WorldConfig
 from lab.nobody import FULL, NAMES, REAL, about, lead, learned, seen, worlds
 from lab.reports import Report, Row
 from lab.runs import SEEDS
-from pgt.contextual import TRAINING, Experts, new_network
-from pgt.history import HistoryWindows
 from pgt.metrics import evaluate, summarize
-from pgt.predictor import FINE_TUNING
+from pgt.predictor.contextual import TRAINING, new_network
+from pgt.predictor.memory import HistoryWindows
+from pgt.predictor.pool import Experts
+from pgt.predictor.predictor import FINE_TUNING
 from pgt.train import fit
 
 KEYS = (*REAL, "city")

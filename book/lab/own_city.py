@@ -25,12 +25,13 @@ from wherenext import city
 
 from lab.data_sets import sampled
 from lab.reports import Report, Row
-from pgt import datasets, metrics
+from pgt import metrics
 from pgt.baselines import baselines, fit_baseline
 from pgt.config import PRESETS, ModelConfig
-from pgt.contextual import MEMORY
-from pgt.history import with_history
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.contextual import MEMORY
+from pgt.predictor.memory import with_history
+from pgt.readers import tables
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
@@ -103,7 +104,7 @@ def measured(folder: Path, table: pd.DataFrame) -> Iterator[Row]:
     """The three steps on a table, the last two for every seed."""
     path = folder / "checkins.csv"
     table.to_csv(path, index=False)
-    row, visits = timed("prepare", lambda: datasets.read_visits(path, timezone=ZONE))
+    row, visits = timed("prepare", lambda: tables.read_visits(path, timezone=ZONE))
     yield row
     data = prepare(visits, protocol="exact")
     for seed in SEEDS:

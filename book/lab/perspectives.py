@@ -29,7 +29,7 @@ from lab.models import Run
 from lab.reports import Report, Row
 from lab.runs import SEEDS, recorded
 from pgt import metrics
-from pgt.gps import on_sphere
+from pgt.readers.gps import on_sphere
 from pgt.visits import EARTH_RADIUS, SPLITS
 from pgt.windows import Dataset
 

@@ -32,10 +32,10 @@ from lab.data_sets import DATA
 from lab.nobody import FULL, NAMES, learned
 from lab.reports import Report
 from pgt.baselines import ContextKernel
-from pgt.calibration import pool_weights, pooled
 from pgt.config import WindowConfig
-from pgt.contextual import MEMORY, OLDER, Experts
-from pgt.history import sample, with_history
+from pgt.predictor.contextual import MEMORY, OLDER
+from pgt.predictor.memory import sample, with_history
+from pgt.predictor.pool import Experts, pool_weights, pooled
 from pgt.windows import Dataset, prepare
 
 KEYS = ("geolife_exact", "new_york_last_visit", "city", "hanover", "phoenix")

@@ -34,8 +34,8 @@ from lab import data_sets, models, recency_world
 from lab.provenance import code_hash
 from lab.reports import Report, Row
 from pgt import checkpoint, metrics
+from pgt.checkpoint import load_weights
 from pgt.config import ModelConfig, TrainConfig
-from pgt.files import load_weights
 from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
@@ -138,7 +138,7 @@ def trained(job: Job, data: Dataset) -> tuple[PointerGeneratorTransformer, int]:
     name = "-".join(about).replace(" ", "_") + ".safetensors"
     path = Path(tempfile.gettempdir()) / "pgt-runs" / "bias" / name
     if path.exists():
-        tensors, info = checkpoint.read(path)
+        tensors, info = checkpoint.read_tensors(path)
         load_weights(model, tensors, path.name)
         return model.eval(), info["notes"]["epochs"]
     with faster_bias(model, times) if times != 1 else nullcontext():

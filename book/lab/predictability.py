@@ -30,7 +30,7 @@ from lab.ceilings import alike, entropies, novelty
 from lab.city_chances import choice_probabilities
 from lab.data_sets import DATA
 from lab.reports import Report, Row
-from pgt.history import HistoryWindows, with_history
+from pgt.predictor.memory import HistoryWindows, with_history
 from pgt.windows import Windows
 
 KEYS = ("geolife_exact", "city")

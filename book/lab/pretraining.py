@@ -17,10 +17,11 @@ from torch import nn
 from wherenext.worlds import USERS, WorldConfig, world
 
 from pgt.config import TargetTime, TrainConfig, WindowConfig
-from pgt.contextual import MEMORY, OLDER, TRAINING, Experts, new_network
-from pgt.history import with_history
 from pgt.metrics import evaluate, gains
-from pgt.predictor import NETWORKS, NextLocation, promises
+from pgt.predictor.contextual import MEMORY, OLDER, TRAINING, new_network
+from pgt.predictor.memory import with_history
+from pgt.predictor.pool import Experts
+from pgt.predictor.predictor import NETWORKS, NextLocation, promises
 from pgt.train import fit
 from pgt.windows import Dataset, Windows, prepare
 

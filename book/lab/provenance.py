@@ -17,7 +17,7 @@ import wherenext
 
 import pgt
 from pgt.graphs import pick_device
-from pgt.history import with_history
+from pgt.predictor.memory import with_history
 from pgt.windows import Dataset, Windows
 
 # Where our packages lie; a file is called by its module, as in pgt/model.py.

@@ -27,8 +27,8 @@ from lab.models import Run
 from lab.nobody import REAL, seen
 from lab.reports import Report, Row
 from pgt import NextLocation
-from pgt.history import HistoryWindows
 from pgt.metrics import evaluate, gains, interval
+from pgt.predictor.memory import HistoryWindows
 
 KERNEL = Run("kernel_memory", "memory_100")
 THIRDS = 3

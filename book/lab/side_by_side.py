@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 import torch
+from wherenext.relatives.improvements import RecurrentEncoder
 from wherenext.side_by_side import Kind, encoder_step, seconds
 
 from lab.data_sets import dataset
@@ -24,7 +25,6 @@ from lab.models import preset
 from lab.reports import Report, Row
 from pgt import metrics
 from pgt.config import ModelConfig
-from pgt.improvements import RecurrentEncoder
 from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.train import fit
 

@@ -19,10 +19,7 @@ from itertools import islice
 
 import numpy as np
 from wherenext import city
-from wherenext.summaries import Diaries, scores, write_diaries, written
-
-from lab.reports import Report, Row
-from pgt.summarizer import (
+from wherenext.relatives.summarizer import (
     SMALL,
     PointerGenerator,
     SummarizerTraining,
@@ -32,6 +29,9 @@ from pgt.summarizer import (
     stream,
     train,
 )
+from wherenext.summaries import Diaries, scores, write_diaries, written
+
+from lab.reports import Report, Row
 
 SEEDS = (0, 1, 2)
 TRAINING = SummarizerTraining()

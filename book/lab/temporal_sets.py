@@ -22,12 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 from wherenext import city
-
-from lab.data_sets import from_environment
-from lab.reports import Report, Row
-from lab.runs import SEEDS
-from pgt.metrics import ends, resampled_means
-from pgt.temporal_sets import (
+from wherenext.relatives.temporal_sets import (
     METRICS,
     VARIANTS,
     Personal,
@@ -41,6 +36,11 @@ from pgt.temporal_sets import (
     fit,
     padded,
 )
+
+from lab.data_sets import from_environment
+from lab.reports import Report, Row
+from lab.runs import SEEDS
+from pgt.metrics import ends, resampled_means
 
 Parts = dict[str, Sequences]
 

@@ -16,9 +16,9 @@ from sklearn.neighbors import BallTree
 from lab import gps_protocol
 from lab.reports import Row
 from lab.traps import accuracy, row
-from pgt import gps
 from pgt.baselines import ContextKernel
 from pgt.metrics import ends, evaluate, gains, resampled_means
+from pgt.readers import gps
 from pgt.visits import EARTH_RADIUS
 from pgt.windows import Windows, prepare
 

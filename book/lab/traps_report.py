@@ -17,8 +17,8 @@ from wherenext.results import read_results
 
 from lab import data_sets, gps_protocol, traps, traps_gps
 from lab.reports import Report, Row
-from pgt import gps
-from pgt.datasets import read_fixes
+from pgt.readers import gps
+from pgt.readers.tables import read_fixes
 
 
 def measured() -> Iterator[tuple[str, Iterable[Row]]]:

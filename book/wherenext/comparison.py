@@ -19,7 +19,7 @@ from pgt.errors import DataError
 from pgt.metrics import ends, gains, group_mask, resampled_means
 from wherenext.results import KEYS, Results
 
-# Of each of `pgt.improvements.IMPROVEMENTS` a title, where it was proposed (under a number, in the
+# Of each of `IMPROVEMENTS` a title, where it was proposed (under a number, in the
 # lists "avoid" and "list", of the summarizer ("original"), or in the notebook of temporal "sets"),
 # and what `verdict` is to expect of a proposal.
 _FILE = Path(__file__).with_name("claims.csv")

@@ -17,9 +17,9 @@ import torch
 
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-from pgt.contextual import MEMORY
-from pgt.history import with_history
-from pgt.predictor import NextLocation
+from pgt.predictor.contextual import MEMORY
+from pgt.predictor.memory import with_history
+from pgt.predictor.predictor import NextLocation
 from pgt.windows import Dataset, Windows, prepare
 from wherenext import city as towns
 from wherenext.results import read_results

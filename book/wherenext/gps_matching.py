@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score, homogeneity_completeness_v_meas
 from sklearn.metrics.pairwise import haversine_distances
 
 from pgt.errors import DataError
-from pgt.gps import require_stays
+from pgt.readers.gps import require_stays
 from pgt.visits import EARTH_RADIUS, microseconds
 
 MINUTE = 60e6  # microseconds

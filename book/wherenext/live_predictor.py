@@ -14,10 +14,12 @@ import pandas as pd
 
 from pgt import files
 from pgt.baselines import ContextKernel
-from pgt.contextual import KERNELS, LEAST, MEMORY, OLDER, PAST, RIDGE, ContextualPointer
-from pgt.datasets import ALIASES
-from pgt.predictor import RECENT, NextLocation
-from pgt.recordings import MAGIC
+from pgt.predictor.contextual import MEMORY, OLDER, ContextualPointer
+from pgt.predictor.pool import KERNELS, LEAST, PAST, RIDGE
+from pgt.predictor.predictor import NextLocation
+from pgt.predictor.questions import RECENT
+from pgt.readers.columns import ALIASES
+from pgt.readers.recordings import MAGIC
 from pgt.visits import REQUIRED
 from wherenext import city as towns
 from wherenext.live import MOST_PEOPLE, Playground

@@ -12,9 +12,8 @@ import torch
 
 from pgt.baselines import ContextKernel
 from pgt.config import TargetTime, TrainConfig
-from pgt.contextual import (
+from pgt.predictor.contextual import (
     ALONE,
-    HISTORY_FEATURES,
     MEMORY,
     OLDER,
     TRAINING,
@@ -22,7 +21,8 @@ from pgt.contextual import (
     ContextualPointer,
     like_kernel,
 )
-from pgt.history import HistoryWindows, of_rows, with_history
+from pgt.predictor.features import HISTORY_FEATURES
+from pgt.predictor.memory import HistoryWindows, of_rows, with_history
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, Windows
 
@@ -37,7 +37,7 @@ class Variant:
     """One way to use the contextual pointer."""
 
     change: dict[str, Any] = field(default_factory=lambda: ALONE)  # of `ContextualConfig`
-    memory: int = MEMORY  # of `pgt.history.with_history`
+    memory: int = MEMORY  # of `pgt.with_history`
     older: int = OLDER
     pseudo_unknowns: bool = True  # in training, if there are unknown places (`has_unknown`)
     from_kernel: bool = True  # whether its first tables are those of the context kernel

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 
-from pgt import calibration
 from pgt.metrics import Predictor
+from pgt.predictor import calibration
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Windows
 

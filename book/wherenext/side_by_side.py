@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from pgt.config import ModelConfig
-from pgt.improvements import RecurrentEncoder
 from pgt.model import Encoder
+from wherenext.relatives.improvements import RecurrentEncoder
 
 Kind = Literal["bilstm", "transformer"]
 

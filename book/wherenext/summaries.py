@@ -15,8 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pgt.summarizer import Draft, Pair, PointerGenerator, Text, Words, beam_search, text_batch
 from wherenext.city import City
+from wherenext.relatives.summarizer import (
+    Draft,
+    Pair,
+    PointerGenerator,
+    Text,
+    Words,
+    beam_search,
+    text_batch,
+)
 
 STAYS = 4
 PLACES = (2, 4)  # the fewest and the most places beside home

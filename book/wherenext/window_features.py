@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pgt.history import is_new, with_history
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.memory import is_new, with_history
 from pgt.windows import Dataset, Windows
 
 NUMBERS = ("length", "unique_share", "top_share", "here_share", "here_first", "days", "stay")

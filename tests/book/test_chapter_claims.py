@@ -26,27 +26,21 @@ from wherenext.comparison import (
     verdict,
 )
 from wherenext.flows import flows
+from wherenext.relatives import improvements
+from wherenext.relatives.improvements import IMPROVEMENTS
+from wherenext.relatives.summarizer import DOCUMENT, PointerGenerator
 from wherenext.results import read_results, results_folder
 from wherenext.window_features import gates
 
-from pgt import improvements
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ABLATIONS, PRESETS, ModelConfig
-from pgt.contextual import (
-    ALONE,
-    HISTORY_FEATURES,
-    ContextualConfig,
-    ContextualPointer,
-    present,
-    relations,
-)
-from pgt.history import HistoryBatch, with_history
-from pgt.improvements import IMPROVEMENTS
 from pgt.look import look, story
 from pgt.metrics import ends, evaluate, gains, group_mask, interval, resampled_means
 from pgt.model import PointerGeneratorTransformer
-from pgt.summarizer import DOCUMENT, PointerGenerator
+from pgt.predictor.contextual import ALONE, ContextualConfig, ContextualPointer
+from pgt.predictor.features import HISTORY_FEATURES, present, relations
+from pgt.predictor.memory import HistoryBatch, with_history
 from pgt.windows import prepare
 
 from ..helpers import ROOT, give_up

@@ -13,7 +13,7 @@ import pytest
 from wherenext import city
 from wherenext.live_predictor import as_text, live
 
-from pgt.predictor import NextLocation
+from pgt.predictor.predictor import NextLocation
 from pgt.visits import check
 
 from ..helpers import random_visits

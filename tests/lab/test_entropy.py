@@ -11,7 +11,7 @@ from scipy import stats
 from wherenext import city
 from wherenext.results import read_results
 
-from pgt.history import HistoryWindows, with_history
+from pgt.predictor.memory import HistoryWindows, with_history
 from pgt.windows import FEATURES, prepare
 from tests.helpers import routine_visits
 

@@ -15,8 +15,8 @@ from lab.gps_protocol import (
     tracks_to_visits,
 )
 
-from pgt.datasets import read_fixes
-from pgt.gps import FIXES, clean_fixes, generate_staypoints
+from pgt.readers.gps import FIXES, clean_fixes, generate_staypoints
+from pgt.readers.tables import read_fixes
 from pgt.visits import check
 
 from ..gps_helpers import METRE, commuter, wander

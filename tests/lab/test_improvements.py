@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from wherenext.relatives.improvements import IMPROVEMENTS, improved
 
 from pgt.config import ModelConfig
-from pgt.improvements import IMPROVEMENTS, improved
 from pgt.windows import Dataset, prepare
 
 from ..helpers import MONDAY

@@ -13,8 +13,9 @@ from lab import data_sets, nobody, nobody_learning, pool
 from wherenext.results import read_results
 
 from pgt import NextLocation
-from pgt.contextual import KERNELS, RIDGE, Experts, new_network
 from pgt.metrics import evaluate
+from pgt.predictor.contextual import new_network
+from pgt.predictor.pool import KERNELS, RIDGE, Experts
 from pgt.visits import check
 from pgt.windows import prepare
 

@@ -17,7 +17,7 @@ from wherenext import figures, live, live_predictor
 from wherenext.page_text import safe_html, safe_json
 from wherenext.walkthrough import walkthrough
 
-from pgt.predictor import NextLocation
+from pgt.predictor.predictor import NextLocation
 from pgt.visits import check
 
 from ..helpers import ROOT

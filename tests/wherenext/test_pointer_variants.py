@@ -11,7 +11,7 @@ from wherenext import pointer_variants
 from wherenext.pointer_variants import VARIANTS
 
 from pgt.config import Protocol
-from pgt.history import HistoryWindows
+from pgt.predictor.memory import HistoryWindows
 from pgt.windows import Dataset, prepare
 
 from ..helpers import random_visits

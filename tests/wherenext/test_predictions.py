@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from wherenext import predictions
 
-from pgt import calibration
+from pgt.predictor import calibration
 
-from ..test_calibration import PLACES, answers
+from ..predictor.test_calibration import PLACES, answers
 
 
 def test_somewhere_new_gets_exactly_what_cannot_be_named() -> None:

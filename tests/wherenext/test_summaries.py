@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from wherenext import city
+from wherenext.relatives.summarizer import SMALL
 from wherenext.summaries import (
     Diaries,
     stays_of,
     tell,
     write_diaries,
 )
-
-from pgt.summarizer import SMALL
 
 
 @pytest.fixture(scope="module")

@@ -44,12 +44,13 @@ from lab.gps_protocol import staypoints_and_triplegs  # noqa: E402
 from reference import DocumentedTraining, prepare_by_loop  # noqa: E402
 from wherenext import city, pointer_variants  # noqa: E402
 
-from pgt import gps, graphs  # noqa: E402
+from pgt import graphs  # noqa: E402
 from pgt.config import PRESETS, ModelConfig, TrainConfig  # noqa: E402
-from pgt.datasets import read_fixes  # noqa: E402
 from pgt.files import write_text  # noqa: E402
 from pgt.large_vocabulary import losses  # noqa: E402
 from pgt.model import PointerGeneratorTransformer  # noqa: E402
+from pgt.readers import gps  # noqa: E402
+from pgt.readers.tables import read_fixes  # noqa: E402
 from pgt.train import fit  # noqa: E402
 from pgt.windows import prepare  # noqa: E402
 

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from pgt import gps
 from pgt.config import Protocol
+from pgt.readers import gps
 from pgt.visits import local_day, spread
 from pgt.windows import Dataset, Windows, prepare
 from wherenext import city

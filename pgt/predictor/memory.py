@@ -18,9 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.batch import Batch
+from pgt.batch import Batch, last_numbers
 from pgt.errors import DataError
-from pgt.visits import SPLITS, by_person_and_time, last_numbers, person_rows, same_place
+from pgt.visits import SPLITS, by_person_and_time, person_rows, same_place
 from pgt.vocabulary import Vocabulary
 from pgt.windows import FEATURES, Dataset, Windows, gather
 

@@ -10,17 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgt import gps
 from pgt.errors import DataError, DataNote
-from pgt.gps import (
-    clean_fixes,
-    generate_locations,
-    generate_staypoints,
-    merge_staypoints,
-)
+from pgt.readers import gps
+from pgt.readers.gps import clean_fixes, generate_locations, generate_staypoints, merge_staypoints
 from pgt.visits import check
 
-from .gps_helpers import METRE, commuter, fixes_at, haversine, wander
+from ..gps_helpers import METRE, commuter, fixes_at, haversine, wander
 
 FAULTS: dict[str, dict[str, object]] = {
     "no user": {"user_id": None},

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from sklearn.cluster import DBSCAN
 
-from pgt.datasets import by_local_clocks, require_zone
 from pgt.errors import DataError, note
-from pgt.plausibility import note_doubts
+from pgt.readers.clocks import by_local_clocks, require_zone
+from pgt.readers.plausibility import note_data_checks
 from pgt.visits import EARTH_RADIUS, LIMITS, TIMES, check, in_zone, microseconds, plain_types
 
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.
@@ -167,7 +167,7 @@ def generate_staypoints(
     if not placed.all() or (user < 0).any() or back or len(people) < len(bounds) - 1:
         raise DataError(
             "The fixes are not sorted by user and time, or some have no user, time or position on "
-            "Earth; pgt.gps.clean_fixes(fixes) sorts them, and counts and drops such fixes."
+            "Earth; pgt.readers.gps.clean_fixes(fixes) sorts them, and counts and drops such fixes."
         )
     cuts = np.flatnonzero(_silences(fixes, distance, gap_minutes, max_gap)[1]) + 1
     shortest, last, found = round(minutes * 60e6), set(bounds), []
@@ -247,7 +247,8 @@ def require_stays(staypoints: pd.DataFrame, *more: str) -> None:
     if missing:
         maker = "generate_locations" if missing[0] == "location_id" else "generate_staypoints"
         raise DataError(
-            f"Column '{missing[0]}' is missing; pgt.gps.{maker} makes the table that is needed."
+            f"Column '{missing[0]}' is missing; pgt.readers.gps.{maker} makes the table that is "
+            "needed."
         )
 
 
@@ -351,7 +352,7 @@ def visits(
             f"{max_gap:g} hours, --max-gap); {cut} others end a stay at its last fix."
         )
     table = merge_staypoints(stays[stays.location_id.notna()], places)
-    return note_doubts(check(table if timezone else by_local_clocks(table)))
+    return note_data_checks(check(table if timezone else by_local_clocks(table)))
 
 
 def require_any(clean: pd.DataFrame, dropped: pd.Series) -> None:

@@ -11,7 +11,6 @@ Shapes: B windows, L visits, D = d_model, R reasons, V locations.
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, get_args
@@ -21,12 +20,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.baselines import ContextKernel
-from pgt.batch import Batch, add_up, slot_of
-from pgt.calibration import pool_weights, pooled
+from pgt.batch import Batch, slot_of
 from pgt.checkpoint import load
 from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_range
 from pgt.errors import DataError
-from pgt.history import NOT_SEEN, HistoryBatch, sample
 from pgt.model import (
     Dropout,
     Embeddings,
@@ -41,120 +38,20 @@ from pgt.model import (
     log_mixture,
     scatter_log_probs,
 )
-from pgt.visits import MINUTES_OF_DAY, around_the_clock
+from pgt.predictor.features import (
+    CLOCK_KNOTS,
+    FEATURES,
+    HISTORY_FEATURES,
+    NOW,
+    TARGET_FEATURES,
+    THEN,
+    Feature,
+    present,
+    relations,
+    to_the_hour,
+)
+from pgt.predictor.memory import HistoryBatch
 from pgt.vocabulary import UNKNOWN, Vocabulary
-
-
-class Feature(NamedTuple):
-    """A fact about a past visit; between knots its table is interpolated, beyond them clamped."""
-
-    about: str  # what it asks of a place
-    knots: tuple[float, ...]  # where the table has a row; increasing
-
-
-_CLOCK = (0.0, 15.0, 30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 360.0, 480.0, 720.0)  # minutes
-_RATIO = (-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # octaves; -1 where nothing is seen before
-WEEK = 7 * MINUTES_OF_DAY
-
-# Times of day are compared in minutes; how long something took, in octaves of minutes.
-HISTORY_FEATURES: dict[str, Feature] = {
-    "age": Feature("how many visits ago it was visited",
-                   (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 400, 800)),
-    "days": Feature("how many days ago it was visited",
-                    (0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 21, 28, 60, 120)),
-    "clock": Feature("how near to now the time of day of its visits is", _CLOCK),
-    "ahead": Feature("how long it is until the time of day of its visits",
-                     tuple(range(0, 1441, 60))),
-    "weekday": Feature("on which days of the week it was visited", (0, 1, 2)),
-    "stay": Feature("how long its visits lasted", (4, 5, 6, 7, 8, 9, 10, 11)),
-    "before": Feature("whether it was visited from where the person is now", (0, 1, 2, 3)),
-    "left": Feature("at what time of day the person set out for it", (-1.0, *_CLOCK)),
-    "stayed": Feature("how long the stays before its visits were", _RATIO),
-    "gap": Feature("how long the way to it took", (-1.0, 2, 3, 4, 5, 6, 8, 10, 12)),
-    "here": Feature("whether the person is there now, or was just before", (0, 1, 2)),
-    "count": Feature("how often it was visited", (0, 1, 2, 3, 4, 5, 6)),
-    "unknown": Feature("whether it, or the present place, is unknown", (0, 1, 2, 3)),
-    "older": Feature("how many of its visits are long ago", (0, 1, 2, 3, 4, 6)),
-}  # fmt: skip
-# Only for a model that knows when the next visit begins.
-TARGET_FEATURES: dict[str, Feature] = {
-    "then_clock": Feature("how near to the time asked about its visits are", _CLOCK),
-    "then_weekday": Feature("whether it was visited on such days as the one asked about",
-                            (0, 1, 2)),
-    "then_gap": Feature("whether the way to it fits the time until then", _RATIO),
-}  # fmt: skip
-FEATURES = HISTORY_FEATURES | TARGET_FEATURES
-
-# What is known of now, and of the target: indices below a size; they scale the features.
-NOW = {"hour": 24, "weekday": 8, "stay": 24, "visits": 16}
-THEN = {"then_hour": 24, "then_weekday": 8, "wait": 28}
-
-
-def _weekdays(one: Tensor, other: Tensor) -> Tensor:
-    """0 = a working day and a weekend, 1 = of the same kind, 2 = the same weekday."""
-    return ((one >= 6) == (other >= 6)) * 1 + (one == other) * 1
-
-
-def present(batch: HistoryBatch) -> dict[str, Tensor]:
-    """(B,) the facts of `NOW` and `THEN`; durations and counts in half octaves."""
-    at = batch.length[:, None] - 1
-    began, weekday = batch.start_minute.gather(1, at)[:, 0], batch.weekday.gather(1, at)[:, 0]
-    found = {
-        "hour": batch.now_minute // 60,
-        "weekday": (weekday - 1 + (began + batch.last_stay) // MINUTES_OF_DAY) % 7 + 1,
-        "then_hour": batch.target_minute // 60,
-        "then_weekday": batch.target_weekday,
-    }
-    long = {"stay": batch.last_stay, "visits": batch.length, "wait": batch.wait}
-    for name, value in long.items():
-        bucket = (2 * (value.clamp(min=0) + 1.0).log2()).long()
-        found[name] = bucket.clamp(max=(NOW | THEN)[name] - 1)
-    return found
-
-
-def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Tensor]:
-    """(B, L) each feature's fact, on the (B,) day of `present`; the target's only with ``then``."""
-    start, now, at = batch.start_minute, batch.now_minute[:, None], batch.length[:, None] - 1
-    here, there = batch.location.gather(1, at), batch.before.gather(1, at)  # (B, 1) now, before
-    last_stay, gap = batch.last_stay[:, None], batch.gap_before.clamp(max=WEEK)
-    stays = batch.location == here
-    seen = batch.before != NOT_SEEN
-    one = (batch.before == here) & seen  # the visit before it was where the person is now
-    two = (batch.two_before == there) & (batch.two_before != NOT_SEEN)  # and so on
-    slot, inside = batch.slots.of_visit, (~batch.padding).float()
-    visits = torch.zeros_like(inside).scatter_add(1, slot, inside)
-    found = {
-        "age": batch.age,
-        "days": batch.days_ago,
-        "clock": around_the_clock(start, now),
-        "ahead": (start - now) % MINUTES_OF_DAY,
-        "weekday": _weekdays(batch.weekday, weekday[:, None]),
-        "stay": (batch.stay + 15.0).log2(),
-        "before": one * 1 + (one & two) * 1 + (~one & two) * 3,
-        "left": around_the_clock(batch.end_before, now),
-        "stayed": ((batch.stay_before + 15.0).log2() - (last_stay + 15.0).log2()).abs(),
-        "gap": (batch.gap_before + 5.0).log2(),
-        "here": stays * 1 + (~stays & (batch.location == there)) * 2,
-        "count": visits.gather(1, slot).clamp(min=1).log2(),
-        "unknown": (batch.location == UNKNOWN) * 1 + (here == UNKNOWN) * 2,
-        "older": (batch.stands_for + 1.0).log2(),
-    }
-    if then:
-        found |= {
-            "then_clock": around_the_clock(start, batch.target_minute[:, None]),
-            "then_weekday": _weekdays(batch.weekday, batch.target_weekday[:, None]),
-            "then_gap": ((gap + 15.0).log2() - (batch.wait[:, None] + 15.0).log2()).abs(),
-        }
-    for name in found.keys() & {"left", "stayed", "gap", "then_gap"}:
-        found[name] = torch.where(seen, found[name].float(), float(NOT_SEEN))
-    return found
-
-
-def to_the_hour(batch: HistoryBatch) -> HistoryBatch:
-    """The same batch, with the target's hour only: its time becomes the middle of the hour."""
-    minute = batch.target_minute // 60 * 60 + 30
-    wait = (batch.wait + minute - batch.target_minute) % WEEK
-    return replace(batch, target_minute=minute, wait=wait.masked_fill(wait > WEEK - 60, 0))
 
 
 @dataclass(frozen=True)
@@ -234,14 +131,6 @@ TRAINING = TrainConfig(
 )  # fmt: skip
 MEMORY = 100  # visits
 OLDER = 100  # summaries of places further back
-PAST = 2000  # past visits that the experts are weighed by, at most
-# What speaks beside the networks: decay, base, same, clock and width. `lab.pool` chose them.
-KERNELS = tuple(ContextKernel(*numbers) for numbers in (
-    (0.99, 0.03, 1.0, 0.0, 30.0), (0.98, 0.03, 1.0, 5.0, 60.0), (0.98, 0.03, 5.0, 0.5, 60.0),
-    (0.9, 1.0, 0.0, 0.0, 30.0),
-))  # fmt: skip
-RIDGE = 10.0  # how strongly the weights are drawn to where they start, by the same choice
-LEAST = 1e-4  # so likely is every place, for each that speaks
 
 FACT_WIDTH = 8
 NEVER = -30.0  # log of a weight that is none
@@ -500,7 +389,7 @@ def like_kernel(scorer: AdditiveScorer, kernel: ContextKernel) -> None:
         tables["before"][:, 1] = torch.tensor([NEVER, 0.0, 0.0, NEVER])
     if "clock" in tables:
         strength[2] = kernel.clock
-        tables["clock"][:, 2] = -torch.tensor(_CLOCK) / kernel.width
+        tables["clock"][:, 2] = -torch.tensor(CLOCK_KNOTS) / kernel.width
     # How strong each reason is may be written into any table, since every visit has a row there.
     first = next(iter(tables.values()))
     first[:, :3] += torch.tensor([math.log(value) if value > 0 else NEVER for value in strength])
@@ -517,81 +406,3 @@ def new_network(seed: int, target_time: TargetTime) -> ContextualPointer:
     assert network.scorer is not None
     like_kernel(network.scorer, ContextKernel())
     return network
-
-
-class Experts(MixtureModel):
-    """What several contextual pointers say, or their pool with fixed kernels. ::
-
-        log p(place) = Σ_f weight_f · log p_f(place) + constant
-
-    f: the networks, the kernels, whether one is there now, and whether one was there before. A
-    network alone is taken as it is: it was trained on the windows that would weigh it.
-    """
-
-    weights: Tensor  # (F,)
-
-    def __init__(self, experts: list[ContextualPointer]) -> None:
-        super().__init__()
-        self.experts: Any = nn.ModuleList(experts)
-        self.generator = None
-        self.kernels = KERNELS if len(experts) > 1 else ()
-        start = torch.zeros(len(experts) + (len(self.kernels) + 2 if self.kernels else 0))
-        start[: len(experts)] = 1 / len(experts)
-        self.register_buffer("weights", start)
-        self.config = experts[0].config
-
-    def mixture(self, batch: Any) -> Mixture:
-        """Predict every window of a batch."""
-        if not self.kernels:
-            return self.experts[0].mixture(batch)
-        place, said = self.said(batch)
-        return Mixture(place, pooled(said, place >= 0, self.weights))
-
-    def said(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """(B, S) the window's places, and (B, S, F) the logarithm of what each says of them."""
-        place = batch.slots.place
-        shares = [network.mixture(batch).pointer.exp() for network in self.experts]
-        rows, last = torch.arange(len(batch)), batch.length - 1
-        is_at = [place == now[rows, last][:, None] for now in (batch.location, batch.before)]
-        if self.config.knows_time:
-            batch = replace(batch, now_minute=batch.target_minute)
-        for kernel in self.kernels:
-            votes = add_up(batch.slots, kernel.weights(batch)).clamp(min=0)
-            shares.append(votes / votes.sum(1, keepdim=True))
-        log_shares = [(share.masked_fill(place < 0, 0) + LEAST).log() for share in shares]
-        return place, torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
-
-    def without(self, feature: str) -> Experts:
-        """The same, but for them a feature says of all visits the same."""
-        found, clock = deepcopy(self), "then_clock" if self.config.knows_time else "clock"
-        for network in found.experts:
-            torch.nn.init.zeros_(network.scorer.tables[feature])
-        silent: dict[str, Any] = {
-            "age": {"decay": 1.0},
-            "before": {"same": 0.0},
-            clock: {"clock": 0.0},
-        }
-        found.kernels = tuple(replace(one, **silent.get(feature, {})) for one in self.kernels)
-        if feature == "here":
-            found.weights[len(self.experts) + len(self.kernels) :] = 0
-        return found
-
-    @torch.no_grad()
-    def returns(self, windows: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
-        """Of windows whose target is in sight: what is said, which slots are used, the truth."""
-        found = []
-        for batch in windows.batches(256):
-            place, said = self.said(batch)
-            hit = place == batch.target[:, None]
-            back = hit.any(1)  # a new place is nobody's to name
-            found.append((said[back].double(), place[back] >= 0, hit[back]))
-        return found
-
-    def weighed(self, past: Any) -> Experts:
-        """The same, with the weights that make these windows' targets likeliest."""
-        if not self.kernels:
-            return self
-        parts = self.returns(past.subset(sample(len(past), PAST)))
-        found = Experts(list(self.experts))  # with the weights that a fit starts from
-        found.weights = pool_weights(parts, found.weights.double(), RIDGE).float()
-        return found.eval()

@@ -18,22 +18,34 @@ import pandas as pd
 import torch
 from torch import nn
 
-from pgt import contextual, datasets, files
+from pgt import checkpoint, files
 from pgt.baselines import fit_baseline
-from pgt.calibration import threshold
 from pgt.config import TargetTime
-from pgt.contextual import FEATURES, MEMORY, OLDER, PAST, ContextualConfig, Experts
 from pgt.errors import DataError
-from pgt.history import HistoryWindows, is_new, of_rows, sample, with_history
 from pgt.metrics import compare, evaluate, gains
 from pgt.model import evaluating
+from pgt.predictor import contextual
+from pgt.predictor.calibration import threshold
+from pgt.predictor.contextual import MEMORY, OLDER, ContextualConfig
+from pgt.predictor.features import FEATURES
+from pgt.predictor.memory import is_new, sample, with_history
+from pgt.predictor.pool import Experts
+from pgt.predictor.questions import (
+    Questions,
+    ask,
+    find_user,
+    likeliest,
+    moment,
+    nobody_before,
+    share_of_new,
+    until,
+)
+from pgt.readers import tables
 from pgt.train import fit
-from pgt.visits import find_user, moment, nobody_before, person_rows, until
-from pgt.vocabulary import Vocabulary
-from pgt.windows import Dataset, encode, prepare
+from pgt.visits import CheckedVisits
+from pgt.windows import Dataset, prepare
 
 FORMAT = "predictor-1"
-RECENT = 50  # visits in which the share of new places is counted
 # What the experts of each part know of the next visit's start: nothing, or weekday and minute.
 NETWORKS: dict[str, TargetTime] = {"next_place": "unknown", "at_a_time": "time"}
 FINE_TUNING = replace(contextual.TRAINING, learning_rate=2e-3, warmup_epochs=0, max_epochs=3)
@@ -41,9 +53,9 @@ ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
 CALIBRATION = 2000  # numbers in a file
 KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
 TRIAL = 3000  # training windows with which fine-tuning is tried, at most
-# Sets are calibrated on so many late windows of a table, at most. Each person's own count fully,
-# all others' together like so many of them (chosen on validation windows).
-CALIBRATED, OTHERS = 6000, 40
+# For a set, each person's own windows count fully, all others' together like so many of them
+# (chosen on validation windows).
+OTHERS = 40
 
 
 @contextmanager
@@ -61,7 +73,7 @@ def one_thread() -> Iterator[None]:
 class NextLocation:
     """Says where people go next; people and places need not have been seen before.
 
-    In all methods ``visits`` is a table or a path, whatever `pgt.datasets.read` reads; ``at``
+    In all methods ``visits`` is a table or a path, whatever `pgt.readers.tables.read` reads; ``at``
     (Timestamp or text, local time if it names no offset) is when the next visit begins: later
     visits are not used, and without it nothing is known of that; ``user`` is a ``user_id``, or how
     it is written; ``top`` is a number of places. ``timezone`` is the local zone of tables whose
@@ -70,7 +82,7 @@ class NextLocation:
     Examples
     --------
     >>> import pgt
-    >>> guesses = pgt.NextLocation.pretrained().predict(pgt.datasets.load_city(), top=3)
+    >>> guesses = pgt.NextLocation.pretrained().predict(pgt.load_city(), top=3)
     >>> guesses.columns.tolist()[:5]
     ['user_id', 'rank', 'location_id', 'probability', 'somewhere_new']
     """
@@ -89,18 +101,18 @@ class NextLocation:
     @classmethod
     def load(cls, path: str | Path, *, timezone: str | None = None) -> Self:
         """Read what `save` wrote; a `DataError` if it is missing, damaged, or something else."""
-        tensors, info = files.read(path)
+        tensors, info = checkpoint.read_tensors(path)
         name = Path(path).name
         if info.get("predictor") != FORMAT:
             raise DataError(
                 f"{name} holds a network that knows the places of its training by name; open it "
-                "with pgt.load_model or pgt.load_contextual, and ask it with pgt.predict."
+                "with pgt.load_model or pgt.load_contextual."
             )
-        with files.fitting(name):
+        with checkpoint.fitting(name):
             found = tensors.pop("calibration").double().numpy()
             configs = {part: [ContextualConfig.from_dict(raw) for raw in info["models"][part]]
                        for part in NETWORKS}  # fmt: skip
-            experts = files.built(lambda: nn.ModuleDict({
+            experts = checkpoint.built(lambda: nn.ModuleDict({
                 part: Experts([contextual.ContextualPointer(one) for one in some])
                 for part, some in configs.items()
             }), tensors, name)  # fmt: skip
@@ -114,7 +126,7 @@ class NextLocation:
                   for part in NETWORKS}  # fmt: skip
         info = {"predictor": FORMAT, "models": models, "memory": MEMORY, "older": OLDER,
                 "novelty": self.novelty, "notes": self.notes}  # fmt: skip
-        files.write(path, self.experts.state_dict() | tensors, info)
+        checkpoint.write_tensors(path, self.experts.state_dict() | tensors, info)
 
     @one_thread()
     def fit(self, visits: Any, *, seed: int = 42, progress: bool = False) -> Self:
@@ -182,7 +194,7 @@ class NextLocation:
             with it, all probabilities add up to 1), ``after`` (when the last visit began), and
             ``lon`` and ``lat`` where the visits have them.
         """
-        experts, asked = self._asked(self._read(visits), at, user)
+        experts, asked = self._asked(visits, at, user)
         return asked.named(likeliest(experts.weighed(asked.past), asked, top))
 
     @one_thread()
@@ -200,7 +212,7 @@ class NextLocation:
         """
         if isinstance(coverage, str) or not 0 < coverage < 1:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
-        experts, asked = self._asked(self._read(visits), at, user)
+        experts, asked = self._asked(visits, at, user)
         experts = experts.weighed(asked.past)
         limit: Any = threshold(self.calibration, 1 - coverage)
         whose = "fit" if "selection" in self.notes else "simulated worlds"
@@ -226,7 +238,7 @@ class NextLocation:
         with it minus that without it, in percentage points, what spoke for the place first. A
         feature that is left out says of all visits the same. ``visits``: how often it was visited.
         """
-        experts, asked = self._asked(self._read(visits), at, user)
+        experts, asked = self._asked(visits, at, user)
         experts = experts.weighed(asked.past)
         best = likeliest(experts, asked, top)
         table = asked.named(best)[["location_id", "probability"]].assign(
@@ -253,7 +265,7 @@ class NextLocation:
         """
         from pgt.maps import places_map
 
-        experts, asked = self._asked(self._read(visits), at, user)
+        experts, asked = self._asked(visits, at, user)
         guesses = asked.named(likeliest(experts.weighed(asked.past), asked, top))
         mine = asked.visits[asked.visits.user_id == guesses.user_id[0]]
         return places_map(mine, guesses, streets=streets)
@@ -281,17 +293,15 @@ class NextLocation:
             ranked[f"kernel, {MEMORY} visits"] = evaluate(kernel, data.test)
         return compare(ranked)
 
-    def _read(self, source: Any) -> pd.DataFrame:
-        """Checked visits of whatever holds them; in positions they are found first."""
-        table = datasets.read(source, timezone=self.timezone)
-        if "location_id" in table.columns:
-            return table
-        from pgt import gps  # clustering is slow to load
+    def _read(self, source: Any) -> CheckedVisits:
+        """The visits of whatever holds them, read and checked once."""
+        if isinstance(source, CheckedVisits):
+            return source
+        return tables.visits_of(source, timezone=self.timezone)
 
-        return gps.visits(table, timezone=self.timezone)
-
-    def _asked(self, table: pd.DataFrame, at: Any, user: Any) -> tuple[Experts, Questions]:
+    def _asked(self, visits: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
         """The networks, still to be weighed by everybody's past, and the questions."""
+        table = self._read(visits).table
         when = None if at is None else moment(at, table)
         who = None if user is None else find_user(table, user)
         asked = ask(until(table, when), when, self.novelty, who)
@@ -336,92 +346,3 @@ def thresholds(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.n
         own = users == user
         found[user] = threshold(scores, alpha, np.where(own, 1, OTHERS / max(1, (~own).sum())))
     return np.array([found[user] for user in np.asarray(asked)])
-
-
-@dataclass(frozen=True)
-class Questions:
-    """For each person a window whose target is not there yet."""
-
-    windows: HistoryWindows
-    past: HistoryWindows  # windows of everybody whose target has happened, in their later halves
-    late: HistoryWindows  # and in their last quarters
-    new: np.ndarray  # (W,) how likely the next place is a new one
-    last: np.ndarray  # (W,) the row of the person's last visit
-    first: np.ndarray  # (W,) the number of the person's first place
-    visits: pd.DataFrame  # everybody's, by person and time
-    place: np.ndarray  # (N,) the number of each visit's place; nobody shares one
-
-    def named(self, found: pd.DataFrame) -> pd.DataFrame:
-        """Windows and places by their ids; a place below 0 is "somewhere new"."""
-        row = pd.Series(np.arange(len(self.place)), index=self.place)
-        row = row[~row.index.duplicated(keep="last")]  # the latest visit knows name and position
-        window, known = found.window.to_numpy(), found.place.to_numpy() >= 0
-        last = self.visits.iloc[self.last[window]]
-        about = self.visits.iloc[row.reindex(found.place, fill_value=0)].reset_index(drop=True)
-        ids = about.location_id if known.all() else about.location_id.astype(object)
-        out = pd.DataFrame({
-            "user_id": last.user_id.to_numpy(), "rank": found["rank"],
-            "location_id": ids.where(known, None), "probability": found.probability,
-            "somewhere_new": self.new[window], "after": last.started_at.reset_index(drop=True),
-        })  # fmt: skip
-        where = about[about.columns.intersection(["lon", "lat"])]
-        return out.join(where[known])
-
-
-def ask(
-    visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float], user: Any = None
-) -> Questions:
-    """Ask where everybody, or one person, goes next; and of some visits of all later halves."""
-    person, begins = person_rows(visits.user_id)
-    codes, names = pd.factorize(visits.location_id)
-    place, _ = pd.factorize(person * len(names) + codes)
-    own = place - place[begins]  # everybody's from 0
-    last = np.flatnonzero(np.diff(person, append=-1))
-    time = visits.finished_at.iloc[last] if at is None else at
-    empty = visits.iloc[last].assign(location_id=-1, started_at=time, finished_at=time)
-    table = pd.concat([visits.assign(location_id=own), empty], ignore_index=True)
-    order = np.argsort(np.append(person, person[last]), kind="stable")
-    table = table.iloc[order].reset_index(drop=True)
-    target = last + 1 + np.arange(len(last))
-    n = last + 1 - begins[last]
-    half = np.maximum(0, n - np.maximum(3, n // 2))
-    earlier = []
-    for sizes, most in ((half, PAST), (half // 2, CALIBRATED)):
-        ends, some = np.cumsum(sizes), sample(int(sizes.sum()), most)
-        of = np.searchsorted(ends, some, side="right")
-        earlier.append(target[of] - ends[of] + some)
-    vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
-    features = encode(table, vocabulary)
-    if user is not None:
-        mine = visits.user_id.to_numpy()[last] == user
-        last, target = last[mine], target[mine]
-    rows = [target, *earlier]
-    windows, past, late = of_rows(table, features, vocabulary, rows, MEMORY, OLDER)
-    new = share_of_new(windows, *novelty)
-    return Questions(windows, past, late, new, last, place[begins[last]], visits, place)
-
-
-@torch.no_grad()
-def likeliest(model: Experts, asked: Questions, top: int | None = None) -> pd.DataFrame:
-    """By ``window``, ``rank`` and ``place`` the probability, the likeliest first."""
-    if top is not None and (not isinstance(top, int | np.integer) or top < 1):
-        raise DataError(f"top is {top!r}; it must be a whole number, at least 1.")
-    parts = []
-    for batch in asked.windows.batches(256):
-        index, found = batch.index.numpy(), model.mixture(batch)
-        place, share = found.place.numpy(), found.pointer.exp().where(found.place >= 0, 0).numpy()
-        order = np.argsort(-share, axis=1, kind="stable")[:, :top]  # (B, K)
-        value = np.take_along_axis(share, order, 1) * (1 - asked.new[index])[:, None]
-        at, rank = np.nonzero(value > 0)
-        number = np.take_along_axis(place, order, 1)[at, rank] - 2 + asked.first[index[at]]
-        parts.append(pd.DataFrame({"window": index[at], "rank": rank + 1, "place": number,
-                                   "probability": value[at, rank]}))  # fmt: skip
-    return pd.concat(parts).sort_values(["window", "rank"], ignore_index=True)
-
-
-def share_of_new(windows: HistoryWindows, mean: float, strength: float) -> np.ndarray:
-    """(W,) how many of the latest visits were to new places, the share drawn towards a mean."""
-    before = np.append(0, np.cumsum(is_new(windows)))
-    begin = np.maximum(windows.floor, windows.target - RECENT)
-    n_new = before[windows.target] - before[begin]
-    return np.asarray((n_new + strength * mean) / (windows.target - begin + strength))

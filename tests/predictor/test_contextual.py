@@ -12,17 +12,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pgt import contextual, metrics
+from pgt import metrics
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, save_model
-from pgt.contextual import ALONE, FEATURES, HISTORY_FEATURES, NOW, THEN, ContextualPointer, present
 from pgt.errors import DataError
-from pgt.history import HistoryBatch, HistoryWindows, with_history
 from pgt.model import PointerGeneratorTransformer, cross_entropy
+from pgt.predictor import contextual
+from pgt.predictor.contextual import ALONE, ContextualPointer
+from pgt.predictor.features import FEATURES, HISTORY_FEATURES, NOW, THEN, present
+from pgt.predictor.memory import HistoryBatch, HistoryWindows, with_history
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 
-from .helpers import random_visits, tiny_config
+from ..helpers import random_visits, tiny_config
 
 MEMORY, OLDER = 15, 10
 WEEK = 7 * 1440

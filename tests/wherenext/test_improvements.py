@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-
-from pgt import improvements
-from pgt.batch import QUARTERS, Batch
-from pgt.config import ModelConfig, TrainConfig
-from pgt.improvements import (
+from wherenext.relatives import improvements
+from wherenext.relatives.improvements import (
     DISTANCES,
     FREQUENT,
     IMPROVEMENTS,
@@ -35,11 +32,14 @@ from pgt.improvements import (
     improved,
     occurrences,
 )
+
+from pgt.batch import QUARTERS, Batch
+from pgt.config import ModelConfig, TrainConfig
 from pgt.model import EncoderLayer, SelfAttention, cross_entropy
 from pgt.train import fit
 from pgt.windows import Dataset, prepare
 
-from .helpers import changed, pad_to, pytorch_layer, random_visits, tiny_config
+from ..helpers import changed, pad_to, pytorch_layer, random_visits, tiny_config
 
 V, D = 60, 16
 CONFIG = ModelConfig(V, 5, d_model=D, n_heads=2, d_feedforward=32, dropout=0.0)

@@ -8,11 +8,11 @@ from types import FrameType
 from typing import Any
 
 import pgt
-from pgt import datasets
-from pgt.predictor import NextLocation
+from pgt.predictor.predictor import NextLocation
+from pgt.readers import tables
 from pgt.visits import check
 
-from .helpers import routine_visits
+from ..helpers import routine_visits
 
 PACKAGE = str(Path(pgt.__file__).resolve().parent)
 
@@ -57,7 +57,7 @@ def test_a_table_becomes_an_answer_in_few_steps() -> None:
 def test_a_file_and_the_networks_add_few(tmp_path: Path) -> None:
     """From the name of a CSV file, the networks read as well: what the command line does."""
     path = tmp_path / "visits.csv"
-    datasets.write(check(routine_visits(users=3, days=20)), path)
+    tables.write(check(routine_visits(users=3, days=20)), path)
     files, functions, depth = walked(lambda: NextLocation.pretrained().predict(path))
     assert len(files) <= 20, sorted(files)
     assert len(functions) <= 128, sorted(name for _, name in functions)

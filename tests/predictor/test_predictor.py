@@ -13,29 +13,23 @@ import pandas as pd
 import pytest
 import torch
 
-from pgt import contextual, files
+from pgt import checkpoint, files
 from pgt.batch import Slots, add_up
-from pgt.calibration import pooled, threshold
 from pgt.checkpoint import shipped
-from pgt.contextual import FEATURES, Experts
-from pgt.datasets import load_city
 from pgt.errors import DataError
-from pgt.history import sample, with_history
 from pgt.metrics import FEW
-from pgt.predictor import (
-    NETWORKS,
-    OTHERS,
-    NextLocation,
-    ask,
-    likeliest,
-    nonconformity,
-    share_of_new,
-    thresholds,
-)
+from pgt.predictor import contextual
+from pgt.predictor.calibration import threshold
+from pgt.predictor.features import FEATURES
+from pgt.predictor.memory import sample, with_history
+from pgt.predictor.pool import Experts, pooled
+from pgt.predictor.predictor import NETWORKS, OTHERS, NextLocation, nonconformity, thresholds
+from pgt.predictor.questions import ask, likeliest, share_of_new
+from pgt.readers.tables import load_city
 from pgt.visits import check
 from pgt.windows import prepare
 
-from .helpers import random_visits, routine_visits
+from ..helpers import random_visits, routine_visits
 
 MEMORY = contextual.MEMORY, contextual.OLDER
 SHIPPED = files.folder("checkpoints") / "nobody.safetensors"
@@ -348,7 +342,10 @@ def test_what_is_saved_is_what_is_loaded(
     pd.testing.assert_frame_equal(model.predict_set(visits), again.predict_set(visits))
     assert (again.novelty, again.notes) == (model.novelty, {"made": "here"})
     again.save(tmp_path / "again.safetensors")
-    (one, about), (other, same) = files.read(path), files.read(tmp_path / "again.safetensors")
+    (one, about), (other, same) = (
+        checkpoint.read_tensors(path),
+        checkpoint.read_tensors(tmp_path / "again.safetensors"),
+    )
     assert about == same and one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
 
@@ -359,7 +356,7 @@ def test_what_is_saved_is_what_is_loaded(
      ("networks", "does not fit this version"), ("calibration", "does not fit this version")],
 )  # fmt: skip
 def test_what_cannot_be_a_predictor_is_refused(name: str, says: str, tmp_path: Path) -> None:
-    tensors, info = files.read(SHIPPED)
+    tensors, info = checkpoint.read_tensors(SHIPPED)
     if name == "nan":
         tensors = {key: torch.full_like(value, torch.nan) for key, value in tensors.items()}
     elif name == "wide":  # sizes that no memory holds
@@ -368,7 +365,7 @@ def test_what_cannot_be_a_predictor_is_refused(name: str, says: str, tmp_path: P
         info["models"] = {}
     else:
         del tensors["calibration"]
-    files.write(tmp_path / "p.safetensors", tensors, info)
+    checkpoint.write_tensors(tmp_path / "p.safetensors", tensors, info)
     with pytest.raises(DataError, match=says):
         NextLocation.load(tmp_path / "p.safetensors")
 

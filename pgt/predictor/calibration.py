@@ -6,15 +6,13 @@ forecasts ``p`` from 0 to 1 and outcomes ``y``, 0 or 1; or N windows and A answe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import ArrayLike
 from scipy import special
 from scipy.optimize import minimize_scalar
-from torch import Tensor
 
 from pgt.errors import DataError
 from pgt.metrics import ends
@@ -164,34 +162,3 @@ def threshold(scores: ArrayLike, alpha: float, weights: ArrayLike = 1.0) -> floa
     # Rounded: 90 of 100 are 0.9, and not a hair less.
     k = int(np.searchsorted(reached.round(9), round(1 - alpha, 9)))
     return float(values[order[k]]) if k < len(values) else float("inf")
-
-
-def pooled(said: Tensor, used: Tensor, weights: Tensor) -> Tensor:
-    """(B, S, F) logarithms of what F forecasters say -> (B, S) log-probabilities, -inf if unused.
-
-    A log-linear pool (Genest and Zidek 1986): log p = Σ_f weight_f · log p_f + constant.
-    """
-    return (said @ weights).masked_fill(~used, float("-inf")).log_softmax(1)
-
-
-@torch.enable_grad()
-def pool_weights(
-    parts: Sequence[tuple[Tensor, Tensor, Tensor]], start: Tensor, ridge: float
-) -> Tensor:
-    """(F,) weights that make the truth likeliest, drawn to where they start by a ridge.
-
-    ``parts``: what `pooled` takes, and (B, S) which slot is the truth. The loss is convex.
-    """
-    weights = start.clone().requires_grad_()
-    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        total = ridge * (weights - start).square().sum()
-        for said, used, hit in parts:
-            total = total - pooled(said, used, weights)[hit].sum()
-        total.backward()
-        return total
-
-    optimizer.step(loss)
-    return weights.detach()

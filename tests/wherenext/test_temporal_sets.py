@@ -11,9 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-
-from pgt import temporal_sets as sets
-from pgt.temporal_sets import VARIANTS, Sequences, SetPredictor, padded
+from wherenext.relatives import temporal_sets as sets
+from wherenext.relatives.temporal_sets import VARIANTS, Sequences, SetPredictor, padded
 
 N_ELEMENTS = 12
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import Tensor
-
-from pgt.summarizer import (
+from wherenext.relatives.summarizer import (
     DOCUMENT,
     SMALL,
     START,

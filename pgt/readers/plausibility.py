@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
-from timezonefinder import TimezoneFinder
 
 from pgt.errors import note
+from pgt.readers.clocks import zones_at
 from pgt.visits import local_clock
 
 SEVERAL = 4  # rows that are more than a slip
@@ -27,17 +27,14 @@ HOURS = 2.0  # that clocks which people live by are at most from those of the zo
 MINUTES, FRAGMENTS = 15, 0.3
 
 
-def note_doubts(visits: pd.DataFrame) -> pd.DataFrame:
-    """Tell every doubt once, and keep all of them in ``attrs["notes"]``."""
-    known = visits.attrs.get("notes", [])
-    fresh = [text for text in doubts(visits) if text not in known]
-    for text in fresh:
+def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
+    """Tell what looks like a mistake, a note each."""
+    for text in data_checks(visits):
         note(text, stacklevel=4)
-    visits.attrs["notes"] = [*known, *fresh]
     return visits
 
 
-def doubts(visits: pd.DataFrame) -> list[str]:
+def data_checks(visits: pd.DataFrame) -> list[str]:
     """What looks like a mistake in a checked table, one sentence each."""
     found = [alike(name, visits[name].unique()) for name in ("user_id", "location_id")]
     return [*filter(None, found), *_far(visits), *_fragments(visits), *_places(visits)]
@@ -183,16 +180,6 @@ def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     swapped = ((there == tz) & (here != tz)) | (at_sea & (apart[1] <= 1))
     off = apart[0] > HOURS
     return visits.user_id.map(swapped).to_numpy(), visits.user_id.map(off).to_numpy()
-
-
-def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
-    """The time zone of each position, by name, to about a kilometre; at sea one by longitude."""
-    at = pd.DataFrame({"lon": lon, "lat": lat}).apply(pd.to_numeric, errors="coerce").round(2)
-    known = at[(at.lon.abs() <= 180) & (at.lat.abs() <= 90)].drop_duplicates()
-    finder = TimezoneFinder()
-    zone = [finder.timezone_at(lng=x, lat=y) for x, y in known.to_numpy(dtype=float)]
-    found = at.merge(known.assign(zone=pd.Series(zone, known.index, dtype="str")), how="left")
-    return found.zone.set_axis(at.index)
 
 
 def _hours_ahead(visits: pd.DataFrame, local: pd.Series) -> pd.Series:

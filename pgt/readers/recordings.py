@@ -23,6 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pgt.errors import DataError
+from pgt.readers.columns import PAIR
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, WHOLE = 256 * 2**20, 100, 64 * 2**30
@@ -236,9 +237,6 @@ def owntracks(file: File) -> pd.DataFrame:
             rows.append((user, said["tst"], said.get("lon"), said["lat"], said.get("acc")))
     frame = pd.DataFrame(rows, columns=["user_id", "tracked_at", "lon", "lat", "accuracy"])
     return frame if frame.user_id.notna().all() else frame.drop(columns="user_id")
-
-
-PAIR = r"(?:geo:)?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)"  # latitude, longitude
 
 
 def from_json(file: File) -> pd.DataFrame:

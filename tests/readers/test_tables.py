@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import pgt
-from pgt.datasets import fetch_geolife, load_city, read, read_fixes, read_visits, write
 from pgt.errors import DataError, DataNote
+from pgt.readers.tables import fetch_geolife, load_city, read, read_fixes, read_visits, write
 from pgt.visits import check, local_clock
 
-from .helpers import made, refusal
+from ..helpers import made, refusal
 
 ZONE = "Europe/Vienna"
 PLACES = {"home": (16.37, 48.21), "work": (16.403, 48.231), "shop": (16.358, 48.216)}
@@ -283,7 +283,7 @@ def test_the_same_fixes_in_every_form(name: str, tmp_path: Path) -> None:
     for column in ("lon", "lat"):
         np.testing.assert_allclose(found[column], F[column], atol=2e-7)
     assert [note for note in notes if not note.startswith("not read")] == []
-    with pytest.raises(DataError, match=r"no column for the place.*pgt\.gps\.visits"):
+    with pytest.raises(DataError, match=r"no column for the place.*pgt\.readers\.gps\.visits"):
         read_visits(path, **how)
 
 
@@ -297,7 +297,7 @@ def test_quality_is_read_and_a_fix_without_time_or_position_is_left_to_be_counte
     assert len(found) == 5 and found.tracked_at.isna().sum() == found.lon.isna().sum() == 1
     assert found.accuracy.tolist() == [12.5] * 5 and found.hdop.tolist() == [1.1] * 5
     assert sorted(found.valid) == [False, False, False, True, True]
-    _, dropped = pgt.gps.clean_fixes(found.drop(columns=["accuracy", "hdop", "valid"]))
+    _, dropped = pgt.readers.gps.clean_fixes(found.drop(columns=["accuracy", "hdop", "valid"]))
     assert dropped["no time"] == dropped["no position"] == 1
 
 
@@ -370,7 +370,7 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
 def test_the_town_as_folder_and_as_it_ships() -> None:
     visits = load_city()
     assert len(visits) == 16_977 and str(visits.started_at.dt.tz) == "America/Regina"
-    pd.testing.assert_frame_equal(read(Path(__file__).parents[1] / "data" / "city"), visits)
+    pd.testing.assert_frame_equal(read(Path(__file__).parents[2] / "data" / "city"), visits)
 
 
 def test_a_table_of_other_libraries_and_types(tmp_path: Path) -> None:

@@ -13,18 +13,12 @@ from wherenext.pointer_variants import as_if_earlier, with_pseudo_unknowns
 
 from pgt.batch import Batch
 from pgt.errors import DataError
-from pgt.history import (
-    NOT_SEEN,
-    HistoryBatch,
-    HistoryWindows,
-    is_new,
-    with_history,
-)
+from pgt.predictor.memory import NOT_SEEN, HistoryBatch, HistoryWindows, is_new, with_history
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import UNKNOWN
 from pgt.windows import Dataset, prepare
 
-from .helpers import minutes, random_visits
+from ..helpers import minutes, random_visits
 
 MEMORIES = [(5, 0), (40, 0), (8, 3), (8, 1000)]
 BEFORE = ("before", "two_before", "end_before", "stay_before", "gap_before")

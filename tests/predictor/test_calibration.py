@@ -9,8 +9,8 @@ import pytest
 from lab import forecasts
 from sklearn.metrics import roc_auc_score
 
-from pgt import calibration
 from pgt.errors import DataError
+from pgt.predictor import calibration
 
 N, PLACES = 6000, 12
 

@@ -1,0 +1,66 @@
+"""Old names of modules: they work for one version more, and say where each name is now."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# The old module, and those that have its names now.
+MOVED = {
+    "datasets": ("pgt.readers.tables", "pgt.readers.columns", "pgt.readers.clocks"),
+    "recordings": ("pgt.readers.recordings",),
+    "plausibility": ("pgt.readers.plausibility", "pgt.readers.clocks"),
+    "gps": ("pgt.readers.gps",),
+    "contextual": ("pgt.predictor.contextual", "pgt.predictor.features", "pgt.predictor.pool"),
+    "history": ("pgt.predictor.memory",),
+    "calibration": ("pgt.predictor.calibration", "pgt.predictor.pool"),
+    "summarizer": ("wherenext.relatives.summarizer",),
+    "temporal_sets": ("wherenext.relatives.temporal_sets",),
+    "improvements": ("wherenext.relatives.improvements",),
+}
+
+
+class MovedModule(ModuleType):
+    """An old module: whatever is asked of it comes from where it is now."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for home in MOVED[self.__name__.removeprefix("pgt.")]:
+            if hasattr(module := import_module(home), name):
+                warnings.warn(
+                    f"{self.__name__}.{name} is now {home}.{name}; the old name goes away with "
+                    "the next version.", DeprecationWarning, stacklevel=2,
+                )  # fmt: skip
+                return getattr(module, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+class Finder:
+    """Python asks it for modules that nothing else finds."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        """Of an old module, and of nothing else."""
+        loader: Any = Finder
+        package, _, module = name.rpartition(".")
+        return ModuleSpec(name, loader) if package == "pgt" and module in MOVED else None
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        return MovedModule(spec.name)
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Nothing to run."""
+
+
+def listen() -> None:
+    """Let ``import pgt.gps`` and its kin find what they mean, once."""
+    if Finder not in sys.meta_path:
+        sys.meta_path.append(Finder)

@@ -1,0 +1,134 @@
+"""Several forecasters, one answer: a log-linear pool of networks and fixed kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pgt.baselines import ContextKernel
+from pgt.batch import add_up
+from pgt.predictor.contextual import ContextualPointer, Mixture, MixtureModel
+from pgt.predictor.memory import sample
+
+PAST = 2000  # past visits that the experts are weighed by, at most
+# What speaks beside the networks: decay, base, same, clock and width. `lab.pool` chose them.
+KERNELS = tuple(ContextKernel(*numbers) for numbers in (
+    (0.99, 0.03, 1.0, 0.0, 30.0), (0.98, 0.03, 1.0, 5.0, 60.0), (0.98, 0.03, 5.0, 0.5, 60.0),
+    (0.9, 1.0, 0.0, 0.0, 30.0),
+))  # fmt: skip
+RIDGE = 10.0  # how strongly the weights are drawn to where they start, by the same choice
+LEAST = 1e-4  # so likely is every place, for each that speaks
+
+
+class Experts(MixtureModel):
+    """What several contextual pointers say, or their pool with fixed kernels. ::
+
+        log p(place) = Σ_f weight_f · log p_f(place) + constant
+
+    f: the networks, the kernels, whether one is there now, and whether one was there before. A
+    network alone is taken as it is: it was trained on the windows that would weigh it.
+    """
+
+    weights: Tensor  # (F,)
+
+    def __init__(self, experts: list[ContextualPointer]) -> None:
+        super().__init__()
+        self.experts: Any = nn.ModuleList(experts)
+        self.generator = None
+        self.kernels = KERNELS if len(experts) > 1 else ()
+        start = torch.zeros(len(experts) + (len(self.kernels) + 2 if self.kernels else 0))
+        start[: len(experts)] = 1 / len(experts)
+        self.register_buffer("weights", start)
+        self.config = experts[0].config
+
+    def mixture(self, batch: Any) -> Mixture:
+        """Predict every window of a batch."""
+        if not self.kernels:
+            return self.experts[0].mixture(batch)
+        place, said = self.said(batch)
+        return Mixture(place, pooled(said, place >= 0, self.weights))
+
+    def said(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """(B, S) the window's places, and (B, S, F) the logarithm of what each says of them."""
+        place = batch.slots.place
+        shares = [network.mixture(batch).pointer.exp() for network in self.experts]
+        rows, last = torch.arange(len(batch)), batch.length - 1
+        is_at = [place == now[rows, last][:, None] for now in (batch.location, batch.before)]
+        if self.config.knows_time:
+            batch = replace(batch, now_minute=batch.target_minute)
+        for kernel in self.kernels:
+            votes = add_up(batch.slots, kernel.weights(batch)).clamp(min=0)
+            shares.append(votes / votes.sum(1, keepdim=True))
+        log_shares = [(share.masked_fill(place < 0, 0) + LEAST).log() for share in shares]
+        return place, torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
+
+    def without(self, feature: str) -> Experts:
+        """The same, but for them a feature says of all visits the same."""
+        found, clock = deepcopy(self), "then_clock" if self.config.knows_time else "clock"
+        for network in found.experts:
+            torch.nn.init.zeros_(network.scorer.tables[feature])
+        silent: dict[str, Any] = {
+            "age": {"decay": 1.0},
+            "before": {"same": 0.0},
+            clock: {"clock": 0.0},
+        }
+        found.kernels = tuple(replace(one, **silent.get(feature, {})) for one in self.kernels)
+        if feature == "here":
+            found.weights[len(self.experts) + len(self.kernels) :] = 0
+        return found
+
+    @torch.no_grad()
+    def returns(self, windows: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Of windows whose target is in sight: what is said, which slots are used, the truth."""
+        found = []
+        for batch in windows.batches(256):
+            place, said = self.said(batch)
+            hit = place == batch.target[:, None]
+            back = hit.any(1)  # a new place is nobody's to name
+            found.append((said[back].double(), place[back] >= 0, hit[back]))
+        return found
+
+    def weighed(self, past: Any) -> Experts:
+        """The same, with the weights that make these windows' targets likeliest."""
+        if not self.kernels:
+            return self
+        parts = self.returns(past.subset(sample(len(past), PAST)))
+        found = Experts(list(self.experts))  # with the weights that a fit starts from
+        found.weights = pool_weights(parts, found.weights.double(), RIDGE).float()
+        return found.eval()
+
+
+def pooled(said: Tensor, used: Tensor, weights: Tensor) -> Tensor:
+    """(B, S, F) logarithms of what F forecasters say -> (B, S) log-probabilities, -inf if unused.
+
+    A log-linear pool (Genest and Zidek 1986): log p = Σ_f weight_f · log p_f + constant.
+    """
+    return (said @ weights).masked_fill(~used, float("-inf")).log_softmax(1)
+
+
+@torch.enable_grad()
+def pool_weights(
+    parts: Sequence[tuple[Tensor, Tensor, Tensor]], start: Tensor, ridge: float
+) -> Tensor:
+    """(F,) weights that make the truth likeliest, drawn to where they start by a ridge.
+
+    ``parts``: what `pooled` takes, and (B, S) which slot is the truth. The loss is convex.
+    """
+    weights = start.clone().requires_grad_()
+    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        total = ridge * (weights - start).square().sum()
+        for said, used, hit in parts:
+            total = total - pooled(said, used, weights)[hit].sum()
+        total.backward()
+        return total
+
+    optimizer.step(loss)
+    return weights.detach()
