@@ -172,7 +172,7 @@ by_accuracy = table["valid_acc@1"].idxmax()  # and of the best accuracy
 # %% tags=["hide-input"]
 # @title Figure 10.1: loss and accuracy by epoch
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.4))
-plots.history(table, axes=left)
+plots.loss_curves(table, axes=left)
 right.plot(table["valid_acc@1"], color=GENERATED, ls="--")
 for ax in (left, right):
     ax.axvline(by_loss, color=MUTED, lw=1, ls=":", label="lowest loss")

@@ -51,7 +51,7 @@ from wherenext.window_features import NUMBERS, PENALTIES, features_of, gates
 
 from pgt import maps, plots
 from pgt.checkpoint import load_model, shipped
-from pgt.metrics import ends, resampled_means
+from pgt.metrics import percentile_interval, resampled_means
 from pgt.predictor.calibration import reliability
 from pgt.windows import prepare
 
@@ -182,7 +182,7 @@ for ax, (y, text) in zip(axes, outcomes.items(), strict=True):
         curves["the town's own probability"] = own
     else:  # the tenth of the windows with the lowest gates
         lowest = 100 * curves["gate"].loc[0, ["forecast", "observed"]]
-    plots.reliability(curves, colours=(GATE, TRUTH), axes=ax)
+    plots.reliability_diagram(curves, colours=(GATE, TRUTH), axes=ax)
     ax.set(title=f"Forecast of: {text}", xlim=(0.2, 1.01), ylim=(0.2, 1.01))
     ax.legend(loc="lower right")
 show(
@@ -353,7 +353,7 @@ for y, text in outcomes.items():
     rows[text] = {what: skill(f, test[y]) for what, f in tried.items()}
     gate, rule = ((tried[k] - test[y]) ** 2 for k in ("gate", "who + when"))
     lead = 100 * (gate - rule) / test[y].var(ddof=0)  # points of skill
-    low, high = ends(resampled_means([lead], test.user_id))
+    low, high = percentile_interval(resampled_means([lead], test.user_id))
     print(f"{text}, who + when minus gate: ", end="")
     print(f"{low:+.1f} to {high:+.1f} points, 95 %")
 pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)

@@ -32,7 +32,7 @@ from wherenext.figures import COPIED, MUTED, show
 from wherenext.results import read_results
 
 from pgt.config import ABLATIONS
-from pgt.metrics import ends, gains, resampled_means
+from pgt.metrics import gains, percentile_interval, resampled_means
 
 # %% [markdown]
 # Which parts of the model earn their place? The usual answer is an **ablation table**: take one part out, train again, and
@@ -154,7 +154,7 @@ def change(variant, metric="acc@1", *, draws=2000, **where):
     full, _ = hits("full", metric, **where)
     difference = 100 * (ablated - full)  # (seeds, windows)
     means = resampled_means(difference, user, draws=draws)
-    return difference.mean(), *ends(means), difference.mean(1)
+    return difference.mean(), *percentile_interval(means), difference.mean(1)
 
 
 measured = {

@@ -76,8 +76,8 @@ print("->", *story.summary)
 
 # %%
 words = diaries.words(SMALL.n_words)
-_, lent = words.extend(story.source)
-print({word: len(words) + k for k, word in enumerate(lent)})
+_, oov = words.extend(story.source)
+print({word: len(words) + k for k, word in enumerate(oov)})
 asked = [word for d in diaries.test for word in d.summary]
 lacked = [word for word in asked if word not in words]
 unknown = 100 * len(lacked) / len(asked)
@@ -102,7 +102,7 @@ print(f"unknown: {unknown:.0f} % of the words in the test summaries")
 # %%
 def mix(p_gen, a, said, batch):  # a: the attention; said: P_gen
     """-> (B, V + O); `extended` is the text with its lent numbers."""
-    none = torch.zeros(len(said), batch.n_lent)  # no lent word is generated
+    none = torch.zeros(len(said), batch.n_oov)  # no lent word is generated
     generated = torch.cat([p_gen * said, none], dim=1)
     return generated.scatter_add(1, batch.extended, (1 - p_gen) * a)
 
@@ -119,7 +119,7 @@ a[0, story.source.index("the")] = 0.1
 said = torch.full((1, len(words)), 0.3 / (len(words) - 1))
 said[0, the := words.number["the"]] = 0.7
 p = mix(torch.tensor([[0.2]]), a, said, single)[0]
-winter = len(words) + lent.index("Winter")  # its lent number
+winter = len(words) + oov.index("Winter")  # its lent number
 print(f"Winter {p[winter]:.2f}, the {p[the]:.2f}")
 
 # %% [markdown]
@@ -376,7 +376,7 @@ print(f"{len(pairs)} diaries; before coverage, loss a word {loss:.1f}")
 print("true:    ", *story.summary)
 for name, network in {"without: ": early, "coverage:": model}.items():
     (draft,) = beam_search(network, single, beam=1)  # keep one draft
-    text = draft.words(words, single.lent[0])
+    text = draft.words(words, single.oov[0])
     print(name, *text)
 
 # %% [markdown]
@@ -420,7 +420,7 @@ my_place = "Zanzibar"  # @param {type:"string"}
 renamed = [my_place if w == "Winter" else w for w in story.source]
 yours = text_batch([(renamed, [])], words)
 (again,) = beam_search(model, yours, beam=1)
-print(*again.words(words, yours.lent[0]))
+print(*again.words(words, yours.oov[0]))
 
 # %% [markdown]
 # All such words have one embedding, so the rest of the summary stays.
@@ -506,7 +506,7 @@ table.round(0).astype(int)
 # @title Solution 1
 by_hand = 0.6 * 0.1 + 0.4 * (0.2 + 0.1 + 0.05)
 a, said = torch.tensor([[0.2, 0.1, 0.05, 0.65]]), torch.full((1, 9), 0.1)
-few = replace(single, extended=torch.tensor([[5, 5, 5, 7]]), lent=([],))
+few = replace(single, extended=torch.tensor([[5, 5, 5, 7]]), oov=([],))
 by_code = mix(torch.tensor([[0.6]]), a, said, few)[0, 5]  # "the" is word 5
 print(f"{by_hand:.2f} by hand, {by_code:.2f} by code")
 # Four shares add up, so p_gen alone does not say whether a word was copied.

@@ -36,7 +36,7 @@ from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.maps import places_map
-from pgt.metrics import ends, evaluate, gains, resampled_means
+from pgt.metrics import evaluate, gains, percentile_interval, resampled_means
 from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.windows import prepare
@@ -202,7 +202,7 @@ table["model brings"] = table.pointer - table.kernel
 fair = table["model brings"].iloc[1]
 own = by_person(HUNDRED) - by_person(RULE)  # a person each
 left, drawn = own.mean(), resampled_means([own], own.index)
-left_low, left_high = ends(drawn)
+left_low, left_high = percentile_interval(drawn)
 two = HUNDRED | GEOLIFE, RULE | GEOLIFE
 added = results.difference(OURS | GEOLIFE, HUNDRED | GEOLIFE)
 _, low, high = results.difference(*two)
@@ -263,14 +263,14 @@ table.map("{:.2f}".format)
 # %% tags=["hide-input"]
 # @title Table: person 8's past stays like this one, and where they led
 visits, at = town.visits.query("user_id == 8"), 624  # a stay's row
-ends, place = visits.finished_at.dt, visits.location_id
-minute = 60 * ends.hour + ends.minute
-facts = {"place": place, "weekend": ends.day_of_week >= 5}
+ended, place = visits.finished_at.dt, visits.location_id
+minute = 60 * ended.hour + ended.minute
+facts = {"place": place, "weekend": ended.day_of_week >= 5}
 facts = pd.DataFrame(facts).assign(before=place.shift())
 like = facts.eq(facts.iloc[at]).all(axis=1)
 like &= (minute - minute.iloc[at]).abs() <= 60  # no midnight near
 name = town.places.set_index("location_id").name
-stays = pd.DataFrame({"left on": ends.strftime("%a %d %b, %H:%M")})
+stays = pd.DataFrame({"left on": ended.strftime("%a %d %b, %H:%M")})
 stays = stays.assign(then=place.shift(-1).map(name))[:at][like[:at]]
 stays.reset_index(drop=True)
 

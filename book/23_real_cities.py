@@ -37,10 +37,10 @@ from wherenext.results import read_results
 
 from pgt import plots
 from pgt.metrics import (
-    ends,
     gains,
     group_mask,
     interval_of_mean,
+    percentile_interval,
     resampled_means,
 )
 
@@ -321,7 +321,7 @@ windows, people = spans.values()
 for results, one, other, group in LEADS.values():
     own = by_person(results, one, group) - by_person(results, other, group)
     windows.append(results.difference(one, other, group=group))
-    people.append((own.mean(), *ends(resampled_means([own], own.index))))
+    people.append((own.mean(), *percentile_interval(resampled_means([own], own.index))))
 figure, axes = plt.subplots(figsize=(7, 3.9))
 for counted, found in spans.items():
     middle, lowest, highest = np.array(found).T

@@ -176,8 +176,8 @@ print(model.notes["trained on"])
 # %% tags=["hide-input"]
 # @title `opinions` (places, 8), `weights` (8,), `best`: the three likeliest
 asked = ask(visits, None, model.novelty, person)
-weighed = model.experts["next_place"].weighed(asked.past)
-place, said = weighed.said(next(asked.windows.batches(1)))
+weighed = model.experts["next_place"].fit_weights(asked.past)
+place, said = weighed.expert_log_probs(next(asked.windows.batches(1)))
 opinions, weights = said[place >= 0].exp().detach(), weighed.weights
 best = (opinions**weights).prod(dim=1).argsort(descending=True)[:3]
 NAMES = ["network 1", "network 2", "kernel 1", "kernel 2", "kernel 3"]

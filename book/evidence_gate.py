@@ -33,7 +33,7 @@ from wherenext.results import read_results
 from wherenext.window_features import NUMBERS, features_of, forecast, gates
 
 from pgt.checkpoint import load_model, shipped
-from pgt.metrics import ends, resampled_means
+from pgt.metrics import percentile_interval, resampled_means
 from pgt.windows import prepare
 
 town = city.load()
@@ -155,7 +155,7 @@ for y, outcome in (("in_window", in_window), ("returned", returned)):
         rule = forecast(data, outcome, numbers)["test"]
         gap = (gate - test[y]) ** 2 - (rule - test[y]) ** 2
         gap = 100 * (gap / test[y].astype(float).var(ddof=0)).to_numpy()
-        low, high = ends(resampled_means(gap[None], test.user_id.to_numpy()))
+        low, high = percentile_interval(resampled_means(gap[None], test.user_id.to_numpy()))
         lead[f"{told}: lead, points of skill"] = gap.mean()
         lead |= {f"{told}: from": low, f"{told}: to": high}
         lead[f"{told}: AUC"] = roc_auc_score(test[y], rule)

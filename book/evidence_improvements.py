@@ -30,8 +30,8 @@ from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-from pgt.metrics import ends as ends_of
 from pgt.metrics import gains, interval_of_mean, resampled_means
+from pgt.metrics import percentile_interval as ends_of
 from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.windows import prepare

@@ -205,7 +205,7 @@ for axes, data in zip(panels, ("city", "geolife"), strict=True):
         .mean()
         for stage in stages
     }
-    plots.reliability(curves, colours=tuple(stages.values()), axes=axes)
+    plots.reliability_diagram(curves, colours=tuple(stages.values()), axes=axes)
     axes.set(title=TITLES[data], xlim=(0, 1), ylim=(0, 1))
     axes.set(xlabel="said", ylabel="how often it is right")
 errors = sure[(sure.table == "calibration") & sure.stage.isin(list(stages))]

@@ -1,14 +1,17 @@
-"""Old names of modules: they work for one version more, and say where each name is now."""
+"""Old names of modules and keywords: they work for one version more, and say what is new."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The old module, and those that have its names now.
 MOVED = {
@@ -23,6 +26,29 @@ MOVED = {
     "temporal_sets": ("wherenext.relatives.temporal_sets",),
     "improvements": ("wherenext.relatives.improvements",),
 }
+RENAMED = {"threshold": "conformal_quantile", "interval": "people_interval"}  # of calibration
+
+
+def warn(old: str, new: str, stacklevel: int) -> None:
+    """Say that a name is an old one."""
+    text = f"{old} is now {new}; the old name goes away with the next version."
+    warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
+
+
+def renamed_keywords(**names: str) -> Callable[[Function], Function]:
+    """Let a function take its old keywords, each by its new name."""
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(*arguments: Any, **given: Any) -> Any:
+            for old in names.keys() & given.keys():
+                warn(f"{function.__name__}({old}=)", f"{names[old]}=", stacklevel=3)
+                given[names[old]] = given.pop(old)
+            return function(*arguments, **given)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 class MovedModule(ModuleType):
@@ -32,12 +58,11 @@ class MovedModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         for home in MOVED[self.__name__.removeprefix("pgt.")]:
-            if hasattr(module := import_module(home), name):
-                warnings.warn(
-                    f"{self.__name__}.{name} is now {home}.{name}; the old name goes away with "
-                    "the next version.", DeprecationWarning, stacklevel=2,
-                )  # fmt: skip
-                return getattr(module, name)
+            module = import_module(home)
+            now = RENAMED.get(name, name) if home.endswith("calibration") else name
+            if hasattr(module, now):
+                warn(f"{self.__name__}.{name}", f"{home}.{now}", stacklevel=3)
+                return getattr(module, now)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 

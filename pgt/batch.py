@@ -123,7 +123,7 @@ def last_numbers(
     return torch.where(number < end, number, -1)
 
 
-def by_length(
+def length_buckets(
     lengths: np.ndarray, batch_size: int, shuffle: np.random.Generator | None, pool: int
 ) -> Iterator[np.ndarray]:
     """Deal (W,) windows out to batches of like length; to shuffle, within ``pool`` batches."""

@@ -50,10 +50,10 @@ def parser() -> argparse.ArgumentParser:
     choices = top.add_subparsers(metavar="COMMAND", required=True)
 
     def command(run: Any, text: str, more: str = "") -> Any:
-        sub = choices.add_parser(run.__name__, help=text, description=f"{text.capitalize()}.{more}")
+        sub = choices.add_parser(name_of(run), help=text, description=f"{text.capitalize()}.{more}")
         sub.set_defaults(run=run)
-        if run is not city:
-            about_visits(sub.add_argument, with_model=run is not visits)
+        if run is not run_city:
+            about_visits(sub.add_argument, with_model=run is not run_visits)
         return sub.add_argument
 
     def about_visits(add: Any, *, with_model: bool) -> None:
@@ -75,47 +75,52 @@ def parser() -> argparse.ArgumentParser:
         add("--user", metavar="ID", help=whom)
         add("--at", metavar="TIME", help="when the next visit begins; later visits are not used "
             "(default: any time after the last visit)")  # fmt: skip
-        add("--top", type=whole, default=top, help="places (default: %(default)s)")
+        add("--top", type=positive_int, default=top, help="places (default: %(default)s)")
 
     whose = "whose (may be left out if the table is one person's)"
-    add = command(visits, "read any file, find the visits in recorded positions, write a table")
+    add = command(run_visits, "read any file, find the visits in recorded positions, write a table")
     add("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet")
     add("--eps", type=float, metavar="METRES",
         help="stays this near are at one place (default: 20)")  # fmt: skip
-    add("--min-samples", type=whole, help="stays that make a place (default: 2)")
+    add("--min-samples", type=positive_int, help="stays that make a place (default: 2)")
     add("--max-gap", type=float, metavar="HOURS",
         help="longest silence that is still a stay (default: 72)")  # fmt: skip
 
-    add = command(predict, "say where everybody goes next")
+    add = command(run_predict, "say where everybody goes next")
     about_question(add, "only this person", 5)
     add("--out", type=Path, metavar="FILE", help="write a table: .csv or .parquet")
 
-    add = command(explain, "say what spoke for a person's likeliest places",
+    add = command(run_explain, "say what spoke for a person's likeliest places",
                   " An effect is the probability with a fact minus that without it.")  # fmt: skip
     about_question(add, whose, 3)
-    add("--reasons", type=whole, default=5, help="of each (default: %(default)s)")
+    add("--reasons", type=positive_int, default=5, help="of each (default: %(default)s)")
 
-    add = command(map, "draw a person's places and the guesses on a map, as a page",
+    add = command(run_map, "draw a person's places and the guesses on a map, as a page",
                   " It holds where this person has been: think before you share it.")  # fmt: skip
     about_question(add, whose, 5)
     add("--out", type=Path, required=True, metavar="FILE.html")
     add("--streets", action="store_true",
         help="show streets at once; a tile server then learns the area")  # fmt: skip
 
-    command(evaluate, "measure how often the predictor is right, the rules beside it")
+    command(run_evaluate, "measure how often the predictor is right, the rules beside it")
 
-    add = command(train, "fit the predictor to your people", " The networks are kept as they are, "
-                  "tuned, or trained anew: the validation days decide.")  # fmt: skip
+    add = command(run_train, "fit the predictor to your people", " The networks are kept as they "
+                  "are, tuned, or trained anew: the validation days decide.")  # fmt: skip
     add("--out", type=Path, required=True, metavar="MODEL.safetensors")
     add("--seed", type=int, default=42, help="(default: %(default)s)")
     add("--quiet", action="store_true", help="no progress bars")
 
-    add = command(city, "write the visits of a simulated town, to try things on")
+    add = command(run_city, "write the visits of a simulated town, to try things on")
     add("out", type=Path, metavar="FILE", help=".csv or .parquet")
     return top
 
 
-def whole(text: str) -> int:
+def name_of(run: Any) -> str:
+    """The name of the command that a function runs."""
+    return str(run.__name__.removeprefix("run_"))
+
+
+def positive_int(text: str) -> int:
     """A whole number of at least 1 that is not absurd."""
     value = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
     if value < 1:
@@ -132,8 +137,8 @@ def columns(text: str) -> dict[str, str]:
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
 
 
-def visits(args: argparse.Namespace) -> None:
-    table = read(args).table
+def run_visits(args: argparse.Namespace) -> None:
+    table = visits_asked_about(args).table
     pgt.readers.tables.write(table, args.out)
     first, last = table.started_at.min(), table.started_at.max()
     print(f"{summary(table)}; {first:%Y-%m-%d} to {last:%Y-%m-%d}, written to {args.out}")
@@ -144,27 +149,29 @@ def summary(table: pd.DataFrame) -> str:
     return f"visits: {len(table):,}, people: {people:,}, places: {places:,}"
 
 
-def predict(args: argparse.Namespace) -> None:
-    answer = opened(args).predict(read(args), top=args.top, at=args.at, user=args.user)
+def run_predict(args: argparse.Namespace) -> None:
+    answer = opened(args).predict(
+        visits_asked_about(args), top=args.top, at=args.at, user=args.user
+    )
     if args.out:
         pgt.readers.tables.write(answer, args.out)
         print(f"{answer.user_id.nunique()} people; written to {args.out}")
         return
     for user, part in answer.groupby("user_id", sort=False):
         first = part.iloc[0]
-        print(f"user {plain(user)}, after the visit of {first.after:%Y-%m-%d %H:%M}")
+        print(f"user {for_terminal(user)}, after the visit of {first.after:%Y-%m-%d %H:%M}")
         for row in part.itertuples():
-            print(f"  {row.rank}. {plain(row.location_id)}  {row.probability:.3f}")
+            print(f"  {row.rank}. {for_terminal(row.location_id)}  {row.probability:.3f}")
         print(f"  -  somewhere new  {first.somewhere_new:.3f}")
 
 
-def explain(args: argparse.Namespace) -> None:
+def run_explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places, then what spoke against them."""
-    model, visits = opened(args), read(args)
+    model, visits = opened(args), visits_asked_about(args)
     found = model.explain(visits, person(args, visits), at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
-        print(f"{plain(place)}: {first.probability:.3f}, {first.visits} "
+        print(f"{for_terminal(place)}: {first.probability:.3f}, {first.visits} "
               f"{'visit' if first.visits == 1 else 'visits'}")  # fmt: skip
         for sign in (1, -1):
             strength = (sign * part.effect).nlargest(args.reasons)
@@ -172,8 +179,8 @@ def explain(args: argparse.Namespace) -> None:
                 print(f"  {sign * points:+6.1f} points  {part.about[row]}")
 
 
-def map(args: argparse.Namespace) -> None:
-    model, visits = opened(args), read(args)
+def run_map(args: argparse.Namespace) -> None:
+    model, visits = opened(args), visits_asked_about(args)
     options = {"at": args.at, "top": args.top, "streets": args.streets}
     drawn = model.map(visits, person(args, visits), **options)
     with pgt.files.whole(args.out) as half:
@@ -181,9 +188,9 @@ def map(args: argparse.Namespace) -> None:
     print(f"written to {args.out}; open it in a browser")
 
 
-def evaluate(args: argparse.Namespace) -> None:
+def run_evaluate(args: argparse.Namespace) -> None:
     """Print the predictor's scores beside those of the rules, and what follows from them."""
-    model, visits = opened(args), read(args)
+    model, visits = opened(args), visits_asked_about(args)
     scores = model.score(visits)
     every = scores[scores.group == "all"].reset_index(drop=True)
     n, people = int(every.n[0]), int(every.people[0])
@@ -224,11 +231,11 @@ def advice(lead: Any) -> str:
     return f"Fine-tuning is not shown to help on the validation windows ({gain})."
 
 
-def train(args: argparse.Namespace) -> None:
+def run_train(args: argparse.Namespace) -> None:
     """Fit the predictor to these people, and say what was taken."""
     import pandas as pd
 
-    model = opened(args).fit(read(args), seed=args.seed, progress=not args.quiet)
+    model = opened(args).fit(visits_asked_about(args), seed=args.seed, progress=not args.quiet)
     selection = pd.DataFrame(model.notes["selection"])
     if len(selection):
         print("on the validation windows, in percent:")
@@ -239,7 +246,7 @@ def train(args: argparse.Namespace) -> None:
     print(f"taken: {model.notes['taken'].replace('_', ' ')}; written to {args.out}")
 
 
-def city(args: argparse.Namespace) -> None:
+def run_city(args: argparse.Namespace) -> None:
     table = pgt.readers.tables.load_city()
     names = ["user_id", "location_id", "started_at", "finished_at", "lon", "lat", "split"]
     pgt.readers.tables.write(table[names], args.out)
@@ -252,7 +259,7 @@ def opened(args: argparse.Namespace) -> NextLocation:
     return kind.load(args.model) if args.model else kind.pretrained()
 
 
-def read(args: argparse.Namespace) -> CheckedVisits:
+def visits_asked_about(args: argparse.Namespace) -> CheckedVisits:
     """The visits of a table, or those that are found in recorded positions."""
     settings = {name: getattr(args, name) for name in OF_POSITIONS if getattr(args, name, None)}
     visits = pgt.readers.tables.visits_of(
@@ -268,14 +275,14 @@ def person(args: argparse.Namespace, visits: CheckedVisits) -> Any:
     """Who is asked about: who is named, or the only one that there is."""
     people = visits.table.user_id.unique()
     if args.user is None and len(people) > 1:
-        some = ", ".join(plain(one) for one in people[:3])
+        some = ", ".join(for_terminal(one) for one in people[:3])
         raise DataError(f"The table has {len(people)} people ({some}, …); name one with --user.")
     return people[0] if args.user is None else args.user
 
 
 def require_writable(out: Path, args: argparse.Namespace) -> None:
     """Refuse a name that cannot be written, or that is read, before the work and not after it."""
-    suffixes = SUFFIXES.get(args.run.__name__, (".csv", ".parquet"))
+    suffixes = SUFFIXES.get(name_of(args.run), (".csv", ".parquet"))
     if out.suffix not in suffixes:
         raise DataError(f"Cannot write {out}: its name must end in {' or '.join(suffixes)}.")
     if out.is_dir():
@@ -285,7 +292,7 @@ def require_writable(out: Path, args: argparse.Namespace) -> None:
             raise DataError(f"{out} is what this command reads; write to another name.")
 
 
-def plain(text: object) -> str:
+def for_terminal(text: object) -> str:
     """Text from data for a terminal: what would move its cursor or turn its text is escaped."""
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text)
@@ -303,7 +310,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         """A note on the data as a line of ours; other warnings as Python shows them."""
         python = warnings.formatwarning(message, category, *where[:2])
         note = issubclass(category, DataNote)
-        sys.stderr.write(f"pgt: note: {plain(message)}\n" if note else python)
+        sys.stderr.write(f"pgt: note: {for_terminal(message)}\n" if note else python)
 
     try:
         with warnings.catch_warnings():
@@ -317,7 +324,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (DataError, FloatingPointError, OSError) as error:
-        print(f"pgt: {plain(error)}", file=sys.stderr)
+        print(f"pgt: {for_terminal(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\npgt: stopped", file=sys.stderr)

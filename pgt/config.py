@@ -17,7 +17,7 @@ PARTS = (
     "sinusoid", "position_bias", "pointer", "generator", "gate",
 )  # fmt: skip
 
-MOST = 2**31 - 1
+LARGEST_INT = 2**31 - 1
 MOST_SEED = 2**40  # generators are seeded with seed and epoch, as one number of 64 bits
 BELOW_ONE = 0.999999
 
@@ -55,7 +55,7 @@ class WindowConfig:
     anchor: Anchor | None = None
 
     def __post_init__(self) -> None:
-        check_range(self, days=(1, MOST), min_visits=(1, MOST))
+        check_range(self, days=(1, LARGEST_INT), min_visits=(1, LARGEST_INT))
         check_choice(self, protocol=get_args(Protocol), anchor=(*get_args(Anchor), None))
 
     @property
@@ -103,7 +103,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         sizes = ("n_locations", "n_users", "d_model", "n_heads", "n_layers", "d_feedforward",
                  "max_len")  # fmt: skip
-        check_range(self, dropout=(0, BELOW_ONE), **dict.fromkeys(sizes, (1, MOST)))
+        check_range(self, dropout=(0, BELOW_ONE), **dict.fromkeys(sizes, (1, LARGEST_INT)))
         if unknown := set(self.without) - set(PARTS):
             raise DataError(f"without names {min(unknown)!r}; it can name {', '.join(PARTS)}.")
         if {"pointer", "generator"} <= set(self.without):
@@ -162,9 +162,9 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_range(
             self, learning_rate=(1e-12, 1e3), weight_decay=(0, 1e3), eps=(1e-30, 1),
-            clip=(1e-12, 1e12), label_smoothing=(0, BELOW_ONE), warmup_epochs=(0, MOST),
+            clip=(1e-12, 1e12), label_smoothing=(0, BELOW_ONE), warmup_epochs=(0, LARGEST_INT),
             seed=(0, MOST_SEED),
-            **dict.fromkeys(("batch_size", "max_epochs", "patience"), (1, MOST)),
+            **dict.fromkeys(("batch_size", "max_epochs", "patience"), (1, LARGEST_INT)),
         )  # fmt: skip
         check_choice(self, monitor=("loss", "acc@1"))
 

@@ -87,7 +87,7 @@ def write_csv(table: pd.DataFrame, path: str | Path | None = None) -> str:
     return text
 
 
-def plain(table: pd.DataFrame) -> pd.DataFrame:
+def without_marks(table: pd.DataFrame) -> pd.DataFrame:
     """The table without the apostrophes that `write_csv` puts before formulas."""
     return _with_texts(table, lambda text: MARKED.sub(r"\1", text) if "'" in text else text)
 

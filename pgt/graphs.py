@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from pgt.errors import DataError
 from pgt.windows import Windows
 
-CUTS = (8, 16, 24, 32, 48, 64, 96)  # visits; with the longest, at most eight padded lengths
-MOST = 2**32  # bytes that the padded windows may have on the GPU
+BUCKETS = (8, 16, 24, 32, 48, 64, 96)  # visits; with the longest, at most eight padded lengths
+MOST_BYTES = 2**32  # bytes that the padded windows may have on the GPU
 # They look at sizes on the CPU, or at who else is in the batch.
 NOT_THESE = (nn.RNNBase, nn.modules.batchnorm._BatchNorm)
 
@@ -39,7 +39,7 @@ def possible(model: Any, train: Windows, device: torch.device) -> bool:
     """Whether the steps of a training may be recorded."""
     fields = 4 * 2 * len(train.batch([0]).__dict__)  # bytes a visit
     longest = min(int(train.lengths.max()), model.config.max_len)
-    fits = len(train) * longest * fields < MOST
+    fits = len(train) * longest * fields < MOST_BYTES
     known = not any(isinstance(part, NOT_THESE) for part in model.modules())
     return device.type == "cuda" and known and fits
 
@@ -55,8 +55,8 @@ class Graphs:
         max_len = run.model.config.max_len
         lengths = np.minimum(run.train.lengths, max_len)
         shortest, longest = int(lengths.min()), int(lengths.max())
-        self.cuts = [*(cut for cut in CUTS if shortest <= cut < longest), longest]
-        self.padded = np.array(self.cuts)[np.searchsorted(self.cuts, lengths)]  # (W,)
+        self.buckets = [*(bucket for bucket in BUCKETS if shortest <= bucket < longest), longest]
+        self.padded = np.array(self.buckets)[np.searchsorted(self.buckets, lengths)]  # (W,)
         self.kind = type(run.train.batch([0]))
         self.table = padded_table(run.train, max_len, longest, device)
         # A step reads its windows' numbers and their shares of the loss here.
@@ -86,7 +86,7 @@ class Graphs:
         model.train()
         pool = None
         if self.never_waits():
-            for length in reversed(self.cuts):
+            for length in reversed(self.buckets):
                 self.graphs[length] = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(self.graphs[length], pool=pool):
                     self.step(length)
@@ -104,7 +104,7 @@ class Graphs:
             torch.cuda.set_sync_debug_mode("error")
         try:
             with torch.cuda.stream(side):
-                for length in [*self.cuts, self.cuts[-1]]:
+                for length in [*self.buckets, self.buckets[-1]]:
                     self.training.at.zero_()  # an epoch may have fewer steps than these
                     self.step(length)
         except RuntimeError as error:

@@ -1,6 +1,6 @@
 """Exact loss and ranks over so many places that no (B, V) table is to be held.
 
-The generator's logits z come a stretch of V at a time, and are computed again for the gradient.
+The generator's logits z come a chunk of V at a time, and are computed again for the gradient.
 With lse = log Σ exp z, c = log (1 - g) and a = log g, the loss needs only two sums over V::
 
     log P_v = c + z_v - lse                                    v not in the window
@@ -23,7 +23,7 @@ from pgt.batch import Batch, slot_of
 from pgt.model import Generator, PointerGeneratorTransformer, evaluating, scatter_log_probs
 
 PLACES = 10_000  # up to so many, the dense model is faster
-STRETCH = 2**20  # so many logits exist at a time
+CHUNK = 2**20  # so many logits exist at a time
 
 
 def wanted(model: Any) -> bool:
@@ -53,7 +53,9 @@ def losses(
 
 
 @torch.no_grad()
-def rank(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def rank_in_chunks(
+    model: PointerGeneratorTransformer, batch: Batch
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(B,) places better than the target, as good (itself too), the best one, its own score."""
     with evaluating(model):
         context, place, copied, rest, weight, bias = _parts(model, batch)
@@ -101,8 +103,8 @@ def _parts(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, ..
 
 
 def _stretches(h: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """The first column and the logits (B, n) of each stretch of V."""
-    step = max(STRETCH // max(len(h), 1), 1)
+    """The first column and the logits (B, n) of each chunk of V."""
+    step = max(CHUNK // max(len(h), 1), 1)
     for low in range(0, len(weight), step):
         part = slice(low, low + step)
         yield low, torch.addmm(bias[part], h, weight[part].T)

@@ -29,7 +29,7 @@ from jinja2 import Template
 from pgt.colours import COPIED, EXTRA, GENERATED, INK, MUTED, PALETTE, PAPER, TRUTH, themed
 from pgt.errors import DataError
 
-Feature = dict[str, Any]
+GeoFeature = dict[str, Any]
 COLOURS = (*PALETTE, MUTED, "#d1526f", "#4aa3c7", "#a9713a", INK)  # of kinds
 CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"]
 ROWS = 100  # of the table below a map, at most
@@ -67,7 +67,7 @@ def places_map(
 ) -> folium.Map:
     """Places as discs, as large as their visits; guesses, the one truth, and a path as a line."""
     visits = _located(visits, "visits", "location_id", *([by] if by else []))
-    places = _places(visits, by).sort_values("visits", ascending=False, kind="stable")
+    places = _place_table(visits, by).sort_values("visits", ascending=False, kind="stable")
     size = 18 / math.sqrt(max(9, places.visits.iloc[0]))  # pixels
     layers, legend = [], []
     if path is not None:
@@ -104,7 +104,7 @@ def attention_map(
             f"layer {layer + 1}, head {head + 1}": heads[layer, head, -1]
             for layer, head in np.ndindex(*heads.shape[:2])
         }
-    last, places = visits.iloc[-1], _places(visits)
+    last, places = visits.iloc[-1], _place_table(visits)
     layers = [_layer("path", [_mark(visits[["lon", "lat"]].to_numpy())], PATH, show=False)]
     table = places.set_index("location_id")[["name_", "visits"]]
     looks = {"pointer": visits.attention.to_numpy()} | dict(heads or {})
@@ -134,7 +134,7 @@ def flow_map(
     flows: pd.DataFrame, places: pd.DataFrame, *, largest: int = 24, **page: Any
 ) -> folium.Map:
     """Flows between places, or groups of places: ``here``, ``there``, and columns of numbers."""
-    places = _places(_located(places, "places", "location_id"))
+    places = _place_table(_located(places, "places", "location_id"))
     flows = _table(flows, "flows", "here", "there")
     at = {place.location_id: place for place in places.itertuples()}
     if unknown := [one for one in (*flows.here, *flows.there) if one not in at]:
@@ -205,7 +205,7 @@ def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
     table = pd.DataFrame({"from": moments.started_at.dt.strftime("%A %H:%M"),
                           "to": moments.finished_at.dt.strftime("%A %H:%M"),
                           "place": moments.name_, "role": role, "share": share})  # fmt: skip
-    everywhere = [_mark(one, one.name_, radius=4) for one in _places(moments).itertuples()]
+    everywhere = [_mark(one, one.name_, radius=4) for one in _place_table(moments).itertuples()]
     layers = [_layer("places", everywhere, STYLES["place"]), timeline]
     layers.append(slider.add_timelines(timeline))
     legend = [(STYLES[kind], kind) for kind in role.unique()]
@@ -269,7 +269,7 @@ def _located(
     return table
 
 
-def _places(visits: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
+def _place_table(visits: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     """One row a place, in order of the first visit, with the number of its visits."""
     groups = visits.groupby("location_id", sort=False)
     found = groups[["lon", "lat", "name_", *([by] if by else [])]].last()
@@ -297,7 +297,7 @@ def _themed(style: Mapping[str, Any]) -> dict[str, Any]:
     return {name: themed(v) if isinstance(v, str) else v for name, v in style.items()}
 
 
-def _mark(at: Any, *lines: object, **style: Any) -> Feature:
+def _mark(at: Any, *lines: object, **style: Any) -> GeoFeature:
     """A disc at a place, or a line through points (n, 2), with words; sizes in pixels."""
     point = hasattr(at, "lon")
     where = np.round((at.lon, at.lat) if point else at, 5).tolist()
@@ -321,7 +321,7 @@ def _arc(here: Any, there: Any) -> np.ndarray:
 
 def _layer(
     name: object,
-    features: list[Feature],
+    features: list[GeoFeature],
     style: Mapping[str, Any],
     *,
     choice: bool = False,
@@ -463,7 +463,7 @@ def _add_ground(chart: folium.Map, ground: Mapping[str, Any]) -> None:
     for pane, height in (("ground", 150), ("names", 160)):
         folium.map.CustomPane(pane, z_index=height).add_to(chart)
     group = folium.FeatureGroup("ground", control=False).add_to(chart)
-    areas: list[Feature] = []
+    areas: list[GeoFeature] = []
     for one in ground["features"]:
         about, geometry = one["properties"], one["geometry"]
         if geometry["type"] != "Point":

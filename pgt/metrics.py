@@ -58,7 +58,7 @@ def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def ranked(predictor: Any, batch: Batch) -> Ranked:
     """Rank the targets of a batch, in evaluation mode."""
     if large_vocabulary.wanted(predictor):
-        return Ranked(*large_vocabulary.rank(predictor, batch))
+        return Ranked(*large_vocabulary.rank_in_chunks(predictor, batch))
     own, target = getattr(predictor, "own_scores", lambda batch: None)(batch), batch.target
     if own is not None:  # a slot a place, and one for all others
         scores, target = F.pad(own[1], (0, 1), value=-math.inf), slot_of(own[0], target)
@@ -194,7 +194,7 @@ def resampled_means(
     return means.reshape(draws, *measures)
 
 
-def ends(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+def percentile_interval(draws: ArrayLike, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
     """Percentile interval: the middle ``level`` of (draws, ...); NaN are left out."""
     tail = (1 - level) / 2
     low, high = np.nanquantile(np.asarray(draws, dtype=float), [tail, 1 - tail], axis=0)
@@ -245,7 +245,7 @@ def interval_of_mean(
     if not mask.any():
         return float("nan"), float("nan")
     means = resampled_means(value[:, mask], users[mask], draws=n_resamples, seed=seed)
-    low, high = ends(100 * means, level)
+    low, high = percentile_interval(100 * means, level)
     return float(low), float(high)
 
 

@@ -138,7 +138,7 @@ def attention(
     return ax
 
 
-def reliability(
+def reliability_diagram(
     forecasts: Mapping[str, pd.DataFrame] | pd.DataFrame, *,
     colours: Sequence[str] = PALETTE, axes: Axes | None = None,
 ) -> Axes:  # fmt: skip
@@ -184,7 +184,7 @@ def bars(
     return ax
 
 
-def history(
+def loss_curves(
     table: pd.DataFrame, *, best_epoch: int | None = None, axes: Axes | None = None
 ) -> Axes:
     """Loss by epoch (the index): ``train_loss`` and ``valid_loss``, with the best epoch marked."""

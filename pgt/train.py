@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from pgt import checkpoint as checkpoints
 from pgt import graphs, large_vocabulary
-from pgt.batch import by_length
+from pgt.batch import length_buckets
 from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.metrics import ranked
@@ -115,7 +115,7 @@ class TrainingRun:
         first = self.epoch * self.steps
         rates = [config.learning_rate_at(first + k, self.steps) for k in range(self.steps)]
         self.rates.copy_(torch.tensor(rates, dtype=torch.float64))
-        batches = by_length(lengths, config.batch_size, shuffle, pool=32)
+        batches = length_buckets(lengths, config.batch_size, shuffle, pool=32)
         if self.graphs is not None:
             self.graphs.run(batches)
         else:

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pgt.batch import DURATIONS, Batch, by_length, last_numbers
+from pgt.batch import DURATIONS, Batch, last_numbers, length_buckets
 from pgt.config import Protocol, WindowConfig
 from pgt.errors import DataError
 from pgt.visits import (
@@ -29,7 +29,7 @@ from pgt.visits import (
 from pgt.vocabulary import Vocabulary
 
 # The columns of the flat visit table, in order.
-FEATURES = (
+ENCODED_FIELDS = (
     "location", "user", "time", "weekday", "duration",
     "start_minute", "end_minute", "start_day", "end_day",
 )  # fmt: skip
@@ -39,9 +39,9 @@ DEFAULT = WindowConfig()
 def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     """Encode visits as integers, (9, N + 1) int32; column 0 is padding."""
     start, end = local_clock(visits, "started_at"), local_clock(visits, "finished_at")
-    table = np.zeros((len(FEATURES), len(visits) + 1), dtype=np.int32)
+    table = np.zeros((len(ENCODED_FIELDS), len(visits) + 1), dtype=np.int32)
     # Each column is written as soon as it is made, so that only one is there twice.
-    column = dict(zip(FEATURES, table[:, 1:], strict=True))
+    column = dict(zip(ENCODED_FIELDS, table[:, 1:], strict=True))
     column["location"][:] = vocabulary.encode_locations(visits.location_id)
     column["user"][:] = vocabulary.encode_users(visits.user_id)
     column["start_minute"][:] = local_minute(start)
@@ -55,7 +55,7 @@ def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     return torch.from_numpy(table)
 
 
-def gather(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> list[Tensor]:
+def gather_fields(table: Tensor, names: Sequence[str], at: Tensor, *wanted: str) -> list[Tensor]:
     """Rows of these names at some columns: int64 for models, of a table that is kept as int32."""
     return [table[names.index(name)].take(at).long() for name in wanted]
 
@@ -73,7 +73,7 @@ class Windows:
     """
 
     visits: pd.DataFrame  # N of the split, sorted by person and time
-    features: Tensor  # (9, N + 1) int32, a row a name in `FEATURES`; column 0 is padding
+    features: Tensor  # (9, N + 1) int32, a row a name in `ENCODED_FIELDS`; column 0 is padding
     first: np.ndarray  # (W,) int32, the row of each window's first visit
     target: np.ndarray  # (W,) int32, the row of its target, which follows its last visit
     vocabulary: Vocabulary
@@ -134,13 +134,15 @@ class Windows:
         """The fields of a `Batch` whose windows show these rows."""
         names = ("location", "time", "weekday", "duration", "start_minute")
         # Column 0 of the features is padding, hence the + 1.
-        *seen, day = gather(self.features, FEATURES, rows + 1, *names, "start_day")  # each (B, L)
+        *seen, day = gather_fields(
+            self.features, ENCODED_FIELDS, rows + 1, *names, "start_day"
+        )  # each (B, L)
         inside, end = rows >= 0, self._on_device(self.target[index])  # the last visit's column
-        user, now, last_day = gather(
-            self.features, FEATURES, end, "user", "end_minute", "start_day"
+        user, now, last_day = gather_fields(
+            self.features, ENCODED_FIELDS, end, "user", "end_minute", "start_day"
         )  # each (B,)
-        target, time, weekday, then = gather(
-            self.features, FEATURES, end + 1, *names[:3], "start_day"
+        target, time, weekday, then = gather_fields(
+            self.features, ENCODED_FIELDS, end + 1, *names[:3], "start_day"
         )
         return {
             **dict(zip(names, seen, strict=True)),
@@ -172,7 +174,7 @@ class Windows:
         With ``shuffle`` they are shuffled first, and sorted within pools of ``pool`` batches only.
         """
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
-        for index in by_length(lengths, batch_size, shuffle, pool):
+        for index in length_buckets(lengths, batch_size, shuffle, pool):
             yield self.batch(index, max_len)
 
 
@@ -259,7 +261,7 @@ def history_starts(
     user: pd.Series, features: Tensor, config: WindowConfig
 ) -> tuple[np.ndarray, np.ndarray]:
     """(N,) the first row of each visit's history, and the person's days before it goes back."""
-    start_day = features.numpy()[FEATURES.index("start_day"), 1:]
+    start_day = features.numpy()[ENCODED_FIELDS.index("start_day"), 1:]
     person, begins = person_rows(user)
     # The visit whose day the history goes back from; a person's first visit has none before it.
     rows = np.arange(len(user), dtype=np.int32)

@@ -69,7 +69,7 @@ def test_a_formula_is_not_run_and_comes_back(text: str, kind: Any) -> None:
     names, *rows = csv.reader(io.StringIO(files.write_csv(table), newline=""))
     assert not any(map(FORMULA.search, [*names, *(row[0] for row in rows)]))
     assert [row[1] for row in rows] == ["1", "-2", "-3"]
-    found = files.plain(pd.DataFrame(rows, columns=names))
+    found = files.without_marks(pd.DataFrame(rows, columns=names))
     assert [*found.columns] == ["id", text] and found.id.tolist() == [text, "ann", "home"]
 
 

@@ -65,7 +65,7 @@ def same(one: TrainingRun, other: TrainingRun) -> bool:
 def test_padded_steps_on_the_whole_table_are_the_usual_ones(kind: str) -> None:
     usual, padded = new_run(kind), new_run(kind)
     how = graphs.Graphs(padded, CONFIG.batch_size)
-    assert len(padded.train) % CONFIG.batch_size and len(how.cuts) <= 8  # a short batch
+    assert len(padded.train) % CONFIG.batch_size and len(how.buckets) <= 8  # a short batch
     assert len(set(how.padded)) > 1
     alike(trained(usual, None), trained(padded, how))
 
@@ -87,7 +87,7 @@ def test_what_cannot_be_recorded_takes_its_steps_one_by_one(
     assert not graphs.possible(run.model, run.train, CPU)
     recurrent = improved(run.model.config, run.train, "bilstm")
     assert not graphs.possible(recurrent, run.train, cuda)
-    monkeypatch.setattr(graphs, "MOST", 1000)
+    monkeypatch.setattr(graphs, "MOST_BYTES", 1000)
     assert not graphs.possible(run.model, run.train, cuda)
 
 
@@ -98,7 +98,7 @@ def test_graphs_give_the_weights_of_single_steps(kind: str) -> None:
     first, second = new_run(kind, device), new_run(kind, device)
     single = graphs.Graphs(first, CONFIG.batch_size, capture=False)
     captured = graphs.Graphs(second, CONFIG.batch_size)
-    assert len(captured.graphs) == len(captured.cuts) and not single.graphs
+    assert len(captured.graphs) == len(captured.buckets) and not single.graphs
     for one, other in zip(
         checkpoint.state(first).values(), checkpoint.state(second).values(), strict=True
     ):

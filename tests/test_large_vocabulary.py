@@ -1,4 +1,4 @@
-"""Loss, gradients and ranks in stretches of V are those of all places at once."""
+"""Loss, gradients and ranks in chunks of V are those of all places at once."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def batch(data: Dataset) -> Batch:
     return data.train.batch(np.arange(0, len(data.train), 5))
 
 
-@pytest.mark.parametrize("stretch", [7 * 23, 1])
+@pytest.mark.parametrize("chunk", [7 * 23, 1])
 @pytest.mark.parametrize("without", [(), ("pointer",), ("gate",)])
 def test_loss_gradients_and_ranks_are_those_of_the_dense_model(
-    data: Dataset, batch: Batch, without: Any, stretch: int, monkeypatch: pytest.MonkeyPatch
+    data: Dataset, batch: Batch, without: Any, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(large_vocabulary, "STRETCH", stretch)
+    monkeypatch.setattr(large_vocabulary, "CHUNK", chunk)
     smoothing = 0.1 if without else 0.0
     model = model_of(tiny_config(data, without=without, max_len=12))  # in float64
     weights = torch.linspace(1, 2, len(batch), dtype=torch.float64)
@@ -46,7 +46,7 @@ def test_loss_gradients_and_ranks_are_those_of_the_dense_model(
         for values in model.generator.parameters():
             torch.nn.init.zeros_(values)
     scores = model.scores(batch)
-    better, tied, predicted, own = large_vocabulary.rank(model, batch)
+    better, tied, predicted, own = large_vocabulary.rank_in_chunks(model, batch)
     for one, other in zip((better, tied), metrics.rank(scores, batch.target), strict=True):
         assert torch.equal(one, other)
     torch.testing.assert_close(own, scores.gather(1, batch.target[:, None])[:, 0])

@@ -139,7 +139,7 @@ def test_what_is_missing_is_left_out() -> None:
     assert found == pytest.approx(kept)
     means = resampled_means(np.array([[1.0, np.nan]]), [1, 2], draws=200)
     assert set(means[~np.isnan(means)]) == {1.0} and np.isnan(means).any()
-    assert metrics.ends(means) == (1.0, 1.0)
+    assert metrics.percentile_interval(means) == (1.0, 1.0)
     with pytest.raises(ValueError, match="other places"):
         resampled_means(np.array([[1.0, np.nan], [1.0, 2.0]]), [1, 2])
 

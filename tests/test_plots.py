@@ -62,7 +62,7 @@ def test_attention_is_a_heat_map_of_the_weights(shape: tuple[int, ...]) -> None:
 
 def test_reliability_has_the_diagonal_and_the_bins() -> None:
     intervals = BINS.assign(low=BINS.observed - 0.1, high=BINS.observed + 0.1)
-    axes = plots.reliability({"gate": BINS, "town": intervals})
+    axes = plots.reliability_diagram({"gate": BINS, "town": intervals})
     diagonal, gate, town = axes.lines
     assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
     for line in (gate, town):
@@ -88,7 +88,8 @@ def test_a_mixture_stacks_copied_and_generated() -> None:
 @pytest.mark.parametrize(
     ("draw", "given", "says"),
     [(plots.gate_values, BINS, "'gate'"), (plots.gate_values, BINS[:0].assign(gate=1.0), "empty"),
-     (plots.position_bias, [], "bias"), (plots.reliability, BINS[["forecast"]], "'observed'")],
+     (plots.position_bias, [], "bias"),
+     (plots.reliability_diagram, BINS[["forecast"]], "'observed'")],
 )  # fmt: skip
 def test_what_cannot_be_drawn_gets_a_sentence(draw: Any, given: Any, says: str) -> None:
     with pytest.raises(DataError, match=says):
@@ -97,7 +98,7 @@ def test_what_cannot_be_drawn_gets_a_sentence(draw: Any, given: Any, says: str) 
 
 def test_nothing_of_matplotlibs_settings_changes_until_asked() -> None:
     before = dict(plt.rcParams)
-    plots.reliability(BINS)
+    plots.reliability_diagram(BINS)
     assert dict(plt.rcParams) == before
     with plt.rc_context():
         plots.set_theme()

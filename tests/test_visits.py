@@ -12,7 +12,7 @@ from pgt.errors import DataError
 from pgt.predictor.questions import until
 from pgt.readers.plausibility import SEVERAL, data_checks
 from pgt.visits import check, local_clock, split_by_days
-from pgt.windows import FEATURES, encode, prepare
+from pgt.windows import ENCODED_FIELDS, encode, prepare
 
 from .helpers import ZONE, at, random_visits, routine_visits
 
@@ -93,7 +93,7 @@ def test_a_visit_may_have_a_clock_of_its_own() -> None:
     )
     vocabulary = prepare(home, days=1).vocabulary
     both = [encode(table, vocabulary) for table in (home, own)]
-    known = [FEATURES.index(name) for name in ("time", "weekday", "duration", "start_day")]
+    known = [ENCODED_FIELDS.index(name) for name in ("time", "weekday", "duration", "start_day")]
     assert torch.equal(both[0][known], both[1][known])
     assert split_by_days(own).split.tolist() == split_by_days(home).split.tolist()
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pgt.config import Anchor, WindowConfig
 from pgt.visits import SPLITS, check, split_by_days
 from pgt.vocabulary import PADDING, Vocabulary
-from pgt.windows import FEATURES, Dataset, Windows, encode, prepare
+from pgt.windows import ENCODED_FIELDS, Dataset, Windows, encode, prepare
 
 from .helpers import at, minutes, pad_to, random_visits
 
@@ -164,7 +164,7 @@ def one_visit(name: str, start: str, end: str) -> int:
     visits = pd.DataFrame({"user_id": 1, "location_id": 5, "started_at": at(start)})
     visits["finished_at"] = at(end)
     encoded = encode(check(visits), Vocabulary((5,), (1,), 1))  # column 0 is padding
-    return int(encoded[FEATURES.index(name), 1])
+    return int(encoded[ENCODED_FIELDS.index(name), 1])
 
 
 @pytest.mark.parametrize(("clock", "quarter"), [("00:00", 1), ("00:15", 2), ("23:59", 96)])

@@ -97,7 +97,7 @@ def sets(
     scores = {split: np.where(np.isfinite(answer), 1 - np.exp(answer), np.inf)
               for split, answer in answers.items()}  # fmt: skip
     own = calibration.of_target(scores["valid"], valid.answer)
-    limits = {"all": np.full(len(test.target), calibration.threshold(own, ALPHA))}
+    limits = {"all": np.full(len(test.target), calibration.conformal_quantile(own, ALPHA))}
     if stage == STAGES[-1]:
         limits["people"] = thresholds_by_person(own, valid.users, test.users, ALPHA)
     for name, limit in limits.items():
@@ -122,8 +122,12 @@ def thresholds_by_person(
     """
     table, size = pd.Series(scores), pd.Series(users).value_counts()
     own = np.isin(users, size.index[size >= WINDOWS])
-    each = table[own].groupby(users[own]).apply(lambda part: calibration.threshold(part, alpha))
-    rest = calibration.threshold(table if own.all() else table[~own], alpha)
+    each = (
+        table[own]
+        .groupby(users[own])
+        .apply(lambda part: calibration.conformal_quantile(part, alpha))
+    )
+    rest = calibration.conformal_quantile(table if own.all() else table[~own], alpha)
     return pd.Series(of).map(each.to_dict()).fillna(rest).to_numpy(dtype=float)
 
 

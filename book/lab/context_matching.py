@@ -14,7 +14,7 @@ import pandas as pd
 
 from pgt.predictor.memory import HistoryWindows
 from pgt.visits import MINUTES_OF_DAY, around_the_clock
-from pgt.windows import FEATURES
+from pgt.windows import ENCODED_FIELDS
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ContextMatch:
 
 def repeat_rate(windows: HistoryWindows, likeness: ContextMatch) -> pd.DataFrame:
     """Of every window, the ``n`` past situations like its own, and the share of equal ``pairs``."""
-    features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
+    features = dict(zip(ENCODED_FIELDS, windows.features.numpy()[:, 1:], strict=True))
     place, minute = features["location"], features["end_minute"]
     weekend = features["weekday"] > 5
     rows = np.zeros((len(windows), 2))

@@ -27,7 +27,7 @@ from lab.reports import Report, Row
 from lab.runs import SEEDS
 from pgt.config import TargetTime
 from pgt.files import whole
-from pgt.metrics import ends
+from pgt.metrics import percentile_interval
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor import calibration
 
@@ -104,7 +104,7 @@ def intervals(tables: list[pd.DataFrame], n_resamples: int = 200) -> Iterator[di
         pd.DataFrame([scores(table.iloc[at].assign(user_id=who)) for table in tables]).mean()
         for at, who in draws
     ])  # fmt: skip
-    for end in ends(drawn):
+    for end in percentile_interval(drawn):
         yield dict(zip(drawn.columns, end.tolist(), strict=True))
 
 
@@ -117,7 +117,7 @@ def ahead(key: str, tables: list[pd.DataFrame]) -> Row:
 
     p = forecast(data_sets.dataset(key), lambda windows: windows.in_window)["test"]
     columns = (tables[0].in_window.to_numpy(), p, *(table.gate.to_numpy() for table in tables))
-    low, high = calibration.interval(lead, tables[0].user_id, *columns, n_resamples=500)
+    low, high = calibration.people_interval(lead, tables[0].user_id, *columns, n_resamples=500)
     return {"auc_in_window": lead(*columns), "low_in_window": low, "high_in_window": high}
 
 

@@ -38,7 +38,7 @@ from lab.runs import SEEDS
 from pgt import metrics
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch
-from pgt.metrics import ends, interval, resampled_means
+from pgt.metrics import interval, percentile_interval, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Dataset, Windows
 
@@ -128,7 +128,9 @@ def windows(
             continue  # the whole minus the groups shown would be a few people
         for name, mask in shown.items():
             right = [100 * float(one[mask].mean()) for one in (kernel, pgt)]
-            low, high = ends(100 * resampled_means([(kernel - pgt)[mask]], users[mask], draws=1000))
+            low, high = percentile_interval(
+                100 * resampled_means([(kernel - pgt)[mask]], users[mask], draws=1000)
+            )
             yield {
                 "table": "windows", "by": by, "group": name, "n": int(mask.sum()),
                 "people": len(set(users[mask])), "kernel": right[0], "pgt": right[1],

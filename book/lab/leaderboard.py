@@ -53,7 +53,7 @@ from pgt.predictor.predictor import NextLocation
 from pgt.train import fit
 from pgt.visits import check
 from pgt.vocabulary import Vocabulary
-from pgt.windows import DEFAULT, FEATURES, Dataset, Windows, encode
+from pgt.windows import DEFAULT, ENCODED_FIELDS, Dataset, Windows, encode
 
 FOLDER = "PGT_GETNEXT"
 EVERY, LLM4POI, PROMPTS = "every earlier visit", "training and session", "prompt"
@@ -189,7 +189,7 @@ class Told(HistoryWindows):
 
 def week(windows: HistoryWindows) -> Windows:
     """The same questions with the visits of seven days alone, which is what PGT looks at."""
-    day = windows.features.numpy()[FEATURES.index("start_day"), 1:]
+    day = windows.features.numpy()[ENCODED_FIELDS.index("start_day"), 1:]
     rows = windows.target[:, None] - np.arange(1, MEMORY + 1)  # (W, MEMORY) the last one first
     recent = day[rows.clip(0)] >= day[rows[:, :1]] - DEFAULT.days
     seen = (recent & (rows >= windows.floor[:, None])).sum(1)
@@ -210,7 +210,7 @@ def learned(name: str, told: bool, seed: int | None, train: Windows, valid: Wind
     """A model, fitted or trained on the training part; what is chosen is chosen on validation."""
     if name == "predictor":
         part = "at_a_time" if told else "next_place"
-        return NextLocation.pretrained().experts[part].weighed(train)
+        return NextLocation.pretrained().experts[part].fit_weights(train)
     if seed is None:
         return fit_baseline(name, train, valid)
     torch.manual_seed(seed)

@@ -30,7 +30,7 @@ from lab import data_sets, models, nobody
 from lab.newcomers import folds
 from lab.reports import Report
 from lab.runs import SEEDS
-from pgt.metrics import ends, resampled_means
+from pgt.metrics import percentile_interval, resampled_means
 from pgt.model import PointerGeneratorTransformer, evaluating
 from pgt.predictor.contextual import TRAINING, new_network
 from pgt.train import fit
@@ -116,7 +116,7 @@ def rows_of(name: str, more: np.ndarray, users: np.ndarray) -> Iterator[Row]:
     enough = count >= FEWEST
     cases = {"windows": (single, users), "people": (whole[:, enough], np.asarray(names)[enough])}
     for group, (right, who) in cases.items():
-        low, high = ends(100 * resampled_means(right, who))
+        low, high = percentile_interval(100 * resampled_means(right, who))
         yield {
             "data": data_sets.DATA[KEY].name, "protocol": data_sets.DATA[KEY].protocol,
             "model": name, "variant": "halves", "target_time": "unknown", "seed": None,

@@ -49,11 +49,11 @@ from lab.runs import SEEDS
 from pgt import NextLocation, checkpoint
 from pgt.checkpoint import built
 from pgt.metrics import (
-    ends,
     evaluate,
     gains,
     interval,
     interval_of_mean,
+    percentile_interval,
     resampled_means,
     summarize,
 )
@@ -61,7 +61,7 @@ from pgt.predictor.calibration import expected_calibration_error
 from pgt.predictor.contextual import MEMORY, OLDER, ContextualPointer, new_network
 from pgt.predictor.memory import HistoryWindows, sample, with_history
 from pgt.predictor.pool import PAST, RIDGE, Experts, pool_weights
-from pgt.predictor.predictor import nonconformity, thresholds
+from pgt.predictor.predictor import conformal_quantiles, nonconformity
 from pgt.predictor.questions import CALIBRATED, share_of_new
 from pgt.windows import Dataset
 
@@ -145,7 +145,7 @@ def zero_shot(key: str) -> Iterator[Row]:
         experts = shipped.experts["next_place"]
         if seed != SEEDS[0]:
             experts = Experts([learned(FULL, name, seed) for name in NAMES]).eval()
-        ranks.append(_ranks(experts.weighed(past), data))
+        ranks.append(_ranks(experts.fit_weights(past), data))
         for row in summarize(ranks[-1]).to_dict("records"):
             low, high = interval(ranks[-1], "acc@1", group=str(row["group"]))
             yield about(key, table="zero-shot", model="predictor", variant="full", seed=seed,
@@ -179,11 +179,11 @@ def lead(ones: list[pd.DataFrame], others: list[pd.DataFrame]) -> Row:
 
 def promised(shipped: NextLocation, past: Any, late: Any, test: Any) -> Iterator[Row]:
     """What sets of the shipped predictor hold, and how well its likeliest place is calibrated."""
-    experts = shipped.experts["next_place"].weighed(past)
+    experts = shipped.experts["next_place"].fit_weights(past)
     own, scores = (nonconformity(experts, part, shipped.novelty) for part in (late, test))
     for asked in COVERAGES:
-        held = scores <= thresholds(own, late.users, test.users, 1 - asked)
-        low, high = ends(100 * resampled_means([held], test.users))
+        held = scores <= conformal_quantiles(own, late.users, test.users, 1 - asked)
+        low, high = percentile_interval(100 * resampled_means([held], test.users))
         yield {"table": "sets", "asked": 100 * asked, "n": len(held), "low": float(low),
                "coverage": 100 * float(held.mean()), "high": float(high)}  # fmt: skip
     surest, right = np.zeros((2, len(test)))

@@ -74,7 +74,7 @@ def curve(key: str) -> Iterator[Row]:
             train = _some(data.train, n, seed)
             valid = _some(data.valid, max(25, n // 4), seed)
             both = Experts([learned(FULL, name, seed) for name in NAMES])
-            weighed = both.weighed(train)
+            weighed = both.fit_weights(train)
             ready = weighed.experts[int(weighed.weights[: len(NAMES)].argmax())]
             fit(ready, train, valid, replace(FINE_TUNING, seed=seed), progress=False)
             ranks["fine-tuned"].append(evaluate(ready, data.test))

@@ -87,7 +87,7 @@ def measured(key: str) -> Iterator[Row]:
     """The rows of an entry of `lab.data_sets.DATA`."""
     data = seen(key)
     assert isinstance(data.train, HistoryWindows)
-    model = NextLocation.pretrained().experts["next_place"].weighed(data.train)
+    model = NextLocation.pretrained().experts["next_place"].fit_weights(data.train)
     ours = evaluate(model, data.test)
     codes, users = pd.factorize(ours.user_id)
     people = habits(data_sets.dataset(key).train.visits).reindex(users)

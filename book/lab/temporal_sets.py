@@ -40,7 +40,7 @@ from wherenext.relatives.temporal_sets import (
 from lab.data_sets import from_environment
 from lab.reports import Report, Row
 from lab.runs import SEEDS
-from pgt.metrics import ends, resampled_means
+from pgt.metrics import percentile_interval, resampled_means
 
 Parts = dict[str, Sequences]
 
@@ -113,7 +113,7 @@ def rows_of(tables: dict[tuple[str, str], list[pd.DataFrame]], about: Row) -> It
                 continue
             # Paired by seed; what needs no training is the same for all seeds.
             value = stacks[model, variant] - stacks[other]
-            low, high = ends(100 * resampled_means(value, users))
+            low, high = percentile_interval(100 * resampled_means(value, users))
             mean = 100 * np.nanmean(value.mean(axis=0), axis=0)
             for end, numbers in {"low": low, "high": high, "": mean}.items():
                 group = {"group": f"{name} {end}".strip(), "seed": None, "n": len(users)}

@@ -17,7 +17,7 @@ from lab import gps_protocol
 from lab.reports import Row
 from lab.traps import accuracy, row
 from pgt.baselines import ContextKernel
-from pgt.metrics import ends, evaluate, gains, resampled_means
+from pgt.metrics import evaluate, gains, percentile_interval, resampled_means
 from pgt.readers import gps
 from pgt.visits import EARTH_RADIUS
 from pgt.windows import Windows, prepare
@@ -180,7 +180,7 @@ def same_targets(ranks: dict[str, pd.DataFrame]) -> Iterator[Row]:
             if way == others[0]:
                 continue
             less = (table[way] - table[others[0]]).to_numpy()
-            low, high = ends(resampled_means(less[None], users))
+            low, high = percentile_interval(resampled_means(less[None], users))
             yield row(f"kernel, {what} targets, minus all days", less.mean(), "points", way=way,
                       low=float(low), high=float(high), n=len(table))  # fmt: skip
 

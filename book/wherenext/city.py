@@ -124,7 +124,7 @@ def load(folder: str | Path | None = None) -> City:
     tables = {}
     for name in ("places", "people", "moves", "visits"):
         with root.joinpath(f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            tables[name] = files.plain(pd.read_csv(file))
+            tables[name] = files.without_marks(pd.read_csv(file))
     visits = tables["visits"]
     for column in ("started_at", "finished_at"):
         moment = pd.to_datetime(visits[column], format="%Y-%m-%dT%H:%M%z", utc=True)

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from pgt.errors import DataError
-from pgt.metrics import ends, gains, group_mask, resampled_means
+from pgt.metrics import gains, group_mask, percentile_interval, resampled_means
 from wherenext.results import KEYS, Results
 
 # Of each of `IMPROVEMENTS` a title, where it was proposed (under a number, in the
@@ -58,12 +58,12 @@ class Changes:
     def false_alarms(self, level: float = 0.95) -> np.ndarray:
         """(R,) how many of the K intervals would miss zero if no variant changed anything."""
         away = self.deviations.T
-        low, high = ends(away, level)
+        low, high = percentile_interval(away, level)
         return ((away < low) | (away > high)).sum(1)
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """By variant ``mean``, ``low``, ``high``, and for all at once ``low_all``, ``high_all``."""
-        four = (*ends(self.draws.T, level), *self.together(level))
+        four = (*percentile_interval(self.draws.T, level), *self.together(level))
         columns = dict(zip(("low", "high", "low_all", "high_all"), four, strict=True))
         return pd.DataFrame({"mean": self.mean} | columns, index=list(self.names))
 

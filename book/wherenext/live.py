@@ -21,7 +21,7 @@ from pgt.errors import DataError
 from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import local_day, local_minute
-from pgt.windows import FEATURES, Windows, prepare
+from pgt.windows import ENCODED_FIELDS, Windows, prepare
 from wherenext import city as towns
 from wherenext.ground import UNIT, ground_of
 from wherenext.page_text import safe_html
@@ -194,7 +194,7 @@ def people_of(windows: Windows, roles: pd.Series | None = None) -> list[dict[str
     table = windows.visits
     day, minute = (f(table.started_at).to_numpy() for f in (local_day, local_minute))
     stay = (table.finished_at - table.started_at).dt.total_seconds().floordiv(60).to_numpy()
-    features = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
+    features = dict(zip(ENCODED_FIELDS, windows.features.numpy()[:, 1:], strict=True))
     people = []
     for user in _whose(windows):
         mine = np.flatnonzero(windows.users == user)

@@ -17,7 +17,7 @@ import numpy as np
 
 from wherenext.city import City
 from wherenext.relatives.summarizer import (
-    Draft,
+    Hypothesis,
     Pair,
     PointerGenerator,
     Text,
@@ -241,7 +241,7 @@ def sentence(text: Text, k: int) -> list[str]:
 
 def written(
     model: PointerGenerator, words: Words, diaries: Sequence[Diary], beam: int
-) -> tuple[list[list[str]], list[Draft]]:
+) -> tuple[list[list[str]], list[Hypothesis]]:
     """The summaries of diaries, and the drafts they come from."""
     texts, drafts = [], []
     for start in range(0, len(diaries), CHUNK):
@@ -249,5 +249,5 @@ def written(
         batch = text_batch(part, words, model.config.max_source, model.config.max_summary)
         found = beam_search(model, batch, beam)
         drafts += found
-        texts += [one.words(words, lent) for one, lent in zip(found, batch.lent, strict=True)]
+        texts += [one.words(words, oov) for one, oov in zip(found, batch.oov, strict=True)]
     return texts, drafts

@@ -15,7 +15,7 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 
 from pgt.errors import DataError
-from pgt.metrics import ends
+from pgt.metrics import percentile_interval
 from pgt.visits import spread
 
 
@@ -53,7 +53,7 @@ def reliability(
     means.insert(0, "n", by_bin.size())
     if users is not None:
         who = np.asarray(users)
-        found = [interval(np.mean, who[bin_ == k], y[bin_ == k]) for k in means.index]
+        found = [people_interval(np.mean, who[bin_ == k], y[bin_ == k]) for k in means.index]
         means[["low", "high"]] = np.array(found)
     return means.reset_index(drop=True)
 
@@ -90,12 +90,12 @@ def resampled(
         yield [who if array is None else array[at] for array in arrays]
 
 
-def interval(
+def people_interval(
     statistic: Callable[..., float], users: ArrayLike, *columns: ArrayLike, n_resamples: int = 300
 ) -> tuple[float, float]:
     """95 % interval of a statistic of the columns, by drawing whole people (`resampled`)."""
     draws = resampled(users, *columns, n_resamples=n_resamples)
-    low, high = ends([statistic(*drawn) for drawn in draws])
+    low, high = percentile_interval([statistic(*drawn) for drawn in draws])
     return float(low), float(high)
 
 
@@ -145,7 +145,7 @@ def of_target(scores: ArrayLike, target: ArrayLike) -> np.ndarray:
     return np.asarray(scores, dtype=float)[np.arange(len(column)), column]
 
 
-def threshold(scores: ArrayLike, alpha: float, weights: ArrayLike = 1.0) -> float:
+def conformal_quantile(scores: ArrayLike, alpha: float, weights: ArrayLike = 1.0) -> float:
     """The score that all but a share alpha of further ones stay at or below.
 
     Of the (N,) scores of targets, which count as their ``weights`` say, it is the first at which

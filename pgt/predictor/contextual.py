@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from pgt.baselines import ContextKernel
 from pgt.batch import Batch, slot_of
 from pgt.checkpoint import load
-from pgt.config import MOST, ModelConfig, TargetTime, TrainConfig, check_range
+from pgt.config import LARGEST_INT, ModelConfig, TargetTime, TrainConfig, check_range
 from pgt.errors import DataError
 from pgt.model import (
     Dropout,
@@ -88,7 +88,12 @@ class ContextualConfig(ModelConfig):
                 f"target_time={self.target_time!r} needs features, which alone look at the next "
                 "visit's hour; name some, or let target_time be 'unknown' or 'day'."
             )
-        check_range(self, n_components=(1, MOST), interaction=(0, MOST), recent=(1, MOST))
+        check_range(
+            self,
+            n_components=(1, LARGEST_INT),
+            interaction=(0, LARGEST_INT),
+            recent=(1, LARGEST_INT),
+        )
         if strange := set(self.features) - set(HISTORY_FEATURES):
             raise DataError(
                 f"features names {min(strange)!r}; it can name {', '.join(HISTORY_FEATURES)}."

@@ -22,9 +22,9 @@ from pgt.batch import Batch, last_numbers
 from pgt.errors import DataError
 from pgt.visits import SPLITS, by_person_and_time, person_rows, same_place
 from pgt.vocabulary import Vocabulary
-from pgt.windows import FEATURES, Dataset, Windows, gather
+from pgt.windows import ENCODED_FIELDS, Dataset, Windows, gather_fields
 
-# What is known of a visit beside `FEATURES`: rows of ``HistoryWindows.context``.
+# What is known of a visit beside `ENCODED_FIELDS`: rows of ``HistoryWindows.context``.
 CONTEXT = ("stay", "before", "two_before", "end_before", "stay_before", "gap_before",
            "visits_there")  # fmt: skip
 # Those that tell of the visit before, and of the one before that.
@@ -91,16 +91,20 @@ class HistoryWindows(Windows):
         index = np.asarray(index)
         rows = self.rows(index, max_len)  # (B, L)
         inside, end = rows >= 0, self._on_device(self.target[index])
-        about = dict(zip(CONTEXT, gather(self.context, CONTEXT, rows + 1, *CONTEXT), strict=True))
+        about = dict(
+            zip(CONTEXT, gather_fields(self.context, CONTEXT, rows + 1, *CONTEXT), strict=True)
+        )
         floor = self._on_device(self.floor[index])[:, None]
         for back, names in BEFORE.items():
             hidden = inside & (rows - back < floor)
             about |= {name: about[name].masked_fill(hidden, NOT_SEEN) for name in names}
         listed = self._on_device(self.first[index])[:, None] <= rows
-        (last_stay,) = gather(self.context, CONTEXT, end, "stay")
-        day, minute = gather(self.features, FEATURES, end, "end_day", "end_minute")  # each (B,)
-        target_day, target_minute = gather(
-            self.features, FEATURES, end + 1, "start_day", "start_minute"
+        (last_stay,) = gather_fields(self.context, CONTEXT, end, "stay")
+        day, minute = gather_fields(
+            self.features, ENCODED_FIELDS, end, "end_day", "end_minute"
+        )  # each (B,)
+        target_day, target_minute = gather_fields(
+            self.features, ENCODED_FIELDS, end + 1, "start_day", "start_minute"
         )
         return HistoryBatch(
             **self._fields(index, rows),
@@ -238,7 +242,7 @@ def _context(
 ) -> Tensor:
     """(7, N + 1) what came before each visit; the person's first visit has nothing before it."""
     location, end = (
-        features.numpy()[FEATURES.index(name), 1 : len(table) + 1]
+        features.numpy()[ENCODED_FIELDS.index(name), 1 : len(table) + 1]
         for name in ("location", "end_minute")
     )
     minute = np.timedelta64(1, "m")

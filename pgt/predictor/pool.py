@@ -50,10 +50,10 @@ class Experts(MixtureModel):
         """Predict every window of a batch."""
         if not self.kernels:
             return self.experts[0].mixture(batch)
-        place, said = self.said(batch)
+        place, said = self.expert_log_probs(batch)
         return Mixture(place, pooled(said, place >= 0, self.weights))
 
-    def said(self, batch: Any) -> tuple[Tensor, Tensor]:
+    def expert_log_probs(self, batch: Any) -> tuple[Tensor, Tensor]:
         """(B, S) the window's places, and (B, S, F) the logarithm of what each says of them."""
         place = batch.slots.place
         shares = [network.mixture(batch).pointer.exp() for network in self.experts]
@@ -87,13 +87,13 @@ class Experts(MixtureModel):
         """Of windows whose target is in sight: what is said, which slots are used, the truth."""
         found = []
         for batch in windows.batches(256):
-            place, said = self.said(batch)
+            place, said = self.expert_log_probs(batch)
             hit = place == batch.target[:, None]
             back = hit.any(1)  # a new place is nobody's to name
             found.append((said[back].double(), place[back] >= 0, hit[back]))
         return found
 
-    def weighed(self, past: Any) -> Experts:
+    def fit_weights(self, past: Any) -> Experts:
         """The same, with the weights that make these windows' targets likeliest."""
         if not self.kernels:
             return self

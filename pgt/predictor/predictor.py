@@ -25,7 +25,7 @@ from pgt.errors import DataError
 from pgt.metrics import compare, evaluate, gains
 from pgt.model import evaluating
 from pgt.predictor import contextual
-from pgt.predictor.calibration import threshold
+from pgt.predictor.calibration import conformal_quantile
 from pgt.predictor.contextual import MEMORY, OLDER, ContextualConfig
 from pgt.predictor.features import FEATURES
 from pgt.predictor.memory import is_new, sample, with_history
@@ -45,11 +45,11 @@ from pgt.train import fit
 from pgt.visits import CheckedVisits
 from pgt.windows import Dataset, prepare
 
-FORMAT = "predictor-1"
+PREDICTOR_FORMAT = "predictor-1"
 # What the experts of each part know of the next visit's start: nothing, or weekday and minute.
 NETWORKS: dict[str, TargetTime] = {"next_place": "unknown", "at_a_time": "time"}
 FINE_TUNING = replace(contextual.TRAINING, learning_rate=2e-3, warmup_epochs=0, max_epochs=3)
-ENOUGH = 50  # fewer windows tell nothing of what to take, and carry no promise
+ENOUGH_WINDOWS = 50  # fewer windows tell nothing of what to take, and carry no promise
 CALIBRATION = 2000  # numbers in a file
 KERNEL = 20_000  # validation windows that choose the kernel's numbers, at most
 TRIAL = 3000  # training windows with which fine-tuning is tried, at most
@@ -103,7 +103,7 @@ class NextLocation:
         """Read what `save` wrote; a `DataError` if it is missing, damaged, or something else."""
         tensors, info = checkpoint.read_tensors(path)
         name = Path(path).name
-        if info.get("predictor") != FORMAT:
+        if info.get("predictor") != PREDICTOR_FORMAT:
             raise DataError(
                 f"{name} holds a network that knows the places of its training by name; open it "
                 "with pgt.load_model or pgt.load_contextual."
@@ -124,7 +124,7 @@ class NextLocation:
         tensors = {"calibration": torch.from_numpy(self.calibration).float()}
         models = {part: [asdict(one.config) for one in self.experts[part].experts]
                   for part in NETWORKS}  # fmt: skip
-        info = {"predictor": FORMAT, "models": models, "memory": MEMORY, "older": OLDER,
+        info = {"predictor": PREDICTOR_FORMAT, "models": models, "memory": MEMORY, "older": OLDER,
                 "novelty": self.novelty, "notes": self.notes}  # fmt: skip
         checkpoint.write_tensors(path, self.experts.state_dict() | tensors, info)
 
@@ -138,13 +138,13 @@ class NextLocation:
         """
         data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
         n_valid = len(data.valid)
-        enough = min(len(data.train), n_valid) >= ENOUGH
+        enough = min(len(data.train), n_valid) >= ENOUGH_WINDOWS
         names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
         found = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
         scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
-        if n_valid >= ENOUGH:
+        if n_valid >= ENOUGH_WINDOWS:
             self.experts = found[best]
             self.novelty, self.calibration = promises(found[best], data.valid)
         table.insert(0, "candidate", names[: len(table)])
@@ -154,7 +154,7 @@ class NextLocation:
 
     def _candidate(self, name: str, data: Dataset, parts: Any, seed: int, progress: bool) -> Any:
         """The experts, weighed for these people; the best of them tuned, or new ones trained."""
-        found: Any = {part: self.experts[part].weighed(data.train) for part in parts}
+        found: Any = {part: self.experts[part].fit_weights(data.train) for part in parts}
         for part in found if name != "pretrained" else ():
             target_time, networks = NETWORKS[part], found[part].experts
             best = networks[int(found[part].weights[: len(networks)].argmax())]
@@ -172,7 +172,7 @@ class NextLocation:
         It learns from at most `TRIAL` windows. None where there are too few, or nothing to tune.
         """
         data = with_history(prepare(self._read(visits), protocol="exact"), MEMORY, OLDER)
-        if min(len(data.train), len(data.valid)) < ENOUGH or "selection" in self.notes:
+        if min(len(data.train), len(data.valid)) < ENOUGH_WINDOWS or "selection" in self.notes:
             return None
         train, valid = (part.subset(sample(len(part), TRIAL)) for part in (data.train, data.valid))
         data, parts = replace(data, train=train, valid=valid), ["next_place"]
@@ -195,7 +195,7 @@ class NextLocation:
             ``lon`` and ``lat`` where the visits have them.
         """
         experts, asked = self._asked(visits, at, user)
-        return asked.named(likeliest(experts.weighed(asked.past), asked, top))
+        return asked.named(likeliest(experts.fit_weights(asked.past), asked, top))
 
     @one_thread()
     def predict_set(
@@ -213,12 +213,14 @@ class NextLocation:
         if isinstance(coverage, str) or not 0 < coverage < 1:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
         experts, asked = self._asked(visits, at, user)
-        experts = experts.weighed(asked.past)
-        limit: Any = threshold(self.calibration, 1 - coverage)
+        experts = experts.fit_weights(asked.past)
+        limit: Any = conformal_quantile(self.calibration, 1 - coverage)
         whose = "fit" if "selection" in self.notes else "simulated worlds"
-        if experts.kernels and len(asked.late) >= ENOUGH:  # else a network may know them by heart
+        if (
+            experts.kernels and len(asked.late) >= ENOUGH_WINDOWS
+        ):  # else a network may know them by heart
             scores, whose = nonconformity(experts, asked.late, self.novelty), "this table"
-            limit = thresholds(scores, asked.late.users, asked.windows.users, 1 - coverage)
+            limit = conformal_quantiles(scores, asked.late.users, asked.windows.users, 1 - coverage)
         new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
         found = pd.concat([new, likeliest(experts, asked)])
         found = found.iloc[np.lexsort((-found.probability, found.window))].reset_index(drop=True)
@@ -239,7 +241,7 @@ class NextLocation:
         feature that is left out says of all visits the same. ``visits``: how often it was visited.
         """
         experts, asked = self._asked(visits, at, user)
-        experts = experts.weighed(asked.past)
+        experts = experts.fit_weights(asked.past)
         best = likeliest(experts, asked, top)
         table = asked.named(best)[["location_id", "probability"]].assign(
             visits=[int((asked.place == one).sum()) for one in best.place], rank=best["rank"]
@@ -266,7 +268,7 @@ class NextLocation:
         from pgt.maps import places_map
 
         experts, asked = self._asked(visits, at, user)
-        guesses = asked.named(likeliest(experts.weighed(asked.past), asked, top))
+        guesses = asked.named(likeliest(experts.fit_weights(asked.past), asked, top))
         mine = asked.visits[asked.visits.user_id == guesses.user_id[0]]
         return places_map(mine, guesses, streets=streets)
 
@@ -285,7 +287,8 @@ class NextLocation:
             )
         valid = data.valid.subset(sample(len(data.valid), KERNEL))
         often = fit_baseline("most_frequent", data.train, valid)
-        ranked = {"contextual": evaluate(self.experts["next_place"].weighed(data.train), data.test),
+        experts = self.experts["next_place"].fit_weights(data.train)
+        ranked = {"contextual": evaluate(experts, data.test),
                   f"most frequent, {MEMORY} visits": evaluate(often, data.test),
                   "most frequent, 7 days": evaluate(often, week.test)}  # fmt: skip
         if len(valid):
@@ -339,10 +342,12 @@ def nonconformity(experts: Experts, windows: Any, novelty: tuple[float, float]) 
     return np.where(said >= np.maximum(most * (1 - new), new), 0.0, 1 - said)
 
 
-def thresholds(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.ndarray:
-    """(W,) the `threshold` of each person asked; all others count as `OTHERS` windows of theirs."""
+def conformal_quantiles(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.ndarray:
+    """(W,) of each person asked; all others together count as `OTHERS` windows of theirs."""
     found, users = {}, np.asarray(users)
     for user in pd.unique(np.asarray(asked)):
         own = users == user
-        found[user] = threshold(scores, alpha, np.where(own, 1, OTHERS / max(1, (~own).sum())))
+        found[user] = conformal_quantile(
+            scores, alpha, np.where(own, 1, OTHERS / max(1, (~own).sum()))
+        )
     return np.array([found[user] for user in np.asarray(asked)])

@@ -50,7 +50,7 @@ WKT = r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)"
 DEGREES = r"^([NSEW])?\s*([+-]?\d+(?:[.,]\d*)?(?:E-?\d+)?)\s*°?\s*([NSEW])?$"
 NO = ["0", "0.0", "false", "no", "n", "no fix", "v", "invalid"]
 YES = ["1", "1.0", "true", "yes", "y"]
-WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
 
 def names_without_header(first: list[str], file: str) -> list[str]:
@@ -185,7 +185,7 @@ def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
             whole = len(known) == len(ids) and (known % 1 == 0).all()  # a gap made them fractions
         else:
             texts = known.unique() if len(known) else [None]
-            whole = all(isinstance(one, str) and WHOLE.fullmatch(one) for one in texts)
+            whole = all(isinstance(one, str) and WHOLE_NUMBER.fullmatch(one) for one in texts)
         if whole:
             table[name] = ids.astype("Int64" if len(known) < len(ids) else "int64")
     return table

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.cluster import DBSCAN
 
+from pgt._moved import renamed_keywords
 from pgt.errors import DataError, note
 from pgt.readers.clocks import by_local_clocks, require_zone
 from pgt.readers.plausibility import note_data_checks
@@ -140,23 +141,25 @@ def plain_ids(fixes: pd.DataFrame) -> pd.DataFrame:
     return fixes
 
 
+@renamed_keywords(distance="dist_threshold", minutes="time_threshold", gap_minutes="gap_threshold")
 def generate_staypoints(
     fixes: pd.DataFrame,
     *,
-    distance: float = 200.0,  # metres, along the great circle
-    minutes: float = 30.0,
-    gap_minutes: float = 24 * 60,
+    dist_threshold: float = 200.0,  # metres, along the great circle
+    time_threshold: float = 30.0,  # minutes
+    gap_threshold: float = 24 * 60,  # minutes
     max_gap: float | None = None,  # hours
 ) -> pd.DataFrame:
     """Find where each person stayed, in fixes as `clean_fixes` returns them (Li et al. 2008).
 
-    The first fix that is ``distance`` or more from a run's first one ends it, and begins the next;
-    a run of at least ``minutes`` is a staypoint. A silence above ``gap_minutes`` drops what is
-    open; with ``max_gap``, one at a place is part of the stay up to that, and others end it.
+    The first fix that is ``dist_threshold`` or more from a run's first one ends it, and begins the
+    next; a run of at least ``time_threshold`` is a staypoint. A silence above ``gap_threshold``
+    drops what is open; with ``max_gap``, one at a place is part of the stay up to that, and others
+    end it.
     ``lon`` and ``lat`` are the mean of the *different* positions.
     """
-    if not (distance > 0 and minutes > 0 and gap_minutes > 0):
-        raise DataError("distance, minutes and gap_minutes must all be above 0.")
+    if not (dist_threshold > 0 and time_threshold > 0 and gap_threshold > 0):
+        raise DataError("dist_threshold, time_threshold and gap_threshold must all be above 0.")
     fixes = _require_fixes(fixes)
     at, (user, people) = fixes.tracked_at, pd.factorize(fixes.user_id)
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
@@ -169,11 +172,11 @@ def generate_staypoints(
             "The fixes are not sorted by user and time, or some have no user, time or position on "
             "Earth; pgt.readers.gps.clean_fixes(fixes) sorts them, and counts and drops such fixes."
         )
-    cuts = np.flatnonzero(_silences(fixes, distance, gap_minutes, max_gap)[1]) + 1
-    shortest, last, found = round(minutes * 60e6), set(bounds), []
+    cuts = np.flatnonzero(_silences(fixes, dist_threshold, gap_threshold, max_gap)[1]) + 1
+    shortest, last, found = round(time_threshold * 60e6), set(bounds), []
     for low, high in pairwise(sorted({*bounds, *cuts.tolist()})):
         start = low
-        for i in _departures(lon[low:high], lat[low:high], distance):
+        for i in _departures(lon[low:high], lat[low:high], dist_threshold):
             if micro[low + i] - micro[start] >= shortest:
                 found.append((start, low + i, low + i))
             start = low + i
@@ -191,20 +194,20 @@ def generate_staypoints(
 
 
 def _silences(
-    fixes: pd.DataFrame, distance: float, gap_minutes: float, max_gap: float | None
+    fixes: pd.DataFrame, dist_threshold: float, gap_threshold: float, max_gap: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(F - 1,) twice: silences above ``gap_minutes`` that a stay spans, and those that cut it."""
+    """(F - 1,) twice: silences above ``gap_threshold`` that a stay spans, and those that cut it."""
     gap = np.diff(microseconds(fixes.tracked_at)) / 60e6  # minutes
     user = fixes.user_id.to_numpy()
     own = user[1:] == user[:-1]
-    cut = own & (gap > gap_minutes)
+    cut = own & (gap > gap_threshold)
     if max_gap is None:
         return np.zeros_like(cut), cut
-    long, rows = cut.copy(), np.flatnonzero(own & (gap > min(gap_minutes, 60 * max_gap)))
+    long, rows = cut.copy(), np.flatnonzero(own & (gap > min(gap_threshold, 60 * max_gap)))
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
     before, after = (np.stack(on_sphere(lon[rows + i], lat[rows + i])) for i in (0, 1))
-    near = EARTH_RADIUS * np.linalg.norm(after - before, axis=0) < distance
-    cut[rows] = gap[rows] > np.where(near, 60 * max_gap, gap_minutes)
+    near = EARTH_RADIUS * np.linalg.norm(after - before, axis=0) < dist_threshold
+    cut[rows] = gap[rows] > np.where(near, 60 * max_gap, gap_threshold)
     return long & ~cut, cut
 
 
@@ -320,9 +323,11 @@ def merge_staypoints(
     return table
 
 
+@renamed_keywords(distance="dist_threshold", minutes="time_threshold")
 def visits(
     fixes: pd.DataFrame, *, timezone: str | None = None, max_gap: float = 72.0,
-    distance: float = 200.0, minutes: float = 30.0, eps: float = 20.0, min_samples: int = 2,
+    dist_threshold: float = 200.0, time_threshold: float = 30.0, eps: float = 20.0,
+    min_samples: int = 2,
 ) -> pd.DataFrame:  # fmt: skip
     """Turn anybody's position fixes into visits; what is kept out is counted in notes.
 
@@ -332,11 +337,14 @@ def visits(
     require_zone(timezone)
     clean, dropped = clean_fixes(fixes, mend=True)
     require_any(clean, dropped)
-    stays = generate_staypoints(clean, distance=distance, minutes=minutes, max_gap=max_gap)
+    stays = generate_staypoints(
+        clean, dist_threshold=dist_threshold, time_threshold=time_threshold, max_gap=max_gap
+    )
     if stays.empty:
         raise DataError(
-            f"None of {clean.user_id.nunique()} people has a staypoint (a stay of {minutes:g} "
-            f"minutes within {distance:g} m); give longer recordings, or other limits."
+            f"None of {clean.user_id.nunique()} people has a staypoint (a stay of "
+            f"{time_threshold:g} minutes within {dist_threshold:g} m); give longer recordings, or "
+            "other limits."
         )
     stays, places = generate_locations(
         in_zone(stays, timezone or "UTC"), eps=eps, min_samples=min_samples
@@ -345,7 +353,7 @@ def visits(
     if lost := dropped[dropped > 0].to_dict():
         what = ", ".join(f"{n:,} {reason}" for reason, n in lost.items())
         note(f"{sum(lost.values()):,} of {len(fixes):,} fixes are kept out: {what}.")
-    joined, cut = (int(some.sum()) for some in _silences(clean, distance, 24 * 60, max_gap))
+    joined, cut = (int(some.sum()) for some in _silences(clean, dist_threshold, 24 * 60, max_gap))
     if joined + cut:
         note(
             f"{joined} silences of more than a day at one place are stays there (up to max_gap="

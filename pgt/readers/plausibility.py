@@ -16,7 +16,7 @@ from pgt.visits import local_clock
 SEVERAL = 4  # rows that are more than a slip
 # Days. Nobody is tracked for a while, and then again after ten years. Of many visits, one in a
 # hundred is a slip already when it lies two years from all others, if those last no longer.
-FAR, APART, ENOUGH, SHARE = 3653, 730, 20, 0.01
+FAR, APART, ENOUGH_VISITS, SHARE = 3653, 730, 20, 0.01
 # Swapped positions: cells of 0.1 degrees, at least 5 degrees from the diagonal.
 CELL, DIAGONAL = 0.1, 5.0
 # Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
@@ -72,7 +72,7 @@ def _fragments(visits: pd.DataFrame) -> Iterator[str]:
     soon = (visits.started_at - before.finished_at) < pd.Timedelta(minutes=MINUTES)
     lasts = (visits.finished_at > visits.started_at) | (before.finished_at > before.started_at)
     rows = (same & soon & lasts).to_numpy()
-    if len(visits) >= ENOUGH and rows.mean() >= FRAGMENTS:
+    if len(visits) >= ENOUGH_VISITS and rows.mean() >= FRAGMENTS:
         yield rows_note(
             visits, rows, f"of {len(visits):,} begin within {MINUTES} minutes of one by the same "
             "person to the same place", "stays look cut into pieces, and guesses would mostly say "
@@ -90,7 +90,7 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
     main = ordered[block == np.bincount(block).argmax()]
     off = np.maximum(main[0] - day, day - main[-1])
     slips = (off >= APART) & (off >= main[-1] - main[0])
-    few = len(day) >= ENOUGH and slips.sum() <= max(1, len(day) * SHARE)
+    few = len(day) >= ENOUGH_VISITS and slips.sum() <= max(1, len(day) * SHARE)
     ahead = (started > pd.Timestamp.now("UTC").tz_localize(None) + pd.Timedelta(days=1)).to_numpy()
     stray = ((off >= FAR) | (slips & few)) & ~ahead
     so = "correct or drop what a wrong clock wrote, for it moves the split by days."

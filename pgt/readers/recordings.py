@@ -26,7 +26,7 @@ from pgt.errors import DataError
 from pgt.readers.columns import PAIR
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
-UNPACKED, TIMES_PACKED, WHOLE = 256 * 2**20, 100, 64 * 2**30
+UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
 # A flipped bit can break a reader anywhere; whatever it raises, the file is what is wrong.
 UNREADABLE: tuple[type[Exception], ...] = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError,
@@ -137,7 +137,7 @@ def _members(path: Path) -> list[File]:
                 f"{path.name} is not safe to read: its member {info.orig_filename!r} {what}; get "
                 "the archive again, or unpack it yourself and give the folder."
             )
-    if sum(info.file_size for info in infos) > WHOLE:
+    if sum(info.file_size for info in infos) > LARGEST_ARCHIVE:
         raise DataError(f"{path.name} would unpack to more than 64 GiB; unpack it yourself.")
     return [File(info.filename, partial(archive.read, info)) for info in infos if not info.is_dir()]
 

@@ -56,7 +56,9 @@ def load_city() -> pd.DataFrame:
 def _city(folder: Any) -> pd.DataFrame:
     about = json.loads(folder.joinpath("city.json").read_text(encoding="utf-8"))
     visits, places = (
-        files.plain(pd.read_csv(io.StringIO(folder.joinpath(name).read_text(encoding="utf-8"))))
+        files.without_marks(
+            pd.read_csv(io.StringIO(folder.joinpath(name).read_text(encoding="utf-8")))
+        )
         for name in ("visits.csv", "places.csv")
     )
     for name in TIMES:
@@ -380,4 +382,4 @@ def _csv(file: File, columns: dict[str, str]) -> pd.DataFrame:
     at = [rows.line_num for row in rows if row][0 if headless else 1 :]
     table.index = at if len(at) == len(table) else table.index + 2
     table.attrs["row"] = "line"
-    return files.plain(table)
+    return files.without_marks(table)

@@ -12,7 +12,7 @@ from wherenext import city
 from wherenext.results import read_results
 
 from pgt.predictor.memory import HistoryWindows, with_history
-from pgt.windows import FEATURES, prepare
+from pgt.windows import ENCODED_FIELDS, prepare
 from tests.helpers import routine_visits
 
 RNG = np.random.default_rng(5)
@@ -70,7 +70,7 @@ def test_agreement_counts_the_past_of_the_same_person_only(
     shared = routine_visits(users=3)
     shared["location_id"] %= 10
     windows = larkmere if where == "larkmere" else windows_of(shared)
-    columns = dict(zip(FEATURES, windows.features.numpy()[:, 1:], strict=True))
+    columns = dict(zip(ENCODED_FIELDS, windows.features.numpy()[:, 1:], strict=True))
     place, minute, weekday = columns["location"], columns["end_minute"], columns["weekday"]
     users = windows.visits.user_id.to_numpy()
     like = ContextMatch(place=True, minutes=90, day=True, before=True)

@@ -87,7 +87,7 @@ def test_intervals_resample_people_not_rows() -> None:
     users = np.repeat(np.arange(20), 200)
     own = np.random.default_rng(0).normal(size=20)  # everybody says the same thing 200 times
     value = np.repeat(own, 200)
-    low, high = calibration.interval(np.mean, users, value)
+    low, high = calibration.people_interval(np.mean, users, value)
     error = 1.96 * own.std() / np.sqrt(20)
     assert (low, high) == pytest.approx((own.mean() - error, own.mean() + error), abs=0.15 * error)
     ((who,),) = calibration.resampled(users, users, n_resamples=1)
@@ -107,7 +107,7 @@ def test_intervals_resample_people_not_rows() -> None:
         (lambda: calibration.scale([[-np.inf, -np.inf]], 1.0), "above -inf"),
         (lambda: calibration.scale([[np.nan, 0.0]], 1.0), "above -inf"),
         (lambda: calibration.scale([0.0, 0.0], 1.0), "one row a window"),
-        (lambda: calibration.threshold([0.1], 1.0), "between 0 and 1"),
+        (lambda: calibration.conformal_quantile([0.1], 1.0), "between 0 and 1"),
     ],
 )
 def test_what_is_no_forecast_is_refused(act: Any, words: str) -> None:
@@ -165,7 +165,9 @@ def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float)
     log_probs, target = answers(seed=11, n=8000)
     scores = simple_scores(np.exp(calibration.scale(log_probs, 1 / spoilt)))
     half = len(scores) // 2
-    limit = calibration.threshold(calibration.of_target(scores[:half], target[:half]), alpha)
+    limit = calibration.conformal_quantile(
+        calibration.of_target(scores[:half], target[:half]), alpha
+    )
     held = (scores[half:] <= limit) & np.isfinite(scores[half:])
     covered = held[np.arange(half), target[half:]]
     luck = np.sqrt(2 * alpha * (1 - alpha) / len(covered))  # both halves have theirs
@@ -174,14 +176,21 @@ def test_the_promise_is_kept_however_poor_the_model(alpha: float, spoilt: float)
 
 def test_the_finite_sample_correction_is_there() -> None:
     rng = np.random.default_rng(0)
-    hits = [rng.uniform() <= calibration.threshold(rng.uniform(size=9), 0.1) for _ in range(2000)]
+    hits = [
+        rng.uniform() <= calibration.conformal_quantile(rng.uniform(size=9), 0.1)
+        for _ in range(2000)
+    ]
     assert np.mean(hits) == pytest.approx(0.9, abs=0.02)
-    assert calibration.threshold(np.arange(1.0, 100), 0.1) == 90
-    assert calibration.threshold(np.arange(8.0), 0.1) == np.inf == calibration.threshold([], 0.1)
+    assert calibration.conformal_quantile(np.arange(1.0, 100), 0.1) == 90
+    assert (
+        calibration.conformal_quantile(np.arange(8.0), 0.1)
+        == np.inf
+        == calibration.conformal_quantile([], 0.1)
+    )
 
 
 def test_an_impossible_answer_is_in_no_set_and_its_windows_count() -> None:
     scores = simple_scores(np.array([[0.9, 0.1, 0.0]] * 100))
     assert scores[0] == pytest.approx([0.1, 0.9, np.inf])
     own = calibration.of_target(scores, np.where(np.arange(100) < 30, 2, 0))
-    assert calibration.threshold(own, 0.1) == np.inf  # seven in ten is all that can be had
+    assert calibration.conformal_quantile(own, 0.1) == np.inf  # seven in ten is all that can be had

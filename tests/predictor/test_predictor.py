@@ -18,12 +18,18 @@ from pgt.batch import Slots, add_up
 from pgt.checkpoint import shipped
 from pgt.errors import DataError
 from pgt.metrics import FEW
-from pgt.predictor import contextual
-from pgt.predictor.calibration import threshold
+from pgt.predictor import contextual, pool
+from pgt.predictor.calibration import conformal_quantile
 from pgt.predictor.features import FEATURES
 from pgt.predictor.memory import sample, with_history
 from pgt.predictor.pool import Experts, pooled
-from pgt.predictor.predictor import NETWORKS, OTHERS, NextLocation, nonconformity, thresholds
+from pgt.predictor.predictor import (
+    NETWORKS,
+    OTHERS,
+    NextLocation,
+    conformal_quantiles,
+    nonconformity,
+)
 from pgt.predictor.questions import ask, likeliest, share_of_new
 from pgt.readers.tables import load_city
 from pgt.visits import check
@@ -129,12 +135,14 @@ def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: Next
     experts, asked = model._asked(visits, None, None)
     late = asked.late
     assert 0.4 < len(late) / len(asked.past) < 0.6
-    scores = nonconformity(experts.weighed(asked.past), late, model.novelty)
+    scores = nonconformity(experts.fit_weights(asked.past), late, model.novelty)
     users = asked.windows.users
     sizes = []
     for coverage in (0.3, 0.6, 0.9, 0.95):
         found = model.predict_set(visits, coverage=coverage)
-        least = pd.Series(1 - thresholds(scores, late.users, users, 1 - coverage), index=users)
+        least = pd.Series(
+            1 - conformal_quantiles(scores, late.users, users, 1 - coverage), index=users
+        )
         both = np.minimum(answers.user_id.map(least), answers.user_id.map(first))
         few = answers[answers.probability >= both]
         assert len(found) == len(few) and set(found.user_id) == set(visits.user_id)
@@ -148,10 +156,10 @@ def test_a_threshold_is_ones_own_where_there_is_enough_of_ones_own() -> None:
     scores, users = rng.random(5000), np.repeat(["easy", "hard", "rare"], [2000, 2980, 20])
     scores[users == "hard"] += 1
     asked = ["hard", "easy", "rare", "new", "hard"]
-    found = dict(zip(asked, thresholds(scores, users, asked, 0.1), strict=True))
+    found = dict(zip(asked, conformal_quantiles(scores, users, asked, 0.1), strict=True))
     assert found["easy"] == pytest.approx(0.9, abs=0.05)
     assert found["hard"] == pytest.approx(1.9, abs=0.05)
-    assert found["new"] == threshold(scores, 0.1, np.full(5000, OTHERS / 5000)) > 1.5
+    assert found["new"] == conformal_quantile(scores, 0.1, np.full(5000, OTHERS / 5000)) > 1.5
     assert 1 < found["rare"] < found["new"]  # mostly the others
 
 
@@ -159,11 +167,11 @@ def test_sets_hold_the_truth_as_often_as_asked(model: NextLocation) -> None:
     """Calibrated on a third of the town's training days, asked of its validation days."""
     data = with_history(prepare(load_city(), protocol="exact"), *MEMORY)
     past = data.train.subset(sample(len(data.train), 500))
-    experts = model.experts["next_place"].weighed(past)
+    experts = model.experts["next_place"].fit_weights(past)
     scores = nonconformity(experts, past, model.novelty)
     later = nonconformity(experts, data.valid.subset(sample(len(data.valid), 500)), model.novelty)
     for coverage in (0.5, 0.8, 0.9, 0.95):
-        held = (later <= threshold(scores, 1 - coverage)).mean()
+        held = (later <= conformal_quantile(scores, 1 - coverage)).mean()
         assert held == pytest.approx(coverage, abs=0.06)
 
 
@@ -197,7 +205,7 @@ def test_effects_are_what_the_answer_loses(
     for feature, change in silent.items():
         # Everybody is weighed with the feature: only the answer goes without it.
         experts, asked = model._asked(visits, at, 1)
-        blind = experts.weighed(asked.past)
+        blind = experts.fit_weights(asked.past)
         blind = deepcopy(blind)
         blind.kernels = tuple(replace(one, **change) for one in blind.kernels)
         for network in blind.experts:
@@ -217,17 +225,17 @@ def test_weights_make_the_past_likeliest(
     experts = model.experts[part]
     said = experts.returns(past)
     start, found = (one.weights.double() for one in (Experts(list(experts.experts)),
-                                                     experts.weighed(past)))  # fmt: skip
+                                                     experts.fit_weights(past)))  # fmt: skip
 
     def score(weights: torch.Tensor) -> float:
         likely = sum(float(pooled(all_, used, weights)[hit].sum()) for all_, used, hit in said)
-        return likely - contextual.RIDGE * float((weights - start).square().sum())
+        return likely - pool.RIDGE * float((weights - start).square().sum())
 
     assert score(found) > score(start)
     for step in 0.05 * torch.cat([torch.eye(len(found)), -torch.eye(len(found))]):
         assert score(found) >= score(found + step) - 1e-6
     one = Experts(list(experts.experts)[:1])
-    assert one.weighed(past) is one
+    assert one.fit_weights(past) is one
 
 
 def test_the_pool_is_of_its_networks_and_kernels(model: NextLocation, visits: pd.DataFrame) -> None:
@@ -239,18 +247,18 @@ def test_the_pool_is_of_its_networks_and_kernels(model: NextLocation, visits: pd
     assert start[:2].tolist() == [0.5, 0.5] and not start[2:].any()
     slots, before = Slots.of(batch.location, batch.padding), batch.length - 2
     for k in range(size):
-        pool = Experts(list(networks)).eval()
-        pool.weights = torch.eye(size)[k]
-        found = pool.mixture(batch).pointer.exp()
+        pooled = Experts(list(networks)).eval()
+        pooled.weights = torch.eye(size)[k]
+        found = pooled.mixture(batch).pointer.exp()
         if k < n:
             expected = networks[k].mixture(batch).pointer.exp()
         elif k < size - 2:
-            votes = add_up(slots, contextual.KERNELS[k - n].weights(batch)).clamp(min=0)
+            votes = add_up(slots, pool.KERNELS[k - n].weights(batch)).clamp(min=0)
             expected = votes / votes.sum(1, keepdim=True)
         else:
             at = (batch.length - 1, before)[k - (size - 2)]
             expected = (slots.place == batch.location[[0, 1], at][:, None]).float().exp()
-        floor = 0 if k >= size - 2 else contextual.LEAST
+        floor = 0 if k >= size - 2 else pool.LEAST
         expected = (expected + floor).masked_fill(slots.place < 0, 0)
         torch.testing.assert_close(found, expected / expected.sum(1, keepdim=True))
 

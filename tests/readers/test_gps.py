@@ -93,7 +93,7 @@ def test_equal_a_slow_loop() -> None:
         fixes = wander(seed)
         for distance, minutes, gap in settings[seed % 4 :: 4]:
             found = generate_staypoints(
-                fixes, distance=distance, minutes=minutes, gap_minutes=gap
+                fixes, dist_threshold=distance, time_threshold=minutes, gap_threshold=gap
             )  # fmt: skip
             assert rows(found, fixes) == slow_stays(fixes, distance, minutes, gap)
 
@@ -163,9 +163,9 @@ def test_no_staypoints_or_none_together() -> None:
 @pytest.mark.parametrize(
     ("step", "change"),
     [(step, {name: value}) for step, name, values in (
-        (generate_staypoints, "distance", (0, float("nan"))),
-        (generate_staypoints, "minutes", (-1, float("nan"))),
-        (generate_staypoints, "gap_minutes", (0, float("nan"))),
+        (generate_staypoints, "dist_threshold", (0, float("nan"))),
+        (generate_staypoints, "time_threshold", (-1, float("nan"))),
+        (generate_staypoints, "gap_threshold", (0, float("nan"))),
         (generate_locations, "eps", (0, float("nan"))),
         (generate_locations, "min_samples", (0,)), (generate_locations, "haversine_order", ("x",)),
         (gps.visits, "timezone", ("Mars",)), (gps.visits, "eps", (-1,)),

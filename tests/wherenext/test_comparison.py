@@ -12,7 +12,7 @@ from wherenext.comparison import (
 )
 from wherenext.results import Results
 
-from pgt.metrics import ends, interval_of_mean
+from pgt.metrics import interval_of_mean, percentile_interval
 
 PLAIN = {"model": "m", "variant": "plain"}
 
@@ -67,7 +67,10 @@ def test_all_intervals_over_people_and_seeds_are_one(results: Results) -> None:
 
 def test_together_the_intervals_are_wider_and_hold_more_often(results: Results) -> None:
     changes = compare(results, variants(results), PLAIN)
-    (low, high), (low_all, high_all) = ends(changes.draws.T, 0.95), changes.together()
+    (low, high), (low_all, high_all) = (
+        percentile_interval(changes.draws.T, 0.95),
+        changes.together(),
+    )
     assert ((high_all - low_all) > (high - low)).all()
     assert (high_all[0] - low_all[0]) < 2 * (high[0] - low[0])
     alarms = changes.false_alarms()

@@ -102,7 +102,7 @@ def slow_loss(
     state = dict(model.state_dict())
     hidden, size = model.config.hidden, model.config.n_words
     source, summary = pair
-    extended, lent = WORDS.extend(source)
+    extended, oov = WORDS.extend(source)
 
     def cell(x: Tensor, h: Tensor, c: Tensor, where: str, end: str) -> tuple[Tensor, Tensor]:
         gates = state[f"{where}weight_ih{end}"] @ x + state[f"{where}bias_ih{end}"]
@@ -130,7 +130,7 @@ def slow_loss(
     context = torch.zeros(2 * hidden).double()
     coverage = [0.0] * len(source)
     total, used = 0.0, []
-    answers = [*WORDS.encode_summary(summary, lent), STOP]
+    answers = [*WORDS.encode_summary(summary, oov), STOP]
     for given, answer in zip([START, *WORDS.encode(summary)], answers, strict=True):
         fused = linear("decoder.fuse", torch.cat([embed[given], context]))
         h, c = cell(fused, h, c, "decoder.cell.", "")
@@ -174,16 +174,16 @@ def test_it_overfits_one_batch_and_copies_names(batch: TextBatch) -> None:
     trained, _ = fit_summarizer(config, training, WORDS, PAIRS)
     assert trained.loss(batch).words < 0.15
     drafts = beam_search(trained, batch, beam=1)
-    for draft, lent, (_, summary) in zip(drafts[:2], batch.lent, PAIRS, strict=False):
-        assert draft.words(WORDS, lent) == summary
+    for draft, oov, (_, summary) in zip(drafts[:2], batch.oov, PAIRS, strict=False):
+        assert draft.words(WORDS, oov) == summary
         assert any(number >= len(WORDS) for number in draft.numbers)
 
 
 def log_prob(model: PointerGenerator, pair: tuple[list[str], list[str]], numbers: tuple[int, ...]
              ) -> float:  # fmt: skip
     """Of a summary, by teacher forcing."""
-    _, lent = WORDS.extend(pair[0])
-    batch = text_batch([(pair[0], WORDS.decode(numbers, lent))], WORDS)
+    _, oov = WORDS.extend(pair[0])
+    batch = text_batch([(pair[0], WORDS.decode(numbers, oov))], WORDS)
     rows = model.distribution(model(batch), batch)[0]
     return sum(rows[k, number].log().item() for k, number in enumerate(numbers))
 
@@ -192,7 +192,7 @@ def test_a_beam_as_wide_as_everything_finds_the_best(batch: TextBatch) -> None:
     """All summaries of at most three words, tried one by one."""
     model = model_of(5, max_summary=3)
     single = text_batch(PAIRS[1:2], WORDS)
-    size = len(WORDS) + len(single.lent[0])
+    size = len(WORDS) + len(single.oov[0])
     (found,) = beam_search(model, single, beam=size**2 + 1)
     every = [(STOP,), *((a, STOP) for a in range(size) if a != STOP)]
     every += [(a, b, STOP) for a in range(size) for b in range(size) if STOP not in (a, b)]

@@ -60,14 +60,14 @@ class Words:
         new = list(dict.fromkeys(word for word in source if word not in self.number))
         return self.encode_summary(source, new), new
 
-    def encode_summary(self, summary: Text, lent: Sequence[str]) -> list[int]:
+    def encode_summary(self, summary: Text, oov: Sequence[str]) -> list[int]:
         """Numbers of a summary's words, given the words that its source lends."""
-        extended = {word: len(self) + k for k, word in enumerate(lent)}
+        extended = {word: len(self) + k for k, word in enumerate(oov)}
         return [self.number.get(word, extended.get(word, UNK)) for word in summary]
 
-    def decode(self, numbers: Iterable[int], lent: Sequence[str] = ()) -> list[str]:
+    def decode(self, numbers: Iterable[int], oov: Sequence[str] = ()) -> list[str]:
         """Words of numbers, up to the stop."""
-        names = [*self.names, *lent]
+        names = [*self.names, *oov]
         return [names[number] for number in takewhile(lambda number: number != STOP, numbers)]
 
 
@@ -80,7 +80,7 @@ class TextBatch:
     length: Tensor  # (B,) words in each source
     given: Tensor  # (B, T) what the decoder is given when it is taught: the start, the summary
     target: Tensor  # (B, T) what it should answer: the summary, the stop; with lent numbers
-    lent: tuple[list[str], ...]  # the words that each source lends
+    oov: tuple[list[str], ...]  # the words that each source lends
 
     @property
     def padding(self) -> Tensor:
@@ -93,9 +93,9 @@ class TextBatch:
         return self.target != PAD
 
     @property
-    def n_lent(self) -> int:
+    def n_oov(self) -> int:
         """The most words that a source of the batch lends."""
-        return max(map(len, self.lent), default=0)
+        return max(map(len, self.oov), default=0)
 
     def __len__(self) -> int:
         return len(self.source)
@@ -105,19 +105,19 @@ def text_batch(
     pairs: Sequence[Pair], words: Words, max_source: int = 400, max_summary: int = 100
 ) -> TextBatch:
     """Number and pad pairs of source and summary; longer ones are cut."""
-    rows, lent = [], []
+    rows, oov = [], []
     for source, summary in pairs:
         extended, new = words.extend(source[:max_source])
         given = [START, *words.encode(summary)][:max_summary]
         target = [*words.encode_summary(summary, new), STOP][:max_summary]
         rows.append((words.encode(source[:max_source]), extended, given, target))
-        lent.append(new)
+        oov.append(new)
     length = torch.tensor([len(row[0]) for row in rows])
     one, two, three, four = (
         pad_sequence([*map(torch.tensor, part)], batch_first=True, padding_value=PAD)
         for part in zip(*rows, strict=True)
     )
-    return TextBatch(one, two, length, three, four, tuple(lent))
+    return TextBatch(one, two, length, three, four, tuple(oov))
 
 
 def one_bias(lstm: nn.LSTM | nn.LSTMCell) -> None:
@@ -204,7 +204,7 @@ class Memory(NamedTuple):
     padding: Tensor  # (B, L)
 
 
-class Carried(NamedTuple):
+class DecoderState(NamedTuple):
     """What the decoder carries from one word to the next."""
 
     h: Tensor  # (B, H)
@@ -226,20 +226,20 @@ class Decoder(nn.Module):
 
     def start(
         self, states: Tensor, padding: Tensor, h: Tensor, c: Tensor
-    ) -> tuple[Memory, Carried]:
+    ) -> tuple[Memory, DecoderState]:
         """(B, L, 2H) states: at first there is no context, and nothing is covered."""
         context = states.new_zeros(len(h), states.shape[-1])
         memory = Memory(states, self.attention.of_memory(states), padding)
-        return memory, Carried(h, c, context, states.new_zeros(padding.shape))
+        return memory, DecoderState(h, c, context, states.new_zeros(padding.shape))
 
     def forward(
-        self, embedded: Tensor, carried: Carried, memory: Memory
-    ) -> tuple[Carried, Tensor, Tensor]:
+        self, embedded: Tensor, carried: DecoderState, memory: Memory
+    ) -> tuple[DecoderState, Tensor, Tensor]:
         """One word: (B, E) -> what is carried on, the (B, E) fused input, the (B, L) attention."""
         fused = self.fuse(torch.cat([embedded, carried.context], dim=-1))
         h, c = self.cell(fused, (carried.h, carried.c))
         context, attention = self.attention(torch.cat([c, h], dim=-1), *memory, carried.coverage)
-        return Carried(h, c, context, carried.coverage + attention), fused, attention
+        return DecoderState(h, c, context, carried.coverage + attention), fused, attention
 
 
 @dataclass(frozen=True)
@@ -301,7 +301,7 @@ class PointerGenerator(nn.Module):
         extended.load_state_dict(self.state_dict(), strict=False)
         return extended
 
-    def read(self, batch: TextBatch) -> tuple[Memory, Carried]:
+    def read(self, batch: TextBatch) -> tuple[Memory, DecoderState]:
         """Encode the sources: what the decoder looks at, and what it starts from."""
         states, last = self.encoder(self.embedding(batch.source), batch.length)
         return self.decoder.start(states, batch.padding, *self.reduce(*last))
@@ -310,7 +310,7 @@ class PointerGenerator(nn.Module):
         """(...) -> (..., E); a lent word has no embedding and goes as unknown."""
         return self.embedding(word.where(word < self.config.n_words, UNK))
 
-    def speak(self, carried: Carried, fused: Tensor) -> tuple[Tensor, Tensor]:
+    def speak(self, carried: DecoderState, fused: Tensor) -> tuple[Tensor, Tensor]:
         """What is carried, with any leading axes -> (...) p_gen and (..., V) probabilities."""
         h, c, context, _ = carried
         vocabulary = self.generate(self.project(torch.cat([h, context], dim=-1))).softmax(-1)
@@ -330,7 +330,7 @@ class PointerGenerator(nn.Module):
             inputs.append(fused)
             attentions.append(attention)
         # Only the recurrence needs the loop; all steps speak at once.
-        stacked = Carried(*(torch.stack(part, dim=1) for part in zip(*steps, strict=True)))
+        stacked = DecoderState(*(torch.stack(part, dim=1) for part in zip(*steps, strict=True)))
         p_gen, vocabulary = self.speak(stacked, torch.stack(inputs, dim=1))
         return Output(p_gen, torch.stack(attentions, 1), torch.stack(coverages, 1), vocabulary)
 
@@ -338,7 +338,7 @@ class PointerGenerator(nn.Module):
         """(B, T, V + O) probability of every known and every lent word; sums to one."""
         p_gen, attention, _, vocabulary = output
         extended = batch.extended[:, None].expand_as(attention)
-        return mixture(p_gen, vocabulary, attention, extended, batch.n_lent)
+        return mixture(p_gen, vocabulary, attention, extended, batch.n_oov)
 
     def of_target(self, output: Output, batch: TextBatch) -> Tensor:
         """(B, T) probability of the true words, without the whole of `distribution`."""
@@ -370,17 +370,17 @@ class PointerGenerator(nn.Module):
 
 
 def mixture(
-    p_gen: Tensor, vocabulary: Tensor, attention: Tensor, extended: Tensor, n_lent: int
+    p_gen: Tensor, vocabulary: Tensor, attention: Tensor, extended: Tensor, n_oov: int
 ) -> Tensor:
     """(...), (..., V), (..., L), (..., L) -> (..., V + O): generated or copied."""
     generated = p_gen[..., None] * vocabulary
-    none = generated.new_zeros(*generated.shape[:-1], n_lent)
+    none = generated.new_zeros(*generated.shape[:-1], n_oov)
     copied = (1 - p_gen)[..., None] * attention
     return torch.cat([generated, none], dim=-1).scatter_add(-1, extended, copied)
 
 
 @dataclass(frozen=True)
-class Draft:
+class Hypothesis:
     """A summary, perhaps unfinished."""
 
     numbers: tuple[int, ...] = ()  # its words; the stop at its end counts as one
@@ -398,30 +398,30 @@ class Draft:
         """Whether it ends with the stop."""
         return self.numbers[-1:] == (STOP,)
 
-    def words(self, vocabulary: Words, lent: Sequence[str]) -> list[str]:
-        return vocabulary.decode(self.numbers, lent)
+    def words(self, vocabulary: Words, oov: Sequence[str]) -> list[str]:
+        return vocabulary.decode(self.numbers, oov)
 
 
 @torch.no_grad()
-def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Draft]:
+def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Hypothesis]:
     """The best summary found for each source, of so many drafts at each word."""
     n, k = len(batch), beam
     memory, carried = model.read(batch)
     rows = torch.arange(n, device=batch.source.device).repeat_interleave(k)  # k rows a text
     memory = Memory(*(part[rows] for part in memory))
-    carried = Carried(*(part[rows] for part in carried))
+    carried = DecoderState(*(part[rows] for part in carried))
     word = torch.full_like(rows, START)
     # At first all k drafts of a text would be the same, so there is one.
-    drafts = [Draft() if row % k == 0 else None for row in range(n * k)]
-    done: list[list[Draft]] = [[] for _ in range(n)]
+    drafts = [Hypothesis() if row % k == 0 else None for row in range(n * k)]
+    done: list[list[Hypothesis]] = [[] for _ in range(n)]
     for _ in range(model.config.max_summary):
         carried, fused, attention = model.decoder(model.embed(word), carried, memory)
         p_gen, vocabulary = model.speak(carried, fused)
-        chances = mixture(p_gen, vocabulary, attention, batch.extended[rows], batch.n_lent)
+        chances = mixture(p_gen, vocabulary, attention, batch.extended[rows], batch.n_oov)
         best = chances.log().topk(min(2 * k, chances.shape[-1]), dim=-1)
         values, numbers, gates = best.values.tolist(), best.indices.tolist(), p_gen.tolist()
         parent, following = list(range(n * k)), [STOP] * (n * k)
-        longer: list[Draft | None] = [None] * (n * k)
+        longer: list[Hypothesis | None] = [None] * (n * k)
         for text in range(n):
             first = slot = text * k
             candidates = [
@@ -434,7 +434,7 @@ def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Dr
                 if slot == first + k or len(done[text]) == k:
                     break
                 seen = attention[row, : int(batch.length[text])]
-                draft = Draft((*draft.numbers, number), log_prob, (*draft.p_gen, gates[row]),
+                draft = Hypothesis((*draft.numbers, number), log_prob, (*draft.p_gen, gates[row]),
                               (*draft.attention, seen))  # fmt: skip
                 if number == STOP:
                     done[text].append(draft)
@@ -444,7 +444,7 @@ def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Dr
         drafts = longer
         if not any(drafts):
             break
-        carried = Carried(*(part[parent] for part in carried))
+        carried = DecoderState(*(part[parent] for part in carried))
         word = torch.tensor(following, device=rows.device)
     found = [done[text] or drafts[text * k : (text + 1) * k] for text in range(n)]
     best_of = [max(filter(None, some), key=lambda draft: draft.score) for some in found]
