@@ -35,7 +35,14 @@ from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ABLATIONS, PRESETS, ModelConfig
 from pgt.look import look, story
-from pgt.metrics import ends, evaluate, gains, group_mask, interval, resampled_means
+from pgt.metrics import (
+    evaluate,
+    gains,
+    group_mask,
+    interval,
+    percentile_interval,
+    resampled_means,
+)
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.contextual import ALONE, ContextualConfig, ContextualPointer
 from pgt.predictor.features import HISTORY_FEATURES, present, relations
@@ -96,7 +103,7 @@ def test_claims_of_14() -> None:
         hits = {v: np.stack([gains(run)["acc@1"] for run in rs]) for v, rs in runs.items()}
         for part in parts:
             people = runs[part][0].user_id
-            low, high = ends(resampled_means(hits[part] - hits["full"], people))
+            low, high = percentile_interval(resampled_means(hits[part] - hits["full"], people))
             missed |= {(data, protocol, part)} if high < 0 else set()
             better |= {(data, protocol, part)} if low > 0 else set()
     alone = {part for *_, part in missed} == {"no_pointer"}
@@ -642,20 +649,33 @@ def test_claims_of_18() -> None:
     rows = read_results("temporal_sets").rows.query("split == 'test' and model == 'dnntsp'")
     baskets, days = (rows[rows.data == name] for name in ("dc", "city days"))
 
-    def ends(variant: str, metric: str = "ndcg@10", data: pd.DataFrame = baskets) -> list[float]:
+    def percentile_interval(
+        variant: str, metric: str = "ndcg@10", data: pd.DataFrame = baskets
+    ) -> list[float]:
         own = data[data.variant == variant].set_index("group")[metric]
         return [float(own[f"lead {end}"]) for end in ("low", "high")]
 
-    above = {v for v in baskets.variant.unique() if v != "full" and ends(v)[0] > 0}
-    assert not above and ends("full")[0] < 0, "no network here is distinctly above counting"
-    below = {v for v in baskets.variant.unique() if ends(v)[1] < 0}
+    above = {v for v in baskets.variant.unique() if v != "full" and percentile_interval(v)[0] > 0}
+    assert not above and percentile_interval("full")[0] < 0, (
+        "no network here is distinctly above counting"
+    )
+    below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = {"full", "no_graph", "no_attention"} <= below and "informed" not in below
-    level = [low < 0 < high for low, high in (ends("presence"), ends("informed"))]
+    level = [
+        low < 0 < high
+        for low, high in (percentile_interval("presence"), percentile_interval("informed"))
+    ]
     assert others and all(level), "networks that know presence hold zero, the others lie below"
     for variant in ("full", "presence", "informed"):
-        assert ends(variant, data=days)[1] < 0, "Only informed, and only on baskets, draws level"
+        assert percentile_interval(variant, data=days)[1] < 0, (
+            "Only informed, and only on baskets, draws level"
+        )
     longer = [f"{m}@{k}" for k in (20, 30, 40) for m in ("recall", "ndcg", "phr")]
-    nearest = [ends("informed", m)[0] for m in longer if ends("informed", m)[0] > 0]
+    nearest = [
+        percentile_interval("informed", m)[0]
+        for m in longer
+        if percentile_interval("informed", m)[0] > 0
+    ]
     assert nearest and min(nearest) < 0.2, "the nearest end of an interval lies close to zero"
 
 
@@ -783,7 +803,7 @@ def test_claims_of_21() -> None:
     runs = [[*results.ranks(**where, **one)] for one in (hundred, rivals["memory"])]
     ours, rule = (np.mean([gains(run)["acc@1"] for run in some], axis=0) for some in runs)
     people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
-    at = ends(resampled_means(people[None], np.arange(len(people))))
+    at = percentile_interval(resampled_means(people[None], np.arange(len(people))))
     assert at[0] < 0 < at[1] and people.mean() < 0.005, "the rest cannot be told from zero"
     memories = [results.mean(variant=f"memory_{n}", model="contextual", **where)
                 for n in (50, 100, 200, 400)]  # fmt: skip
@@ -855,7 +875,7 @@ def test_what_an_open_vocabulary_changes_in_22_may_be_luck() -> None:
     before, after = (evaluate(model, data.test) for model in (closed, own["OpenPGT"]()))
     change = gains(after)["acc@1"] - gains(before)["acc@1"]
     for group in (after.known, ~after.known):
-        low, high = ends(resampled_means([change[group]], after.user_id[group]))
+        low, high = percentile_interval(resampled_means([change[group]], after.user_id[group]))
         assert low < 0 < high, "What it loses at unseen places may be luck"
 
 
@@ -1074,7 +1094,7 @@ def test_claims_of_23() -> None:
         runs, others = (list(results.ranks(**m | where)) for m in (better, other))
         mean, less = (sum(gains(r)["acc@1"] for r in some) / len(some) for some in (runs, others))
         own = (mean - less)[group_mask(runs[0], group)].groupby(runs[0].user_id).mean()
-        clear.append(ends(resampled_means([own], own.index))[0] > 0)
+        clear.append(percentile_interval(resampled_means([own], own.index))[0] > 0)
     two = [False, True, False] + 5 * [True]
     assert clear == two, "two are not: the pointer's with a hundred visits, in the two cities"
     rule = york.mean(group="unknown", **kernel)
