@@ -217,7 +217,7 @@ torch.manual_seed(0)
 alone = PointerGeneratorTransformer(ModelConfig(*size, dropout=0.0))
 order = np.random.default_rng(0)
 # As in the script: 129 windows a batch, of like length among 32 batches.
-batch = data.train.batch(next(length_buckets(data.train.lengths, 129, order, 32)))
+batch = data.train.batch(next(length_buckets(data.train.lengths, 129, order)))
 cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
 together = load_file(work / "gradients")
 for name, p in alone.named_parameters():

@@ -115,7 +115,7 @@ class TrainingRun:
         first = self.epoch * self.steps
         rates = [config.learning_rate_at(first + k, self.steps) for k in range(self.steps)]
         self.rates.copy_(torch.tensor(rates, dtype=torch.float64))
-        batches = length_buckets(lengths, config.batch_size, shuffle, pool=32)
+        batches = length_buckets(lengths, config.batch_size, shuffle)
         if self.graphs is not None:
             self.graphs.run(batches)
         else:

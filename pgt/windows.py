@@ -167,14 +167,13 @@ class Windows:
         *,
         shuffle: np.random.Generator | None = None,
         max_len: int | None = None,
-        pool: int = 32,
     ) -> Iterator[Batch]:
         """Go once through all windows, those of like length together, which saves padding.
 
-        With ``shuffle`` they are shuffled first, and sorted within pools of ``pool`` batches only.
+        With ``shuffle`` they are shuffled first, and sorted within a few batches only.
         """
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
-        for index in length_buckets(lengths, batch_size, shuffle, pool):
+        for index in length_buckets(lengths, batch_size, shuffle):
             yield self.batch(index, max_len)
 
 
@@ -205,7 +204,6 @@ def prepare(
     visits: pd.DataFrame | CheckedVisits,
     *,
     days: int = DEFAULT.days,
-    min_visits: int = DEFAULT.min_visits,
     protocol: Protocol = DEFAULT.protocol,
     vocabulary: Vocabulary | None = None,
     config: WindowConfig | None = None,
@@ -216,10 +214,10 @@ def prepare(
     ----------
     visits : DataFrame
         As `pgt.visits.check` wants it; a ``split`` column is made by `pgt.visits.split_by_days`.
-    days, min_visits, protocol
+    days, protocol
         As in `pgt.config.WindowConfig`.
     vocabulary, config
-        A trained model's, instead of the training visits'; in place of the three above.
+        A trained model's, instead of the training visits'; in place of the two above.
 
     Returns
     -------
@@ -231,9 +229,9 @@ def prepare(
     >>> prepare(pgt.load_city(), days=3).config.days
     3
     """
-    alone = WindowConfig(days, min_visits, protocol)
+    alone = WindowConfig(days, protocol=protocol)
     if config is not None and alone != DEFAULT:
-        raise DataError("Give either config or days, min_visits and protocol, not both.")
+        raise DataError("Give either config, or days and protocol, not both.")
     config = config or alone
     visits = checked_table(visits)
     visits = visits if "split" in visits.columns else split_by_days(visits)

@@ -24,8 +24,8 @@ from pgt.batch import Batch, slot_of
 from pgt.checkpoint import load
 from pgt.config import LARGEST_INT, ModelConfig, TargetTime, TrainConfig, check_range
 from pgt.errors import DataError
+from pgt.fast_dropout import Dropout
 from pgt.model import (
-    Dropout,
     Embeddings,
     Encoder,
     Gate,

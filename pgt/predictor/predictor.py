@@ -112,6 +112,8 @@ class NextLocation:
             found = tensors.pop("calibration").double().numpy()
             configs = {part: [ContextualConfig.from_dict(raw) for raw in info["models"][part]]
                        for part in NETWORKS}  # fmt: skip
+            for config in (one for some in configs.values() for one in some):
+                checkpoint.check_claims(config, tensors, name)
             experts = checkpoint.built(lambda: nn.ModuleDict({
                 part: Experts([contextual.ContextualPointer(one) for one in some])
                 for part, some in configs.items()
