@@ -106,7 +106,8 @@ class NextLocation:
         if info.get("predictor") != PREDICTOR_FORMAT:
             raise DataError(
                 f"{name} holds a network that knows the places of its training by name; open it "
-                "with pgt.load_model or pgt.load_contextual."
+                "with pgt.load_model, and ask it with pgt.predictor.trained.predict (a contextual "
+                "pointer: pgt.load_contextual)."
             )
         with checkpoint.fitting(name):
             found = tensors.pop("calibration").double().numpy()
