@@ -29,9 +29,10 @@ MOVED = {
 }
 # Old names within these modules.
 RENAMED = {
-    "pgt.calibration.threshold": "conformal_quantile", "pgt.calibration.interval": "people_interval",
+    "pgt.calibration.threshold": "conformal_quantile",
+    "pgt.calibration.interval": "people_interval",
     "pgt.predict.latest": "latest_windows",
-}  # fmt: skip
+}
 
 
 def warn(old: str, new: str, stacklevel: int) -> None:

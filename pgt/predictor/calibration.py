@@ -65,8 +65,8 @@ def expected_calibration_error(p: ArrayLike, y: ArrayLike, *, bins: int = 10) ->
 
 def logit(p: ArrayLike) -> np.ndarray:
     """Log-odds, finite: forecasts are kept one millionth away from 0 and 1."""
-    p = np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(p) - np.log1p(-p))
+    inside = np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
 def resampled(

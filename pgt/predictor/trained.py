@@ -54,7 +54,7 @@ def predict(
     top: int = 5,
     batch_size: int = 256,
 ) -> pd.DataFrame:
-    """Predict the next location of every person in the table, or of one ``user``, as `latest_windows` asks.
+    """Predict the next location of every person in the table, or of one ``user``.
 
     One row a candidate, the likeliest first. ``location_id`` is None for a place that training has
     not seen, ``copied`` the share of the probability that the pointer copied from the window, and
