@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, TypeVar
@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from pgt.config import ModelConfig
-from pgt.errors import DataError
+from pgt.config import ModelConfig, WindowConfig
+from pgt.errors import DataError, note
 from pgt.files import folder, whole
 from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
@@ -54,6 +54,7 @@ def save_model(
         "model": asdict(model.config),
         "vocabulary": json.loads(vocabulary.to_json(people=True)),
         "notes": notes or {},
+        "window_config": asdict(vocabulary.windows) if vocabulary.windows else None,
     }
     write_tensors(path, model.state_dict(), info)
 
@@ -97,6 +98,13 @@ def load(
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
         config = kind.from_dict(info["model"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+        if made_of := info.get("window_config"):
+            vocabulary = replace(vocabulary, windows=WindowConfig(**made_of))
+        else:
+            note(
+                f"{name} does not say of which windows its model was made: give pgt.prepare the "
+                "days, min_visits and protocol of the training, and save it again."
+            )
         if differs := vocabulary.differs(config):
             raise DataError(f"{name} is damaged: {differs}; copy it again or train anew.")
     best = {key[5:]: value for key, value in tensors.items() if key.startswith("best.")}
@@ -121,6 +129,7 @@ def store(path: Path, run: Any) -> None:
     write_tensors(path, state(run), identity(run) | {
         "epoch": run.epoch, "best_score": run.best_score,
         "best_epoch": run.history.best_epoch, "history": run.history.rows,
+        "window_config": asdict(run.train.vocabulary.windows or WindowConfig()),
     })  # fmt: skip
 
 
@@ -129,7 +138,8 @@ def resume(path: Path, run: Any) -> None:
     tensors, info = read_tensors(path)
     if "history" not in info:
         raise DataError(
-            f"{path.name} is a finished model, not a training run; choose another name."
+            f"{path.name} is a finished model, not a training run; choose another name. (To go on "
+            "from its weights, train what pgt.load_model gives, without resume.)"
         )
     for key, now in identity(run).items():
         if info.get(key) != now:

@@ -194,6 +194,9 @@ def fit(
         if len(part) == 0:
             raise DataError(
                 f"There are no {name} windows; people need more visits (min_visits) and more days."
+                if len(part.visits)
+                else f"There are no {name} windows: the split column has no row that says "
+                f"{name!r}; add some, or leave the column out, and visits are split by days."
             )
         part.vocabulary.check_model(model)
     device = graphs.pick_device(device)

@@ -223,7 +223,8 @@ def test_a_records_own_word_on_its_quality_counts(
     fixes.loc[poor, "lat"] += 0.05  # further away than the accuracy
     table, notes = told(fixes)
     assert says in notes and len(table) == len(expected)
-    # A column that calls most fixes poor says nothing of any. (An hdop that is never small is metres.)
+    # A column that calls most fixes poor says nothing of any. An hdop that is never small is in
+    # metres.
     _, notes = told(commuter(days=10).assign(**{column: 2000.0 if column == "hdop" else bad}))
     assert f"column '{column}' would keep out 1,440 of 1,440 fixes" in notes
     assert "was not used" in notes
