@@ -10,8 +10,9 @@ import pytest
 
 import pgt
 from pgt.errors import DataError
+from pgt.readers.pieces import join_pieces
 from pgt.visit_checks import visit_checks
-from pgt.visits import check, join_pieces, microseconds, split_by_days
+from pgt.visits import check, microseconds, split_by_days
 
 from .helpers import routine_visits
 
