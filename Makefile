@@ -21,7 +21,7 @@ PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _confi
 # What .venv holds is compiled when it is first imported: once, and not in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test slow unit lint spelling chapters browser pictures links bench notebooks vendor wheel clean help
+.PHONY: book test slow unit lint spelling chapters browser pictures links bench notebooks address vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -76,7 +76,7 @@ spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the boo
 	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \
 	  --config .ci/spelling/cspell.json --no-progress
 
-chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothing changed
+chapters: $(STAMPS)/chapters ## Execute every chapter that has changed
 
 browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium
 	$(PYTEST) -m "(browser or built) and not slow"
@@ -91,6 +91,10 @@ bench: $(ENV) ## Measure speed and memory
 	$(BIN)/python book/lab/bench/bench.py
 
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py
+	$(BIN)/python book/_ext/notebooks.py
+
+address: $(ENV) ## Publish elsewhere: make address URL=https://github.com/OWNER/NAME
+	$(BIN)/python book/_ext/address.py "$(URL)" $(SITE)
 	$(BIN)/python book/_ext/notebooks.py
 
 vendor: $(STAMPS)/vendor ## Install the libraries that the pages load

@@ -1,4 +1,4 @@
-"""A place like Colab, which nbmake alone does not make: libraries, but no package, no repository.
+"""A place like Colab: libraries, but no package, no repository.
 
 Chapters are executed here and nowhere else (see execute.py), so that the outputs in the book are
 what a reader of Colab gets. The environment sees the libraries that are installed beside this
@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from address import ARCHIVE
 from toc import ROOT
 
-# What the first cell of a chapter installs.
-ADDRESS = "https://github.com/where-next-book/where-next/archive/main.zip"
 # Seconds after which a cell hangs, surely; the same limit stands in _config.yml.
 TIMEOUT = 1800
 # A kernel computes with one thread, unless the variable is set: several chapters run side by side.
@@ -139,10 +138,10 @@ class Colab:
         ours = {path.name for path in self.site.iterdir()}
         notebook = copy.deepcopy(chapter)
         cell = next(cell for cell in notebook.cells if cell.cell_type == "code")
-        if ADDRESS not in cell.source:
-            raise RuntimeError(f"A chapter's first cell does not install {ADDRESS}:\n{cell.source}")
+        if ARCHIVE not in cell.source:
+            raise RuntimeError(f"A chapter's first cell does not install {ARCHIVE}:\n{cell.source}")
         wheel = build_wheel(self.top / "wheel")
-        cell.source = cell.source.replace(ADDRESS, wheel.as_uri())
+        cell.source = cell.source.replace(ARCHIVE, wheel.as_uri())
         notebook.cells = [cell]
         path = self.lay("install", notebook)
         self.execute(path, PIP_NO_INDEX="1", PIP_NO_CACHE_DIR="1")

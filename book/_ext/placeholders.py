@@ -43,6 +43,6 @@ def lacking(script: Path, wanted: str, names: Iterable[str], why: str = "") -> s
     text = re.sub(r"(?m)^# ?", "", script.read_text(encoding="utf-8"))
     (start, shown), *_ = [(m.start(), m[0]) for m in PLACEHOLDER.finditer(text) if key(m) == wanted]
     return (
-        f"{script.name}, line {text.count(chr(10), 0, start) + 1}: {shown} has no value"
+        f"{script.name}, line {text.count(chr(10), 0, start) + 1}: {' '.join(shown.split())} has no value"
         f"{f' ({why})' if why else ''}. Write one of the names there are: {', '.join(names)}."
     )
