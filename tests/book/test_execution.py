@@ -23,7 +23,7 @@ people, share = 12, 0.25
 # %%
 people
 """
-MORE = "\n# %% [markdown]\n# Of them {{ share:.0% }} came.\n"
+MORE = "\n# %% [markdown]\n# Of them {{\n# share:.0% }} came.\n"
 
 
 class Place(colab.Colab):
