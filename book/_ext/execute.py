@@ -170,6 +170,12 @@ def run(colab: Colab, chapter: Path, notebook: Any) -> Report:
     return report
 
 
+def say(line: str) -> None:
+    """Print a line at once, and in one piece: several threads do."""
+    sys.stdout.write(f"  {line}\n")
+    sys.stdout.flush()
+
+
 def run_all(todo: Mapping[Path, Any]) -> list[str]:
     """Execute chapters side by side, say how far it has come, and return what went wrong."""
     wrong, left = [], len(todo)
@@ -179,7 +185,7 @@ def run_all(todo: Mapping[Path, Any]) -> list[str]:
         colab = Colab(Path(name), next(iter(todo.values())))
 
         def begun(chapter: Path) -> Report:
-            print(f"  {chapter.stem} runs", flush=True)
+            say(f"{chapter.stem} runs")
             return run(colab, chapter, todo[chapter])
 
         futures = {pool.submit(begun, chapter): chapter for chapter in todo}
@@ -187,7 +193,7 @@ def run_all(todo: Mapping[Path, Any]) -> list[str]:
             for future in as_completed(futures):
                 chapter, left = futures[future], left - 1
                 if error := future.exception():
-                    print(f"  {chapter.stem} FAILED, {left} left", flush=True)
+                    say(f"{chapter.stem} FAILED, {left} left")
                     wrong.append(f"{chapter.name} did not run to its end: {error}")
                     continue
                 report = future.result()
