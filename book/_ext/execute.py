@@ -45,7 +45,7 @@ STAMP = CACHE / "fingerprint"
 INPUTS = (
     "pgt", "book/wherenext", "data", "book/results", "book/_ext/colab.py", "book/_ext/execute.py",
 )  # fmt: skip
-# What a chapter may need; the largest has been seen to take MEASURED.
+# What a chapter may need, in bytes; chapter 25 has been seen to take this much.
 MEMORY = 2 * 2**30
 WRITING = Lock()
 STOPPED = "Stopped. The chapters that were ready are kept; the same command goes on from there."
@@ -84,9 +84,10 @@ def workers(chapters: int) -> int:
     """How many chapters run side by side: as many as cores and memory allow, and at most four."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = Path("/sys/fs/cgroup/memory.max")  # of a container
-    if limit.exists() and (text := limit.read_text().strip()).isdigit():
-        memory = min(memory, int(text))
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):  # a container's
+        limit = Path("/sys/fs/cgroup", name)
+        if limit.exists() and (text := limit.read_text().strip()).isdigit():
+            memory = min(memory, int(text))
     return max(1, min(cores, memory // MEMORY, chapters, 4))
 
 
@@ -197,10 +198,7 @@ def run_all(todo: Mapping[Path, Any]) -> list[str]:
                     wrong.append(f"{chapter.name} did not run to its end: {error}")
                     continue
                 report = future.result()
-                print(
-                    f"  {chapter.stem} took {report.execution_seconds:.0f} s, {left} left",
-                    flush=True,
-                )
+                say(f"{chapter.stem} took {report.execution_seconds:.0f} s, {left} left")
                 script = chapter.with_suffix(".py")
                 wrong += [
                     lacking(script, it, report.names, why) for it, why in report.missing.items()

@@ -169,3 +169,19 @@ def test_the_fingerprint_knows_what_is_installed(
     monkeypatch.setattr(execute, "version", lambda n: "9" if n == "numpy" else there(n))
     assert execute.fingerprint(tmp_path) != before
     assert {"numpy 9", f"torch {there('torch')}"} <= set(execute.installed(tmp_path))
+
+
+def test_chapters_run_side_by_side_as_cores_and_memory_allow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gigabytes = 64
+    monkeypatch.setattr(execute.sys, "platform", "linux")
+    monkeypatch.setattr(execute.os, "sched_getaffinity", lambda _: range(8), raising=False)
+    monkeypatch.setattr(
+        execute.os, "sysconf", lambda name: {"SC_PAGE_SIZE": 2**30}.get(name, gigabytes)
+    )
+    assert execute.workers(35) <= 4 and execute.workers(1) == 1
+    gigabytes = 4
+    assert execute.workers(35) <= 2
+    monkeypatch.setattr(execute.os, "sched_getaffinity", lambda _: {0}, raising=False)
+    assert execute.workers(35) == 1
