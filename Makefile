@@ -65,12 +65,13 @@ $(STAMPS)/slow: $(HTML) $(CODE) $(DATA) $(TESTS)
 unit: $(ENV) ## Run the tests of the package and of the book's sources
 	$(PYTEST) -m "not browser and not built and not slow"
 
-lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom
+lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom; find dead code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
 	PYTHONPATH=book $(BIN)/lint-imports --no-cache
+	! $(BIN)/vulture | grep -E '^(pgt/|book/wherenext/[a-z_/]+[.]py)'
 
 spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
 	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \
