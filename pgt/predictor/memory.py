@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -53,6 +54,11 @@ class HistoryBatch(Batch):
     last_stay: Tensor  # (B,) how long the last visit lasted
     target_minute: Tensor  # (B,) minute of the day at which the target began
     wait: Tensor  # (B,) from the last visit's end to then, modulo a week
+
+    @cached_property
+    def facts(self) -> dict[Any, Any]:
+        """What models with the same features found out about it, once for all of them."""
+        return {}
 
 
 @dataclass(frozen=True)
