@@ -67,6 +67,9 @@ def parser() -> argparse.ArgumentParser:
         add("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
             help="names in your file (usual ones are known)")  # fmt: skip
         add("--person", metavar="NAME", help="whose it is, if no column says so")
+        for kind, what in (("fixes", "recorded positions"), ("visits", "visits")):
+            add(f"--{kind}", dest="kind", action="store_const", const=kind,
+                help=f"the rows are {what} (default: told by the columns)")  # fmt: skip
         if with_model:
             add("--model", type=Path, metavar="FILE",
                 help="of 'train' (default: the predictor as it comes)")  # fmt: skip
@@ -264,7 +267,7 @@ def visits_asked_about(args: argparse.Namespace) -> CheckedVisits:
     settings = {name: getattr(args, name) for name in OF_POSITIONS if getattr(args, name, None)}
     visits = pgt.readers.tables.visits_of(
         args.visits, columns=args.columns, timezone=args.timezone,
-        file_timezone=args.file_timezone, person=args.person, **settings,
+        file_timezone=args.file_timezone, person=args.person, kind=args.kind, **settings,
     )  # fmt: skip
     if visits.n_fixes:
         print(f"pgt: {visits.n_fixes:,} positions; {summary(visits.table)}", file=sys.stderr)

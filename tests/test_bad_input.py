@@ -47,12 +47,12 @@ ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, di
     ("xz", "v.csv", b"\xfd7zXZ\x00abc", {}, ("packed with xz", "xz -d"), GOOD, {}),
     ("SQLite", "v.gpkg", b"SQLite format 3\0", {}, ("SQLite", "export the table as CSV"), GOOD, {}),
     ("KML", "v.kml", "<?xml version='1.0'?><kml></kml>", {},
-     ("v.kml is KML, which is not read", "gpsbabel -t -i kml -f FILE.kml -o gpx"), None, {}),
-    ("TCX", "v.tcx", "<?xml version='1.0'?><TrainingCenterDatabase>", {}, ("TCX", "-i gtrnctr"),
-     None, {}),
-    ("GeoJSON", "v.json", '{"type": "FeatureCollection", "features": []}', {},
-     ("GEOJSON", "-i geojson"), None, {}),
-    ("other JSON", "v.json", '{"a": 1}', {}, ("neither a Google export nor a list of records",),
+     ("v.kml is KML, which is not read", "export it as GPX"), None, {}),
+    ("TCX", "v.tcx", "<?xml version='1.0'?><TrainingCenterDatabase>", {},
+     ("TCX", "Strava: Export GPX"), None, {}),
+    ("Takeout of settings", "Settings.json", '{"deviceSettings": [], "historyEnabled": true}', {},
+     ("Takeout has held none since 2024", "Android: Settings"), None, {}),
+    ("other JSON", "v.json", '{"a": 1}', {}, ("neither a Google export, nor GeoJSON, nor a list",),
      '[{"user": 1, "place": "h", "time": "2024-05-01T09:00Z"}]', {}),
     ("no GPX after all", "v.gpx", "<gpx><trk>", {},
      ("v.gpx cannot be read", "export it again as GPX"),
@@ -155,7 +155,7 @@ def test_paths_that_are_nothing(path: str, says: str, tmp_path: Path) -> None:
 
 def test_what_a_folder_or_an_archive_holds_is_said(tmp_path: Path) -> None:
     (tmp_path / "ride.kml").write_text("<kml/>")
-    with pytest.raises(DataError, match=r"holds KML, which is not read; make GPX of it"):
+    with pytest.raises(DataError, match=r"holds KML, which is not read; export it as GPX"):
         read(tmp_path)
     with zipfile.ZipFile(tmp_path / "sheet.xlsx", "w") as archive:
         archive.writestr("xl/workbook.xml", "")

@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-MODULES = ("tables", "columns", "clocks", "recordings", "plausibility", "gps")
+MODULES = ("tables", "columns", "clocks", "recordings", "people", "plausibility", "gps")
 
 
 def __getattr__(name: str) -> ModuleType:
