@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pgt.errors import DataError, note
 from pgt.readers.clocks import ENOUGH, zones_at
@@ -98,7 +100,8 @@ def recognized(
     In the export of one ``account``, a device is not a person.
     """
     listed = columns or {}
-    names = [name for name in all_names if name not in listed.values()]
+    pairs = {date for date, _ in _dates_with_clocks(all_names)}  # half of a time
+    names = [name for name in all_names if name not in {*listed.values(), *pairs}]
     found = _of_states(names, listed)
     for ours in ALIASES:
         if ours not in {*listed, *found.values()} and (
@@ -202,15 +205,14 @@ def fixes_or_visits(table: pd.DataFrame, at: pd.Series) -> tuple[int, bool]:
     gap = (
         at.groupby(table.user_id).diff() if "user_id" in table.columns else at.sort_values().diff()
     )
-    lon, lat = (
-        pd.to_numeric(table[name], errors="coerce")[known].round(5) for name in ("lon", "lat")
-    )
-    first = pd.DataFrame({"place": held, "lon": lon, "lat": lat}).drop_duplicates()
-    again = max(len(held) - held.nunique(), 1)
+    at_place = pd.DataFrame({name: pd.to_numeric(table[name], errors="coerce")[known].round(5)
+                             for name in ("lon", "lat")})  # fmt: skip
+    moved = (at_place != at_place.groupby(held).transform("first")).any(axis=1).sum()
     signs = [not known.mean() > 0.5, held.nunique() > 0.5 * len(table),
              gap.abs().median() < pd.Timedelta(minutes=20),
-             (len(first) - held.nunique()) / again > 0.5]  # fmt: skip
-    return sum(map(bool, signs)), bool(signs[0])
+             moved > 0.5 * max(len(held) - held.nunique(), 1)]  # fmt: skip
+    rare = known.mean() < 0.1  # which says it twice
+    return sum(map(bool, signs)) + bool(rare), bool(signs[0])
 
 
 # --- layouts: what several columns say together ------------------------------------------------
@@ -279,16 +281,17 @@ def _at(times: pd.Series, clock: str) -> pd.Series:
     return times.dt.as_unit("us").dt.tz_localize(clock, first, "shift_forward")
 
 
+def _dates_with_clocks(names: list[str]) -> list[tuple[str, str]]:
+    """Columns of a date and of the time of day by the same clock: LOCAL DATE, LOCAL TIME."""
+    plain = {plain_name(name): name for name in names}
+    beside = ((name, plain.get(f"{name[:-4]}time")) for name in plain if name.endswith("date"))
+    return [(plain[date], clock) for date, clock in beside if clock]
+
+
 def _with_whole_times(table: pd.DataFrame, mine: dict[str, str]) -> pd.DataFrame:
     """Dates and times of day in two columns as one; those of one clock belong together."""
-    plain = {plain_name(name): name for name in table.columns}
-    for name, date in [*plain.items()]:
-        of = name.removesuffix("date") if name.endswith("date") else None
-        clock = None if of is None else plain.get(f"{of}time") or plain.get(f"{of}hour")
-        if clock is None or date not in table.columns:
-            continue
-        joined = _joined(table[date], table[clock])
-        if joined is not None:
+    for date, clock in _dates_with_clocks([*map(str, table.columns)]):
+        if (joined := _joined(table[date], table[clock])) is not None:
             kept, gone = (date, clock) if date in mine else (clock, date)
             table = table.drop(columns=gone).assign(**{kept: joined})
     return table
@@ -379,6 +382,16 @@ def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
         ids, known = table[name], table[name].dropna()
         if pd.api.types.is_float_dtype(ids.dtype) or ids.dtype == "Int64":
             whole = len(known) == len(ids) and (known % 1 == 0).all()  # a gap made them fractions
+        elif pd.api.types.is_numeric_dtype(ids.dtype):
+            continue
+        elif isinstance(ids.dtype, pd.StringDtype) and len(known):
+            text = pa.array(known, type=pa.large_string())
+            if not pc.all(pc.match_substring_regex(text, f"^({WHOLE_NUMBER.pattern})$")).as_py():
+                continue
+            if len(known) == len(ids):
+                fresh[name] = pd.Series(text.cast(pa.int64()).to_numpy(), ids.index, name=name)
+                continue
+            whole = True
         else:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(one, str) and WHOLE_NUMBER.fullmatch(one) for one in texts)

@@ -354,7 +354,7 @@ def from_json(file: File) -> Recording:
     if {"visit", "activity", "timelinePath"} & kinds or signals:
         return _google_phone(content, signals or [])
     if "isVisit" in kinds:
-        return _kept([_arc(one) for one in content if one.get("isVisit")])
+        return _kept([_arc_visit(one) for one in content if one.get("isVisit")])
     if "geometry" in kinds:
         return _features(content)
     if {"tst", "lat"} <= kinds:
@@ -370,8 +370,11 @@ def _kept(rows: list[tuple[Any, ...]]) -> Recording:
     table = pd.DataFrame(rows, columns=STAY)
     start, end = (pd.to_datetime(table[name], format="ISO8601", utc=True, errors="coerce")
                   for name in ("started_at", "finished_at"))  # fmt: skip
-    bad = {"visits without a time": start.isna() | end.isna(), "visits that end before they begin": end < start,
-           "visits that name no place": table.location_id.isna() & start.notna() & end.notna()}  # fmt: skip
+    bad = {
+        "visits without a time": start.isna() | end.isna(),
+        "visits that end before they begin": end < start,
+        "visits that name no place": table.location_id.isna(),
+    }
     counts, good = Counter[str](), pd.Series(True, index=table.index)
     for what, rows_ in bad.items():
         counts[what] += int((good & rows_).sum())
@@ -430,7 +433,7 @@ def _id_of(place: dict[str, Any], lat: float, lon: float) -> Any:
     return place.get("placeId") or place.get("placeID") or place.get("name") or there
 
 
-def _arc(item: dict[str, Any]) -> tuple[Any, ...]:
+def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
     """A visit of Arc's timeline."""
     place = item.get("place") or {}
     centre = place.get("center") or item.get("center") or {}

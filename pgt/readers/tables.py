@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from pgt import files
 from pgt.errors import DataError, note
@@ -43,7 +44,7 @@ from pgt.visits import (
 )
 
 SEPARATORS = ",;\t|"
-KINDS = ("fixes", "visits")
+ROW_KINDS = ("fixes", "visits")
 # What stands for nothing in a field; in a field of ids only nothing does: people live in "NA".
 EMPTY = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
@@ -187,7 +188,7 @@ def _read(source: Any, how: How) -> pd.DataFrame:
     how = replace(how, columns=how.columns or {})
     for zone in filter(None, (how.timezone, how.file_timezone)):
         require_zone(zone)
-    if how.kind not in (None, *KINDS):
+    if how.kind not in (None, *ROW_KINDS):
         raise DataError(f"kind is {how.kind!r}; it must be fixes or visits.")
     if isinstance(source, str | Path) and (Path(source) / "city.json").is_file():
         return _city(Path(source))
@@ -267,11 +268,7 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
              f"({first_row(table, twice, origin)}).")  # fmt: skip
     visits = check(table[~twice] if twice.any() else table, origin)
     start = visits.started_at
-    if (
-        len(visits) >= MANY
-        and start.iloc[[-1, 0]].notna().all()
-        and (start.max() - start.min() < pd.Timedelta(days=1))
-    ):
+    if len(visits) >= MANY and start.max() - start.min() < pd.Timedelta(days=1):
         note(f"all {len(visits):,} visits begin within one day ({start.min():%Y-%m-%d}): are the "
              f"times in '{origin.called('started_at')}' read as they are meant?")  # fmt: skip
     note_followers(visits, "started_at", origin)
@@ -280,6 +277,8 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
 
 def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> pd.DataFrame:
     """States that are no places left out; a log of states as stays, each until the next one."""
+    if pd.api.types.is_numeric_dtype(table.location_id):
+        return table
     place = table.location_id.astype("string").str.strip().str.lower()
     none = place.isin(NO_PLACES).to_numpy(dtype=bool)
     log = "finished_at" not in table.columns and (
@@ -313,9 +312,6 @@ def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> 
     missing = table[names].isna().any(axis=1)
     if not missing.any():
         return table
-    if missing.all():
-        note(f"no visit has a position; {origin.called('lon')} is left out.")
-        return table.drop(columns=names)
     centre = table[~missing].groupby("location_id")[names].median()
     known = missing & table.location_id.isin(centre.index)
     at = centre.reindex(table.location_id).set_axis(table.index)
@@ -324,7 +320,7 @@ def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> 
         note(f"visits without a position, put where their place is: {int(known.sum()):,} "
              f"({first_row(table, known, origin)}).")  # fmt: skip
     lost = missing & ~known
-    if forgiving and lost.any():
+    if (forgiving or missing.all()) and lost.any():
         if lost.mean() > 0.5:
             note(f"{int(lost.sum()):,} of {len(table):,} visits have no position; lon and lat are "
                  "left out of all.")  # fmt: skip
@@ -422,7 +418,7 @@ def _gathered(source: Any, how: How) -> Gathered:
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
     choice = _chosen(path)
-    parts, left_out, account = _parts(choice, path, how)
+    parts, left_out, account = _rows_of_files(choice, path, how)
     if left_out:
         what = ", ".join(f"{n:,} {reason}" for reason, n in left_out.items())
         note(f"left out of {path.name}: {what}.")
@@ -453,7 +449,7 @@ def _chosen(path: Path) -> Choice:
     return Choice(kind, files_, False, beside)
 
 
-def _parts(choice: Choice, path: Path, how: How) -> tuple[list[Part], Counter[str], bool]:
+def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Counter[str], bool]:
     """The rows of each file that can be read; of the others how many there are, and why."""
     parts, bad, left_out, account = [], {}, Counter[str](), False
     for file in choice.files:
@@ -580,22 +576,9 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
                if ours.get(name, "lon") not in ("lon", "lat")
                or clocks.search(plain_name(name))}  # fmt: skip
     ids = {name for name in ours if ours[name] in ("user_id", "location_id")}
-    try:
-        table = pd.read_csv(
-            io.BytesIO(data), sep=dialect.separator, dtype=as_text, low_memory=False,
-            skipinitialspace=True, header=None if dialect.headless else 0, names=dialect.names,
-            skiprows=dialect.before, encoding=dialect.encoding, keep_default_na=False,
-            na_values={name: [""] if name in ids else EMPTY for name in dialect.names},
-        )  # fmt: skip
-    except UnicodeDecodeError as error:
-        raise _not_utf8(data, file.name) from error
-    except pd.errors.ParserError as error:
-        line = re.search(r"in line (\d+), saw", str(error))
-        if line is None:
-            raise
-        raise _more_fields(file.name, f"line {line[1]} has") from error
-    if not isinstance(table.index, pd.RangeIndex):
-        raise _more_fields(file.name, "its rows have")
+    table = _quick(data, dialect, as_text, ids)
+    if table is None:
+        table = _careful(data, dialect, as_text, ids, file.name)
     if b"'" in data:
         table = files.without_marks(table)
     again = cache(lambda: dialect.lines(file.bytes()))
@@ -605,6 +588,58 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
         return lines[label] if len(lines) == len(table) else label + 2
 
     return table, Origin("line", number=line_of)
+
+
+def _quick(
+    data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str]
+) -> pd.DataFrame | None:
+    """What Arrow reads at once and as pandas would: a plain table; None of all others."""
+    from pyarrow import csv as arrow  # slow to load
+
+    odd = (dialect.separator + " ").encode() in data or data[:1].isspace()
+    if odd or dialect.headless or dialect.before or dialect.encoding != "utf-8-sig":
+        return None
+    try:
+        table = arrow.read_csv(
+            io.BytesIO(data),
+            arrow.ReadOptions(column_names=dialect.names, skip_rows=1),
+            arrow.ParseOptions(delimiter=dialect.separator, newlines_in_values=b'"' in data),
+            arrow.ConvertOptions(column_types=dict.fromkeys(as_text, "string"), null_values=EMPTY,
+                                 quoted_strings_can_be_null=True),
+        )  # fmt: skip
+    except (pa.ArrowException, KeyError):
+        return None
+    if {str(kind) for kind in table.schema.types} - {"string", "int64", "double", "bool", "null"}:
+        return None
+    frame = table.to_pandas()
+    for name in frame.columns[[str(kind) == "string" for kind in table.schema.types]]:
+        empty = frame[name] == "" if name in ids else frame[name].isin(EMPTY)
+        if empty.any():
+            frame[name] = frame[name].mask(empty)
+    return frame
+
+
+def _careful(
+    data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str], name: str
+) -> pd.DataFrame:
+    """Any other table, or what is wrong with it."""
+    try:
+        table = pd.read_csv(
+            io.BytesIO(data), sep=dialect.separator, dtype=as_text, low_memory=False,
+            skipinitialspace=True, header=None if dialect.headless else 0, names=dialect.names,
+            skiprows=dialect.before, encoding=dialect.encoding, keep_default_na=False,
+            na_values={name: [""] if name in ids else EMPTY for name in dialect.names}, engine="c",
+        )  # fmt: skip
+    except UnicodeDecodeError as error:
+        raise _not_utf8(data, name) from error
+    except pd.errors.ParserError as error:
+        line = re.search(r"in line (\d+), saw", str(error))
+        if line is None:
+            raise
+        raise _more_fields(name, f"line {line[1]} has") from error
+    if not isinstance(table.index, pd.RangeIndex):
+        raise _more_fields(name, "its rows have")
+    return table
 
 
 def _not_utf8(data: bytes, name: str) -> DataError:
