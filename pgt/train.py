@@ -115,7 +115,7 @@ class TrainingRun:
         first = self.epoch * self.steps
         rates = [config.learning_rate_at(first + k, self.steps) for k in range(self.steps)]
         self.rates.copy_(torch.tensor(rates, dtype=torch.float64))
-        batches = length_buckets(lengths, config.batch_size, shuffle, pool=32)
+        batches = length_buckets(lengths, config.batch_size, shuffle)
         if self.graphs is not None:
             self.graphs.run(batches)
         else:
@@ -194,6 +194,9 @@ def fit(
         if len(part) == 0:
             raise DataError(
                 f"There are no {name} windows; people need more visits (min_visits) and more days."
+                if len(part.visits)
+                else f"There are no {name} windows: the split column has no row that says "
+                f"{name!r}; add some, or leave the column out, and visits are split by days."
             )
         part.vocabulary.check_model(model)
     device = graphs.pick_device(device)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgt.config import Protocol
+from pgt.config import Protocol, WindowConfig
 from pgt.errors import DataError, note
 from pgt.visits import marks_of
 
@@ -29,6 +29,7 @@ class Vocabulary:
     users: tuple[int | str, ...]
     n_known: int
     people: tuple[str, ...] = field(default=(), compare=False)  # hashes of their first visits
+    windows: WindowConfig | None = field(default=None, compare=False)  # for which it was made
 
     @classmethod
     def build(cls, visits: pd.DataFrame, protocol: Protocol = "published") -> Vocabulary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,8 @@ from torch import Tensor
 
 from pgt.batch import DURATIONS, Batch, last_numbers, length_buckets
 from pgt.config import Protocol, WindowConfig
-from pgt.errors import DataError
+from pgt.errors import DataError, note
+from pgt.visit_checks import require_splits_in_order, scattered_places, visit_checks
 from pgt.visits import (
     SPLITS,
     CheckedVisits,
@@ -26,7 +27,7 @@ from pgt.visits import (
     same_place,
     split_by_days,
 )
-from pgt.vocabulary import Vocabulary
+from pgt.vocabulary import UNKNOWN, Vocabulary
 
 # The columns of the flat visit table, in order.
 ENCODED_FIELDS = (
@@ -34,6 +35,8 @@ ENCODED_FIELDS = (
     "start_minute", "end_minute", "start_day", "end_day",
 )  # fmt: skip
 DEFAULT = WindowConfig()
+# Shares that look like a mistake: people with a window, targets that training has not seen.
+FEW_ASKED, MOSTLY_UNKNOWN = 0.2, 0.5
 
 
 def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
@@ -119,9 +122,9 @@ class Windows:
         """The same windows, gathering their batches on another device."""
         return replace(self, features=self.features.to(device))
 
-    def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> Batch:
+    def batch(self, index: np.ndarray | list[int] | int, max_len: int | None = None) -> Batch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
-        index = np.asarray(index)
+        index = np.atleast_1d(index)
         return Batch(**self._fields(index, self.rows(index, max_len)))
 
     def rows(self, index: np.ndarray, max_len: int | None = None) -> Tensor:
@@ -167,14 +170,13 @@ class Windows:
         *,
         shuffle: np.random.Generator | None = None,
         max_len: int | None = None,
-        pool: int = 32,
     ) -> Iterator[Batch]:
         """Go once through all windows, those of like length together, which saves padding.
 
-        With ``shuffle`` they are shuffled first, and sorted within pools of ``pool`` batches only.
+        With ``shuffle`` they are shuffled first, and sorted within a few batches only.
         """
         lengths = self.lengths if max_len is None else np.minimum(self.lengths, max_len)
-        for index in length_buckets(lengths, batch_size, shuffle, pool):
+        for index in length_buckets(lengths, batch_size, shuffle):
             yield self.batch(index, max_len)
 
 
@@ -204,9 +206,9 @@ class Dataset:
 def prepare(
     visits: pd.DataFrame | CheckedVisits,
     *,
-    days: int = DEFAULT.days,
-    min_visits: int = DEFAULT.min_visits,
-    protocol: Protocol = DEFAULT.protocol,
+    days: int | None = None,
+    min_visits: int | None = None,
+    protocol: Protocol | None = None,
     vocabulary: Vocabulary | None = None,
     config: WindowConfig | None = None,
 ) -> Dataset:
@@ -217,7 +219,7 @@ def prepare(
     visits : DataFrame
         As `pgt.visits.check` wants it; a ``split`` column is made by `pgt.visits.split_by_days`.
     days, min_visits, protocol
-        As in `pgt.config.WindowConfig`.
+        As in `pgt.config.WindowConfig`; left out, the vocabulary's, or 7, 3 and "published".
     vocabulary, config
         A trained model's, instead of the training visits'; in place of the three above.
 
@@ -231,20 +233,55 @@ def prepare(
     >>> prepare(pgt.load_city(), days=3).config.days
     3
     """
-    alone = WindowConfig(days, min_visits, protocol)
-    if config is not None and alone != DEFAULT:
-        raise DataError("Give either config or days, min_visits and protocol, not both.")
-    config = config or alone
+    given: dict[str, Any] = {"days": days, "min_visits": min_visits, "protocol": protocol}
+    given = {name: value for name, value in given.items() if value is not None}
+    if config is not None and given:
+        raise DataError("Give either config, or days, min_visits and protocol, not both.")
+    trained_on = vocabulary.windows if vocabulary is not None else None
+    config = config or replace(trained_on or DEFAULT, memory=0, older=0, **given)
+    told = not isinstance(visits, CheckedVisits)  # else it was said where they were read
     visits = checked_table(visits)
+    for text in (*visit_checks(visits), *scattered_places(visits)) if told else ():
+        note(text)
     visits = visits if "split" in visits.columns else split_by_days(visits)
+    require_splits_in_order(visits)
     if vocabulary is None:
         vocabulary = Vocabulary.build(visits, config.protocol)
     else:
         vocabulary.check_visits(visits)
         if vocabulary.n_known < len(vocabulary.locations):
             config = replace(config, protocol="exact")
+        if trained_on is not None and (differs := config.differences(trained_on)):
+            note(f"The model was trained on other windows ({differs}); leave these settings out "
+                 "to have its own.")  # fmt: skip
+    vocabulary = replace(vocabulary, windows=trained_on or config)
     parts = {name: build(visits[visits.split == name], vocabulary, config) for name in SPLITS}
-    return Dataset(**parts, vocabulary=vocabulary, config=config)
+    data = Dataset(**parts, vocabulary=vocabulary, config=config)
+    for text in window_checks(data, visits):
+        note(text)
+    return data
+
+
+def window_checks(data: Dataset, visits: pd.DataFrame) -> Iterator[str]:
+    """What looks like a mistake in the windows that a table gives, one sentence each."""
+    parts: list[Windows] = [getattr(data, name) for name in SPLITS]
+    people = visits.user_id.nunique()
+    asked = len(set().union(*(part.users.tolist() for part in parts)))
+    if 0 < asked < FEW_ASKED * people:
+        yield (
+            f"Only {asked} of {people:,} people have a window ({data.config.min_visits} visits "
+            f"within {data.config.days} days, in one part of the split): the others are in no "
+            "score. More days, or fewer min_visits, take more people in."
+        )
+    for name, part in zip(SPLITS, parts, strict=True):
+        unknown = float((part.targets == UNKNOWN).mean()) if len(part) else 0.0
+        if data.config.protocol == "published" and unknown > MOSTLY_UNKNOWN:
+            yield (
+                f"{100 * unknown:.0f} % of the {name} windows ask for a place that training has "
+                'not seen, and all of these are one place, "unknown": a score says little. '
+                'protocol="exact" tells them apart; if the split is by people, take the '
+                "predictor (pgt.NextLocation), which needs to have seen nobody."
+            )
 
 
 def build(visits: pd.DataFrame, vocabulary: Vocabulary, config: WindowConfig = DEFAULT) -> Windows:

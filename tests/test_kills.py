@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import torch
 
-from pgt import files
+from pgt import checkpoint
 from pgt import train as training_run
 from pgt.checkpoint import read_tensors, write_tensors
 from pgt.config import TrainConfig
@@ -40,7 +40,7 @@ EVENTS = {"open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", 
 
 def watch(count: torch.Tensor, fatal: int) -> None:
     """Count moments from now on, to the end of the process, which dies in the fatal one."""
-    steps, save = training_run.TrainingRun.step, files.save_file
+    steps, save = training_run.TrainingRun.step, checkpoint.save_file
 
     def moment(last_act: Callable[[], object] = lambda: None) -> None:
         count.add_(1)
@@ -56,7 +56,7 @@ def watch(count: torch.Tensor, fatal: int) -> None:
         save(tensors, path, **named)
         moment(lambda: os.truncate(path, path.stat().st_size // 2))
 
-    vars(files)["save_file"] = saved
+    vars(checkpoint)["save_file"] = saved
     setattr(training_run.TrainingRun, "step", step)  # noqa: B010
     sys.addaudithook(lambda event, _: moment() if event in EVENTS else None)
 

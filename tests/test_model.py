@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from pgt.batch import Batch
 from pgt.config import ABLATIONS, PRESETS, ModelConfig, ablate
+from pgt.fast_dropout import Dropout
 from pgt.model import (
-    Dropout,
     EncoderLayer,
     Output,
     Pointer,

@@ -1,4 +1,4 @@
-"""A place like Colab, which nbmake alone does not make: libraries, but no package, no repository.
+"""A place like Colab: libraries, but no package, no repository.
 
 Chapters are executed here and nowhere else (see execute.py), so that the outputs in the book are
 what a reader of Colab gets. The environment sees the libraries that are installed beside this
@@ -8,6 +8,7 @@ begins, without a network: whatever else that cell would install is an error.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -21,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from address import ARCHIVE
 from toc import ROOT
 
-# What the first cell of a chapter installs.
-ADDRESS = "https://github.com/where-next-book/where-next/archive/main.zip"
 # Seconds after which a cell hangs, surely; the same limit stands in _config.yml.
 TIMEOUT = 1800
 # A kernel computes with one thread, unless the variable is set: several chapters run side by side.
@@ -38,7 +38,15 @@ def _text(name, spec):
     value = eval(name)  # a name of the chapter's own code, which stands in its own text
     return format(value, spec) if spec else str(value)
 
-print(_json.dumps({f"{name}:{spec}": _text(name, spec) for name, spec in WANTED}))
+_numbers, _missing = {}, {}
+for _key, _asked in WANTED.items():
+    try:
+        _numbers[_key] = _text(*_asked)
+    except Exception as _error:
+        _missing[_key] = f"{type(_error).__name__}: {_error}"
+_names = [name for name, value in globals().items() if not name.startswith("_")
+          and name not in ("In", "Out") and not callable(value) and type(value) is not type(_json)]
+print(_json.dumps([_numbers, _missing, sorted(_names)]))
 """
 WHENCE = """
 import json, sys
@@ -58,6 +66,8 @@ class Report:
     torch: str
     repository: bool  # whether the repository was on the module search path
     numbers: dict[str, str]  # what stands in the place of each placeholder of the text
+    missing: dict[str, str]  # why a placeholder has no number
+    names: list[str]  # those of the chapter's code that may stand in a placeholder
 
 
 def build_wheel(folder: Path) -> Path:
@@ -105,7 +115,8 @@ def seconds(notebook: Any) -> float:
 class Colab:
     """An environment as Colab has it, after the first cell of a chapter, in an empty folder."""
 
-    def __init__(self, top: Path, chapter: Path) -> None:
+    def __init__(self, top: Path, chapter: Any) -> None:
+        self.children: set[subprocess.Popen[str]] = set()
         self.top = top.resolve()
         self.python = self.top / "venv" / "bin" / "python"
         for name in ("scratch/matplotlib", "work", "libraries"):
@@ -122,15 +133,15 @@ class Colab:
         (self.site / "libraries.pth").write_text(f"{self.top / 'libraries'}\n")
         self._install(chapter)
 
-    def _install(self, chapter: Path) -> None:
-        """Run the first cell. It asks for an archive on the net; here it gets the wheel."""
+    def _install(self, chapter: Any) -> None:
+        """Run a chapter's first cell. It asks for an archive on the net; here it gets the wheel."""
         ours = {path.name for path in self.site.iterdir()}
-        notebook = read(chapter)
+        notebook = copy.deepcopy(chapter)
         cell = next(cell for cell in notebook.cells if cell.cell_type == "code")
-        if ADDRESS not in cell.source:
-            raise RuntimeError(f"The first cell of {chapter.name} does not install {ADDRESS}.")
+        if ARCHIVE not in cell.source:
+            raise RuntimeError(f"A chapter's first cell does not install {ARCHIVE}:\n{cell.source}")
         wheel = build_wheel(self.top / "wheel")
-        cell.source = cell.source.replace(ADDRESS, wheel.as_uri())
+        cell.source = cell.source.replace(ARCHIVE, wheel.as_uri())
         notebook.cells = [cell]
         path = self.lay("install", notebook)
         self.execute(path, PIP_NO_INDEX="1", PIP_NO_CACHE_DIR="1")
@@ -155,7 +166,6 @@ class Colab:
             "PATH": f"{self.python.parent}{os.pathsep}{os.defpath}",
             "HOME": str(scratch),
             "TMPDIR": str(scratch),
-            "PYTHONDONTWRITEBYTECODE": "1",
             # The notebook's own machinery and the font cache of matplotlib.
             "IPYTHONDIR": str(scratch / "ipython"),
             "JUPYTER_CONFIG_DIR": str(scratch / "config"),
@@ -170,18 +180,26 @@ class Colab:
         """Execute one notebook where it lies, and return it; `more` are environment variables."""
         command = [str(self.python), "-c", "from nbclient.cli import main; main()"]
         command += [f"--timeout={TIMEOUT}", "--inplace", str(path)]
-        result = subprocess.run(
+        child = subprocess.Popen(
             command, cwd=path.parent, env=self.environment(**more),
-            capture_output=True, text=True, check=False,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        if result.returncode:
-            raise RuntimeError(result.stderr[-4000:])
+        self.children.add(child)
+        said = child.communicate()[1]
+        self.children.discard(child)
+        if child.returncode:
+            raise RuntimeError(said[-4000:])
         return read(path)
+
+    def stop(self) -> None:
+        """End what runs here; the kernels end with the processes that started them."""
+        for child in list(self.children):
+            child.terminate()
 
     def report(self, path: Path, notebook: Any) -> Report:
         """Say how a notebook ran, whose last cells are `NUMBERS` and `WHENCE`."""
-        numbers, whence = (json.loads(cell.outputs[0].text) for cell in notebook.cells[-2:])
-        package, torch, search = whence
+        given, whence = (json.loads(cell.outputs[0].text) for cell in notebook.cells[-2:])
+        (numbers, missing, names), (package, torch, search) = given, whence
         notebook.cells = notebook.cells[:-2]
         return Report(
             execution_seconds=seconds(notebook),
@@ -191,6 +209,8 @@ class Colab:
             torch=self._whence(torch),
             repository=any(Path(entry).is_relative_to(ROOT) for entry in search if entry),
             numbers=numbers,
+            missing=missing,
+            names=names,
         )
 
     def _whence(self, file: str) -> str:

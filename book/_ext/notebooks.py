@@ -2,10 +2,9 @@
 
 ``book/NN_name.py`` is what people edit; ``book/NN_name.ipynb`` is what Colab, GitHub, pytest and
 Jupyter Book read. The cells are a pure function of the script (jupytext alone gives other ids each
-time). A number in a sentence stands in the script as ``{{ name }}`` or ``{{ name:.1f }}``, with a
-name of the chapter's own code; the notebook has the number, as the run of the chapter gave it.
-Numbers and outputs come from the cache that ``execute.py`` fills, and stay as they are in the
-notebook while the chapter's code does.
+time). Numbers (see placeholders.py) and outputs come from the cache that ``execute.py`` fills, and
+stay as they are in the notebook while the chapter's code does. A notebook is replaced when all of
+the new one is there, and until then stays as it was.
 
     python book/_ext/notebooks.py             # execute what changed, and write the notebooks
     python book/_ext/notebooks.py --refresh   # take all outputs and numbers from the last run
@@ -19,15 +18,19 @@ import base64
 import hashlib
 import html
 import io
+import os
 import re
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import execute
 import jupytext
 import nbformat
 from PIL import Image
+from placeholders import filled, lacking, placeholders
 from toc import ROOT
 
 BOOK = ROOT / "book"
@@ -40,9 +43,6 @@ GPU = {"10_training", "25_scale"}  # chapters for which Colab is asked for a GPU
 CELL_METADATA = {"cellView", "mystnb", "tags"}
 FOLDED = {"hide-input", "hide-cell"}  # folded in the book, and so everywhere else
 
-PLACEHOLDER = re.compile(
-    r"\{\{\s*(?P<name>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*(?::(?P<spec>[^{}\s]+))?\s*\}\}"
-)
 CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.DOTALL)
 LIVE = re.compile(r'id="(pgt-live-\w+)"')
 # Names that folium draws by lot, and addresses in memory.
@@ -65,28 +65,15 @@ def cells(script: str) -> Any:
     return notebook
 
 
-def placeholders(script: str) -> list[tuple[str, str]]:
-    """The names and formats of a script's numbers, each once."""
-    found = [
-        (match["name"], match["spec"] or "")
-        for cell in jupytext.reads(script, fmt="py:percent").cells
-        if cell.cell_type == "markdown"
-        for match in PLACEHOLDER.finditer(cell.source)
-    ]
-    return list(dict.fromkeys(found))
-
-
 def render(script: str, numbers: Mapping[str, str] | None = None, outputs: Any = None) -> str:
-    """The notebook (JSON text) of a script, with its numbers by ``"name:format"`` and outputs."""
+    """The notebook (JSON text) of a script, with its numbers by their keys, and its outputs."""
     notebook = cells(script)
-    if numbers:  # a run may know more: those of an earlier text
-        asked = sorted(f"{name}:{spec}" for name, spec in placeholders(script))
+    asked = sorted(placeholders(script)) if numbers is not None else []
+    if numbers and asked:  # a run may know more: those of an earlier text
         notebook.metadata["numbers"] = {name: numbers[name] for name in asked}
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and numbers:
-            cell.source = PLACEHOLDER.sub(
-                lambda match: numbers[f"{match['name']}:{match['spec'] or ''}"], cell.source
-            )
+        if cell.cell_type == "markdown" and numbers and asked:
+            cell.source = filled(cell.source, numbers)
             cell.source = re.sub(r"(?<=\d)\s%", "\u00a0%", cell.source)  # on one line
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for count, (cell, found) in enumerate(zip(code, outputs or [], strict=False), 1):
@@ -175,24 +162,27 @@ def chapters(book: Path = BOOK) -> list[Path]:
 
 def committed(script: Path) -> tuple[dict[str, str], list[Any]] | None:
     """Numbers and outputs of the notebook beside a script, if its code is the script's."""
-    path = script.with_suffix(".ipynb")
-    if not path.exists():
-        return None
     text = script.read_text(encoding="utf-8")
-    there = nbformat.read(path, as_version=4)
+    try:
+        there = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+    except (FileNotFoundError, nbformat.reader.NotJSONError):
+        return None
     code = [cell for cell in there.cells if cell.cell_type == "code"]
     numbers = dict(there.metadata.get("numbers", {}))
-    wanted = {f"{name}:{spec}" for name, spec in placeholders(text)}
     sources = [cell.source for cell in cells(text).cells if cell.cell_type == "code"]
-    same = sources == [cell.source for cell in code] and set(numbers) == wanted
-    if not same or all(cell.execution_count is None for cell in code):
+    same = sources == [cell.source for cell in code] and numbers.keys() == placeholders(text).keys()
+    if not same or any(cell.execution_count is None for cell in code):
         return None
     return numbers, [cell.outputs for cell in code]
 
 
 def whole(script: Path, numbers: Mapping[str, str], outputs: list[Any]) -> bytes:
-    """The bytes of a chapter's notebook."""
-    notebook = nbformat.reads(render(script.read_text("utf-8"), numbers, outputs), as_version=4)
+    """The bytes of a chapter's notebook; raises ValueError when a number is not there."""
+    text = script.read_text(encoding="utf-8")
+    for asked in placeholders(text):
+        if asked not in numbers:
+            raise ValueError(lacking(script, asked, sorted(numbers)))
+    notebook = nbformat.reads(render(text, numbers, outputs), as_version=4)
     if script.stem in GPU:
         notebook.metadata |= {"accelerator": "GPU", "colab": {"gpuType": "T4"}}
     data = (str(nbformat.writes(notebook)) + "\n").encode()
@@ -202,6 +192,13 @@ def whole(script: Path, numbers: Mapping[str, str], outputs: list[Any]) -> bytes
             f"{LARGEST_NOTEBOOK:,}: draw less, or smaller."
         )
     return data
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Put a whole file into the place of another one."""
+    half = path.with_suffix(".part")
+    half.write_bytes(data)
+    os.replace(half, path)
 
 
 def outdated(book: Path = BOOK) -> list[str]:
@@ -214,29 +211,32 @@ def outdated(book: Path = BOOK) -> list[str]:
     return found
 
 
-def refresh(everything: bool) -> int:
-    """Execute the chapters whose code has changed, or all, and write the notebooks."""
-    import execute
+def bare(script: Path) -> Any:
+    """The notebook of a chapter's script as it is executed."""
+    return nbformat.reads(render(script.read_text(encoding="utf-8")), as_version=4)
 
-    kept = {script: committed(script) for script in chapters()}
-    todo = [script for script, there in kept.items() if everything or there is None]
-    for script in todo:
-        if kept[script] is None:
-            bare = render(script.read_text(encoding="utf-8"))
-            script.with_suffix(".ipynb").write_text(bare, encoding="utf-8")
-    if todo and (status := execute.execute([s.with_suffix(".ipynb") for s in todo])):
+
+def refresh(everything: bool, book: Path = BOOK) -> int:
+    """Execute the chapters whose code or numbers have changed, or all, and write the notebooks."""
+    kept = {script: committed(script) for script in chapters(book)}
+    todo = {
+        script.with_suffix(".ipynb"): bare(script)
+        for script, there in kept.items() if everything or there is None
+    }  # fmt: skip
+    if todo and (status := execute.execute(todo)):
         return status
-    for script in todo:
-        done = execute.executed(script.with_suffix(".ipynb"))
-        outputs = [stored(c.outputs) for c in done.cells if c.cell_type == "code"]
+    reports = execute.reports(todo)
+    for path, notebook in todo.items():
+        done, script = execute.executed(notebook), path.with_suffix(".py")
+        outputs = [stored(cell.outputs) for cell in done.cells if cell.cell_type == "code"]
         outputs = fitting(outputs, LARGEST_NOTEBOOK - 3 * len(script.read_bytes()))
-        kept[script] = execute.reports([script.with_suffix(".ipynb")])[script.stem].numbers, outputs
+        kept[script] = reports[path.stem].numbers, outputs
     for script, there in kept.items():  # of the others, words of the text may have changed
         assert there is not None
-        notebook, data = script.with_suffix(".ipynb"), whole(script, *there)
-        if notebook.read_bytes() != data:
-            notebook.write_bytes(data)
-            print(f"wrote {notebook.relative_to(ROOT)}")
+        path, data = script.with_suffix(".ipynb"), whole(script, *there)
+        if not path.exists() or path.read_bytes() != data:
+            replace(path, data)
+            print(f"wrote {path.relative_to(book.parent)}")
     return 0
 
 
@@ -247,7 +247,15 @@ def main() -> int:
     parser.add_argument("--refresh", action="store_true", help="take everything from the last run")
     options = parser.parse_args()
     if not options.check:
-        return refresh(options.refresh)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            return refresh(options.refresh)
+        except KeyboardInterrupt:
+            print(execute.STOPPED)
+            return 130
+        except ValueError as error:
+            print(error, file=sys.stderr)
+            return 1
     if problems := outdated():
         print(*problems, "Edit the .py, and run `make notebooks`.", sep="\n", file=sys.stderr)
     return int(bool(problems))

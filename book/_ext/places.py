@@ -10,11 +10,11 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
+from address import FILES
 from contents import contents
 from front_chart import chart
 from results_tables import experiments, speeds
 from sphinx.application import Sphinx
-from toc import REPOSITORY
 from wherenext.front_game import fragment
 
 
@@ -25,7 +25,7 @@ def modules(root: Path) -> str:
         said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         first = escape(" ".join(said.split("\n\n")[0].replace("`", "").split()))
         lines.append(
-            f'<li id="pgt.{path.stem}"><a href="{REPOSITORY}pgt/{path.name}"><code>pgt.{path.stem}'
+            f'<li id="pgt.{path.stem}"><a href="{FILES}pgt/{path.name}"><code>pgt.{path.stem}'
             f"</code></a> · {first}</li>"
         )
     return f"<ul>{''.join(lines)}</ul>"

@@ -23,16 +23,16 @@ import json
 import re
 from pathlib import Path
 
+from address import SITE
 from docutils import nodes
 from pybtex.database import parse_file
 from sphinx.application import Sphinx
 from sphinx.util import logging
-from toc import SITE
 
 logger = logging.getLogger(__name__)
 
 LINK = re.compile(r"\[[^\][]+\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
-BOOK = re.escape(f"{SITE}book/")
+BOOK = re.escape(f"{SITE}/book/")
 OWN_PAGE = re.compile(rf"\]\({BOOK}(\w+)\.html\)")
 OWN_LINK = re.compile(rf'(<a href="){BOOK}(\w+\.html")')
 NOTEBOOK = re.compile(r"(?P<page>(?:\d\d|evidence)_\w+)\.ipynb(?P<place>#.*)?")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from colab import ADDRESS
+from address import ARCHIVE
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -38,7 +38,7 @@ def fold(app: Sphinx, doctree: nodes.document) -> None:
     """Leave out the cell that installs; say on each folded one what is in it, unless it says so."""
     for cell in list(code_cells(doctree)):
         own = cell.get("prompt_show") != app.config.nb_code_prompt_show
-        if ADDRESS in cell[0].astext():
+        if ARCHIVE in cell[0].astext():
             cell.parent.remove(cell)
         elif cell.get("hide_mode") == "input" and not own:
             prompts: tuple[str, ...] = DRAWN if draws(cell) else CODE

@@ -8,8 +8,6 @@ from pathlib import Path
 import yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
-SITE = "https://where-next-book.github.io/where-next/"
-REPOSITORY = "https://github.com/where-next-book/where-next/blob/main/"  # the same files
 
 
 def parts(root: Path = ROOT) -> dict[str, list[str]]:

@@ -182,7 +182,9 @@ def questions(folder: Path) -> Questions:
 class Told(HistoryWindows):
     """Windows whose *now* is the moment of the target, for the kernel's clock."""
 
-    def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> HistoryBatch:
+    def batch(
+        self, index: np.ndarray | list[int] | int, max_len: int | None = None
+    ) -> HistoryBatch:
         batch = super().batch(index, max_len)
         return replace(batch, now_minute=batch.target_minute)
 

@@ -22,7 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pgt.batch import DURATIONS, QUARTERS, WEEKDAYS, Batch
-from pgt.model import Dropout, PlaceModel, sinusoids
+from pgt.fast_dropout import Dropout
+from pgt.model import PlaceModel, sinusoids
 
 KINDS = ("lstm", "mhsa")
 # The sizes that the authors publish for GeoLife: of self-attention in the repository above

@@ -21,12 +21,13 @@ def fading(share: float = 0.8, memory: int = MEMORY) -> np.ndarray:
     return kernel / kernel.sum()
 
 
-def simulate_copying(
-    kernel: np.ndarray, *, people: int = 150, visits: int = 220, novelty: float = 0.2, seed: int = 0
-) -> pd.DataFrame:
+VISITS, NOVELTY = 220, 0.2  # of each person; the share of visits to other places
+
+
+def simulate_copying(kernel: np.ndarray, *, people: int = 150, seed: int = 0) -> pd.DataFrame:
     """Visits of people who copy the visit ``a`` steps back with probability ``kernel[a - 1]``.
 
-    A share ``novelty`` of the visits is to a place that the person has not visited for `APART`
+    A share `NOVELTY` of the visits is to a place that the person has not visited for `APART`
     visits, so that the world does not die out. There are three visits a day: a window of seven days
     holds 22 to 24, enough for everything that people remember and too few to show a place out of
     sight. So a target is in its window exactly if it was copied.
@@ -37,8 +38,8 @@ def simulate_copying(
     parts = []
     for person in range(people):
         steps = rng.permutation(PLACES)[:memory].tolist()  # a past to begin with
-        for _ in range(visits):
-            if rng.random() < novelty:
+        for _ in range(VISITS):
+            if rng.random() < NOVELTY:
                 steps.append(int(rng.choice(np.setdiff1d(everywhere, steps[-APART:]))))
             else:
                 steps.append(steps[-1 - rng.choice(memory, p=kernel)])

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from pgt.errors import DataError
-from pgt.metrics import gains, group_mask, percentile_interval, resampled_means
+from pgt.metrics import gains, percentile_interval, resampled_means
 from wherenext.results import KEYS, Results
 
 # Of each of `IMPROVEMENTS` a title, where it was proposed (under a number, in the
@@ -70,16 +70,16 @@ class Changes:
 
 def compare(
     results: Results, variants: Mapping[str, Mapping[str, Any]], base: Mapping[str, Any], *,
-    metric: str = "acc@1", group: str = "all", draws: int = 2000, seed: int = 0, **where: Any,
+    metric: str = "acc@1", draws: int = 2000, **where: Any,
 ) -> Changes:  # fmt: skip
     """Compare variants with a base, paired by window and by seed; ``where`` is what all share.
 
     ``variants`` and ``base`` choose runs, as in ``{"geglu": {"variant": "geglu"}}``; a model
-    without seeds counts for every seed. Metrics and groups are those of `pgt.metrics`.
+    without seeds counts for every seed. The metric is one of `pgt.metrics`.
     """
     runs = list(results.ranks(**where))  # the file is read once
-    before = _hits(runs, dict(base), metric, group)
-    after = {name: _hits(runs, dict(chosen), metric, group) for name, chosen in variants.items()}
+    before = _hits(runs, dict(base), metric)
+    after = {name: _hits(runs, dict(chosen), metric) for name, chosen in variants.items()}
     seeds = list(before) if set(before) != {None} else list(next(iter(after.values())))
     changes = []
     first = next(iter(before.values()))
@@ -96,9 +96,7 @@ def compare(
             ]
         )
     values = 100 * np.array(changes)  # (K, S, W)
-    drawn = resampled_means(
-        np.moveaxis(values, 0, -1), first.index.to_numpy(), draws=draws, seed=seed
-    )
+    drawn = resampled_means(np.moveaxis(values, 0, -1), first.index.to_numpy(), draws=draws)
     return Changes(tuple(after), values.mean(2), drawn.T)
 
 
@@ -119,9 +117,7 @@ def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1) -> str:
     return NOT_CONFIRMED if high < 1 else CANNOT_TELL
 
 
-def _hits(
-    runs: list[pd.DataFrame], chosen: dict[str, Any], metric: str, group: str
-) -> dict[Any, pd.Series]:
+def _hits(runs: list[pd.DataFrame], chosen: dict[str, Any], metric: str) -> dict[Any, pd.Series]:
     """The chosen runs by seed (None where there is none): by person, what each window adds."""
     found: dict[Any, pd.Series] = {}
     for run in runs:
@@ -131,8 +127,7 @@ def _hits(
         seed = None if pd.isna(about.seed) else int(about.seed)
         if seed in found:
             raise DataError(f"{chosen} is more than one run with seed {seed}; choose one model.")
-        part = run[group_mask(run, group)]
-        found[seed] = pd.Series(gains(part)[metric].to_numpy(), part.user_id.to_numpy())
+        found[seed] = pd.Series(gains(run)[metric].to_numpy(), run.user_id.to_numpy())
     if not found:
         raise DataError(f"There is no run with {chosen}.")
     return found

@@ -11,4 +11,6 @@ def __getattr__(name: str) -> Any:
     """Load the predictor when it is first asked for."""
     if name.startswith("__"):
         raise AttributeError(name)
+    if name == "trained":
+        return import_module("pgt.predictor.trained")
     return getattr(import_module("pgt.predictor.predictor"), name)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special
-from scipy.optimize import minimize_scalar
 
 from pgt.errors import DataError
 from pgt.metrics import percentile_interval
@@ -67,7 +65,8 @@ def expected_calibration_error(p: ArrayLike, y: ArrayLike, *, bins: int = 10) ->
 
 def logit(p: ArrayLike) -> np.ndarray:
     """Log-odds, finite: forecasts are kept one millionth away from 0 and 1."""
-    return np.asarray(special.logit(np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)))
+    inside = np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
 def resampled(
@@ -114,6 +113,8 @@ def scale(log_probs: ArrayLike, t: float) -> np.ndarray:
     """(N, A) log-probabilities at another temperature, made to sum to one; -inf stays -inf."""
     if not t > 0:
         raise DataError(f"A temperature of {t} is no temperature; give one above 0.")
+    from scipy import special  # it is slow to load, and the predictor needs none of it
+
     return np.asarray(special.log_softmax(as_log_probs(log_probs) / t, axis=1))
 
 
@@ -122,6 +123,9 @@ def temperature(log_probs: ArrayLike, target: ArrayLike) -> float:
 
     Targets that are no answer do not count: they cost infinitely much at every temperature.
     """
+    from scipy import special
+    from scipy.optimize import minimize_scalar
+
     table = as_log_probs(log_probs)
     own = of_target(table, target)
     answered = own > -np.inf
@@ -146,7 +150,7 @@ def of_target(scores: ArrayLike, target: ArrayLike) -> np.ndarray:
 
 
 def conformal_quantile(scores: ArrayLike, alpha: float, weights: ArrayLike = 1.0) -> float:
-    """The score that all but a share alpha of further ones stay at or below.
+    """Weighted conformal quantile: a new score exceeds it with probability at most alpha.
 
     Of the (N,) scores of targets, which count as their ``weights`` say, it is the first at which
     1 - alpha of them are reached: of one more than there are, since the new one, which counts as

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -19,7 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pgt.batch import Batch, last_numbers
-from pgt.errors import DataError
+from pgt.errors import DataError, note
+from pgt.visit_checks import require_splits_in_order
 from pgt.visits import SPLITS, by_person_and_time, person_rows, same_place
 from pgt.vocabulary import Vocabulary
 from pgt.windows import ENCODED_FIELDS, Dataset, Windows, gather_fields
@@ -52,6 +54,11 @@ class HistoryBatch(Batch):
     last_stay: Tensor  # (B,) how long the last visit lasted
     target_minute: Tensor  # (B,) minute of the day at which the target began
     wait: Tensor  # (B,) from the last visit's end to then, modulo a week
+
+    @cached_property
+    def facts(self) -> dict[Any, Any]:
+        """What models with the same features found out about it, once for all of them."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -86,9 +93,11 @@ class HistoryWindows(Windows):
         """The same windows, gathering their batches on another device."""
         return replace(self, features=self.features.to(device), context=self.context.to(device))
 
-    def batch(self, index: np.ndarray | list[int], max_len: int | None = None) -> HistoryBatch:
+    def batch(
+        self, index: np.ndarray | list[int] | int, max_len: int | None = None
+    ) -> HistoryBatch:
         """Gather windows into one padded batch, each cut to its ``max_len`` most recent visits."""
-        index = np.asarray(index)
+        index = np.atleast_1d(index)
         rows = self.rows(index, max_len)  # (B, L)
         inside, end = rows >= 0, self._on_device(self.target[index])
         about = dict(
@@ -170,17 +179,25 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
         raise DataError("Summaries of older places need a memory; give memory=100 or so.")
     if any(isinstance(getattr(data, name), HistoryWindows) for name in SPLITS):
         raise DataError("These windows remember already; give those of pgt.windows.prepare.")
+    config, trained_on = replace(data.config, memory=memory, older=older), data.vocabulary.windows
+    if trained_on is not None and trained_on.memory:
+        own = trained_on.memory, trained_on.older
+        if own != (memory, older):
+            note(f"The model was trained with memory={own[0]} and older={own[1]}; these windows "
+                 f"have memory={memory} and older={older}.")  # fmt: skip
+        config = replace(config, memory=own[0], older=own[1])
+    vocabulary = replace(data.vocabulary, windows=config)
     table, features, places = _one_table(data)
     memory, older = min(memory, len(table)), min(older, len(table))
     targets = [places[name][getattr(data, name).target] for name in SPLITS]
     parts: dict[str, Any] = {}
-    found = of_rows(table, features, data.vocabulary, targets, memory, older)
+    found = of_rows(table, features, vocabulary, targets, memory, older)
     for name, past in zip(SPLITS, found, strict=True):
         windows: Windows = getattr(data, name)
         first = places[name][windows.first]
         past = replace(past, inside=windows.in_window)
         parts[name] = past if memory else replace(past, first=first, floor=first)
-    return replace(data, **parts)
+    return replace(data, **parts, vocabulary=vocabulary, config=config)
 
 
 def of_rows(
@@ -223,17 +240,7 @@ def _one_table(data: Dataset) -> tuple[pd.DataFrame, Tensor, dict[str, np.ndarra
     place = np.argsort(order).astype(np.int32)
     ends = np.cumsum([len(part.visits) for part in parts.values()])
     places = dict(zip(parts, np.split(place, ends[:-1]), strict=True))
-    number = table.split.map(SPLITS.index).to_numpy()
-    user = table.user_id.array
-    back = np.flatnonzero((number[1:] < number[:-1]) & (user[1:] == user[:-1]))
-    if len(back):  # a memory would read what comes later
-        one, two = back[0], back[0] + 1
-        raise DataError(
-            f"A {table.split[two]} visit of user {table.user_id.tolist()[two]!r} follows a "
-            f"{table.split[one]} visit ({table.started_at[two]:%Y-%m-%d %H:%M}), so remembering "
-            "would mix the splits; let each user's train come before valid and valid before test, "
-            "as pgt.visits.split_by_days does."
-        )
+    require_splits_in_order(table)  # else a memory would read what comes later
     return table, features, places
 
 
@@ -260,8 +267,9 @@ def _context(
 def latest(previous: np.ndarray, begins: np.ndarray, memory: int) -> tuple[np.ndarray, np.ndarray]:
     """Until when a visit is the latest to its place, and how many of those have left the memory.
 
-    (N,) int32, the last row for which, as a target, it is that: the row of the person's next visit
-    there, or the one behind the person's last visit; (N + 1,) int32, at each row as a target.
+    (N,) int32: the last target row for which this visit is still the latest at its place, which is
+    the person's next visit there, or the row behind the person's last visit. (N + 1,) int32: for
+    each target row, how many places' latest visits lie before the memory.
     """
     rows = np.arange(len(previous), dtype=np.int32)
     again = previous >= 0

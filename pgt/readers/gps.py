@@ -18,7 +18,16 @@ from pgt._moved import renamed_keywords
 from pgt.errors import DataError, note
 from pgt.readers.clocks import by_local_clocks, require_zone
 from pgt.readers.plausibility import note_data_checks
-from pgt.visits import EARTH_RADIUS, LIMITS, TIMES, check, in_zone, microseconds, plain_types
+from pgt.visits import (
+    EARTH_RADIUS,
+    LIMITS,
+    TIMES,
+    check,
+    in_zone,
+    microseconds,
+    plain_types,
+    spread,
+)
 
 # The environment variable that names a folder of GeoLife's position fixes as Parquet files.
 FIXES = "PGT_GEOLIFE_FIXES"
@@ -27,6 +36,9 @@ FIX_COLUMNS = ("user_id", "tracked_at", "lon", "lat")
 MAX_ACCURACY, MAX_HDOP = 200.0, 20.0
 POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 LEAP = 50.0  # metres a second, there and back
+# Stays at one place lie within four times the scatter of their fixes, in metres between these.
+SCATTERS, EPS, LARGEST_EPS = 4.0, 20.0, 60.0
+ACTIVITY = 25.0  # minutes; a shorter staypoint is no activity
 HaversineOrder = Literal["right", "swapped"]
 
 
@@ -89,17 +101,22 @@ def _require_fixes(fixes: pd.DataFrame) -> pd.DataFrame:
 def _poor(fixes: pd.DataFrame) -> dict[str, np.ndarray]:
     """Fixes that their own record calls poor, by reason; a column that calls most so is noted."""
     found = {}
+    # A dilution is a small number; where even its tenth part of the best is large, it is in metres.
+    in_metres = "hdop" in fixes.columns and fixes.hdop.quantile(0.1) > MAX_HDOP / 4
     for name, reason, bad in (
         ("valid", "marked as not valid", lambda x: ~x.astype(bool)),
         ("hdop", f"hdop above {MAX_HDOP:g}", lambda x: x > MAX_HDOP),
+        ("hdop", f"hdop, in metres, above {MAX_ACCURACY:g}", lambda x: x > MAX_ACCURACY),
+        ("accuracy", "accuracy below 0, which says not valid", lambda x: x < 0),
         ("accuracy", POOR, lambda x: x > MAX_ACCURACY),
     ):
-        if name in fixes.columns and len(fixes):
-            rows = bad(fixes[name]).to_numpy(dtype=bool)
-            found[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
-            if rows.mean() > 0.5:
-                note(f"column '{name}' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes "
-                     f"({reason}), so it was not used.", stacklevel=4)  # fmt: skip
+        if name not in fixes.columns or (name == "hdop" and ("metres" in reason) != in_metres):
+            continue
+        rows = bad(fixes[name]).to_numpy(dtype=bool)
+        found[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
+        if rows.mean() > 0.5:
+            note(f"column '{name}' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes "
+                 f"({reason}), so it was not used.", stacklevel=4)  # fmt: skip
     return found
 
 
@@ -295,16 +312,16 @@ def _table_of_locations(stays: pd.DataFrame) -> pd.DataFrame:
 
 
 def merge_staypoints(
-    staypoints: pd.DataFrame, places: pd.DataFrame | None = None
-) -> pd.DataFrame:  # fmt: skip
+    staypoints: pd.DataFrame, places: pd.DataFrame | None = None, *, activity: float = ACTIVITY
+) -> pd.DataFrame:
     """Merge a person's staypoints in a row at one location, at most a minute apart, into visits.
 
-    Staypoints at no location and those of at most 25 minutes are left out first. A visit lies at
-    its location's centre; without ``places``, at its first staypoint.
+    Staypoints at no location and those of at most ``activity`` minutes are left out first. A visit
+    lies at its location's centre; without ``places``, at its first staypoint.
     """
     require_stays(staypoints, "location_id")
     lasts = staypoints.finished_at - staypoints.started_at
-    active = staypoints.location_id.notna() & (lasts > pd.Timedelta(minutes=25))
+    active = staypoints.location_id.notna() & (lasts > pd.Timedelta(minutes=activity))
     stays = staypoints[active].sort_values(["user_id", "started_at"], kind="stable")
     stays = stays.astype({"location_id": "int64"}).reset_index(drop=True)
     before = stays.shift()
@@ -326,13 +343,14 @@ def merge_staypoints(
 @renamed_keywords(distance="dist_threshold", minutes="time_threshold")
 def visits(
     fixes: pd.DataFrame, *, timezone: str | None = None, max_gap: float = 72.0,
-    dist_threshold: float = 200.0, time_threshold: float = 30.0, eps: float = 20.0,
-    min_samples: int = 2,
+    dist_threshold: float = 200.0, time_threshold: float = 30.0,
+    eps: float | None = None, min_samples: int = 2,
 ) -> pd.DataFrame:  # fmt: skip
     """Turn anybody's position fixes into visits; what is kept out is counted in notes.
 
     The zone is found from the coordinates if ``timezone`` does not name it; a silence between two
-    fixes at the same place is a stay there up to ``max_gap`` hours.
+    fixes at the same place is a stay there up to ``max_gap`` hours. ``eps`` follows the scatter of
+    the fixes within stays, from 20 to 60 metres, if it is left out.
     """
     require_zone(timezone)
     clean, dropped = clean_fixes(fixes, mend=True)
@@ -346,10 +364,24 @@ def visits(
             f"{time_threshold:g} minutes within {dist_threshold:g} m); give longer recordings, or "
             "other limits."
         )
+    if eps is None:
+        eps = eps_of_scatter(clean, stays)
+        if eps > EPS:
+            note(
+                f"the fixes scatter within stays, so stays within {eps:.0f} m are at one place; "
+                "--eps (eps=) sets another distance."
+            )
     stays, places = generate_locations(
         in_zone(stays, timezone or "UTC"), eps=eps, min_samples=min_samples
     )
     require_places(stays, eps, min_samples)
+    nowhere = stays.location_id.isna()
+    if nowhere.any():
+        note(
+            f"{int(nowhere.sum()):,} of {len(stays):,} stays are at no place, since fewer than "
+            f"{min_samples} stays lie within {eps:.0f} m there, and are left out; a larger --eps "
+            "or a smaller --min-samples (eps=, min_samples=) keeps more."
+        )
     if lost := dropped[dropped > 0].to_dict():
         what = ", ".join(f"{n:,} {reason}" for reason, n in lost.items())
         note(f"{sum(lost.values()):,} of {len(fixes):,} fixes are kept out: {what}.")
@@ -359,8 +391,19 @@ def visits(
             f"{joined} silences of more than a day at one place are stays there (up to max_gap="
             f"{max_gap:g} hours, --max-gap); {cut} others end a stay at its last fix."
         )
-    table = merge_staypoints(stays[stays.location_id.notna()], places)
+    activity = min(ACTIVITY, np.nextafter(time_threshold, 0))
+    table = merge_staypoints(stays[~nowhere], places, activity=activity)
     return note_data_checks(check(table if timezone else by_local_clocks(table)))
+
+
+def eps_of_scatter(fixes: pd.DataFrame, stays: pd.DataFrame) -> float:
+    """How near stays at one place lie, in metres, by how far a stay's fixes are from its middle."""
+    group, number = spread(stays.n_fixes.to_numpy())
+    at = np.stack(on_sphere(fixes.lon, fixes.lat))[:, stays.first_fix.to_numpy()[group] + number]
+    middle = np.stack([np.bincount(group, axis) for axis in at]) / np.bincount(group)
+    away = ((at - middle[:, group]) ** 2).sum(0)
+    scatter = EARTH_RADIUS * np.sqrt(np.bincount(group, away) / np.bincount(group))  # (S,)
+    return float(np.clip(SCATTERS * np.median(scatter), EPS, LARGEST_EPS))
 
 
 def require_any(clean: pd.DataFrame, dropped: pd.Series) -> None:

@@ -11,20 +11,18 @@ import pandas as pd
 
 from pgt.errors import note
 from pgt.readers.clocks import zones_at
+from pgt.visit_checks import ENOUGH_VISITS, SEVERAL, rows_note, scattered_places, visit_checks
 from pgt.visits import local_clock
 
-SEVERAL = 4  # rows that are more than a slip
 # Days. Nobody is tracked for a while, and then again after ten years. Of many visits, one in a
 # hundred is a slip already when it lies two years from all others, if those last no longer.
-FAR, APART, ENOUGH_VISITS, SHARE = 3653, 730, 20, 0.01
+FAR, APART, SHARE = 3653, 730, 0.01
 # Swapped positions: cells of 0.1 degrees, at least 5 degrees from the diagonal.
 CELL, DIAGONAL = 0.1, 5.0
 # Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
 # people, the six quietest half hours do, whose middle lies between 2 and 5:30 by local clocks.
 NIGHT, VISITS, PEOPLE, NIGHTS = 5, 300, 30, (2.0, 5.5)
 HOURS = 2.0  # that clocks which people live by are at most from those of the zone
-# Fragments: so large a share of visits begins within minutes of one to the same place.
-MINUTES, FRAGMENTS = 15, 0.3
 
 
 def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
@@ -37,7 +35,8 @@ def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
 def data_checks(visits: pd.DataFrame) -> list[str]:
     """What looks like a mistake in a checked table, one sentence each."""
     found = [alike(name, visits[name].unique()) for name in ("user_id", "location_id")]
-    return [*filter(None, found), *_far(visits), *_fragments(visits), *_places(visits)]
+    places = [*_misplaced(visits)] or [*scattered_places(visits)]
+    return [*filter(None, found), *_far(visits), *visit_checks(visits), *places]
 
 
 def alike(name: str, ids: Iterable[object]) -> str:
@@ -55,29 +54,6 @@ def alike(name: str, ids: Iterable[object]) -> str:
         f"leading zeros ({twins[0][0]!r} and {twins[0][1]!r}): they are read as different; write "
         "them alike if they are the same."
     )
-
-
-def rows_note(visits: pd.DataFrame, rows: np.ndarray, what: str, so: str) -> str:
-    """One sentence on some rows: how many, what about them, whose the first is, what follows."""
-    n, first = int(rows.sum()), visits[rows].iloc[0]
-    user = first.user_id.item() if isinstance(first.user_id, np.generic) else first.user_id
-    where = f"user {user!r} on {first.started_at:%Y-%m-%d}{', …' if n > 1 else ''}"
-    return f"{n:,} visit{'s' if n > 1 else ''} {what} ({where}): {so}"
-
-
-def _fragments(visits: pd.DataFrame) -> Iterator[str]:
-    """Stays in pieces: a poor recording, or one stay written as many."""
-    before = visits.shift()
-    same = (visits.user_id == before.user_id) & (visits.location_id == before.location_id)
-    soon = (visits.started_at - before.finished_at) < pd.Timedelta(minutes=MINUTES)
-    lasts = (visits.finished_at > visits.started_at) | (before.finished_at > before.started_at)
-    rows = (same & soon & lasts).to_numpy()
-    if len(visits) >= ENOUGH_VISITS and rows.mean() >= FRAGMENTS:
-        yield rows_note(
-            visits, rows, f"of {len(visits):,} begin within {MINUTES} minutes of one by the same "
-            "person to the same place", "stays look cut into pieces, and guesses would mostly say "
-            "'here again'; join them, or make visits anew from better fixes.",
-        )  # fmt: skip
 
 
 def _far(visits: pd.DataFrame) -> Iterator[str]:
@@ -101,7 +77,7 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
         yield rows_note(visits, ahead, "begin in the future", so)
 
 
-def _places(visits: pd.DataFrame) -> Iterator[str]:
+def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
     """Coordinates that are empty, in radians, swapped, or far from the clocks."""
     if "lon" in visits.columns:
         empty = ((visits.lon == 0) & (visits.lat == 0)).to_numpy()
@@ -163,7 +139,7 @@ def _mirrored(visits: pd.DataFrame) -> np.ndarray:
 
 
 def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) twice: visits of people whose places fit their clocks swapped, and not at all."""
+    """Two masks (N,): people who match their zone only with lon and lat swapped, and never."""
     local = local_clock(visits, "started_at")
     own = visits.assign(ahead=_hours_ahead(visits, local)).groupby("user_id")
     people = own[["lon", "lat", "ahead"]].median()

@@ -30,6 +30,7 @@ from pgt.readers.columns import (
     with_our_names,
 )
 from pgt.readers.people import Part, note_followers, one_device_at_a_time, with_owners
+from pgt.readers.pieces import join_pieces
 from pgt.readers.plausibility import note_data_checks
 from pgt.readers.recordings import UNREADABLE, File, Recording, reason
 from pgt.visits import (
@@ -266,7 +267,10 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     if twice.any():
         note(f"{int(twice.sum()):,} visits stand twice and are read once "
              f"({first_row(table, twice, origin)}).")  # fmt: skip
-    visits = check(table[~twice] if twice.any() else table, origin)
+    visits, n_pieces = join_pieces(check(table[~twice] if twice.any() else table, origin))
+    if n_pieces:
+        note(f"{n_pieces:,} visits touch or overlap one of the same person at the same place, or "
+             "check in there again within minutes, and are joined with it.")  # fmt: skip
     start = visits.started_at
     if len(visits) >= MANY and start.max() - start.min() < pd.Timedelta(days=1):
         note(f"all {len(visits):,} visits begin within one day ({start.min():%Y-%m-%d}): are the "

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import toc
+from address import FILES
 from pybtex.database import Entry, parse_file
 
 from ..helpers import ROOT
@@ -48,7 +49,7 @@ def test_errata_and_their_tests_name_each_other() -> None:
     ("name", "label"), sorted(set(re.findall(r"\[`([\w.]+)`\]\[(\w+)\]", DOCUMENTS)))
 )
 def test_code_exists_where_the_documents_page_links_to(name: str, label: str) -> None:
-    path = LINKS[label].removeprefix(toc.REPOSITORY)
+    path = LINKS[label].removeprefix(FILES)
     module: Any = import_module(path.removesuffix(".py").replace("/", "."))
     # A field of a dataclass without a default has a type and no value.
     reduce(

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from address import FILES
 from bs4 import BeautifulSoup
 from wherenext.exercises import ANSWERS, answer_to
 
@@ -59,7 +60,7 @@ def test_every_link_within_the_book_leads_somewhere(html: Path) -> None:
 def test_a_chapter_can_be_opened_in_colab_and_downloaded(html: Path, name: str) -> None:
     links = {tag["href"] for tag in soup(html, name).select("a[href]")}
     notebook = f"book/{name}.ipynb"
-    colab = "https://colab.research.google.com/github/where-next-book/where-next/blob/main/"
+    colab = FILES.replace("github.com", "colab.research.google.com/github")
     assert {colab + notebook, f"../_sources/{notebook}"} <= links
     assert (html / "_sources" / notebook).read_bytes() == (ROOT / notebook).read_bytes()
 

@@ -66,7 +66,7 @@ def test_a_chapter_runs_from_the_wheel_alone_and_its_exercises_wait(
     assert not report.left, f"Files are left behind: {report.left}"
     assert not report.loud, "Cells that write to stderr:\n" + "\n".join(report.loud)
 
-    for cell in execute.executed(chapter).cells:
+    for cell in execute.executed(colab_place.read(chapter)).cells:
         waits = "Not yet: " in str(cell.get("outputs", ""))
         if "try" in cell.metadata.get("tags", []):
             assert waits, f"A cell to try an exercise in does not say so:\n{cell.source}"

@@ -360,7 +360,7 @@ def test_what_is_saved_is_what_is_loaded(
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("nan", "weights that are no numbers"), ("wide", "in this model"),
+    [("nan", "weights that are no numbers"), ("wide", "claims more than"),
      ("networks", "does not fit this version"), ("calibration", "does not fit this version")],
 )  # fmt: skip
 def test_what_cannot_be_a_predictor_is_refused(name: str, says: str, tmp_path: Path) -> None:

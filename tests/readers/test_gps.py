@@ -223,10 +223,50 @@ def test_a_records_own_word_on_its_quality_counts(
     fixes.loc[poor, "lat"] += 0.05  # further away than the accuracy
     table, notes = told(fixes)
     assert says in notes and len(table) == len(expected)
-    # A column that calls most fixes poor says nothing of any.
-    _, notes = told(commuter(days=10).assign(**{column: bad}))
+    # A column that calls most fixes poor says nothing of any. An hdop that is never small is in
+    # metres.
+    _, notes = told(commuter(days=10).assign(**{column: 2000.0 if column == "hdop" else bad}))
     assert f"column '{column}' would keep out 1,440 of 1,440 fixes" in notes
     assert "was not used" in notes
+
+
+def test_an_accuracy_below_zero_says_not_valid_and_an_hdop_may_be_metres() -> None:
+    fixes, expected = commuter(days=10), told(commuter(days=10))[0]
+    far = np.arange(len(fixes)) % 4 == 1  # a quarter, as of a phone indoors
+    fixes.loc[far, "lat"] += 0.05
+    table, notes = told(fixes.assign(accuracy=np.where(far, -1.0, 12.0)))
+    assert len(table) == len(expected) and "360 accuracy below 0" in notes
+    table, notes = told(commuter(days=10).assign(hdop=35.0))
+    assert len(table) == len(expected) and "kept out" not in notes
+    table, notes = told(fixes.assign(hdop=np.where(far, 1500.0, 35.0)))
+    assert len(table) == len(expected) and "360 hdop, in metres, above 200" in notes
+
+
+@pytest.mark.parametrize("drift", [0.0, 25.0])
+def test_the_distance_of_a_place_follows_the_scatter_of_its_fixes(drift: float) -> None:
+    """Fixes that wander indoors give as many visits and places as fixes that do not."""
+    expected = told(commuter(days=12))[0]
+    fixes, rng = commuter(days=12), np.random.default_rng(3)
+    slow = np.repeat(rng.normal(0, drift, (len(fixes) // 6 + 1, 2)), 6, axis=0)[: len(fixes)]
+    fixes["lat"] += slow[:, 0] / 111_000
+    fixes["lon"] += slow[:, 1] / 74_000
+    table, notes = told(fixes)
+    assert len(table) == len(expected)
+    assert table.location_id.nunique() == expected.location_id.nunique()
+    assert ("--eps" in notes) == (drift > 0)
+
+
+def test_stays_at_no_place_are_counted_and_short_stays_are_kept_if_asked_for() -> None:
+    fixes = commuter(days=10)
+    once = fixes.tracked_at.dt.day == fixes.tracked_at.dt.day.iloc[700]
+    fixes.loc[once, "lat"] += 0.3  # a day somewhere else
+    _, notes = told(fixes)
+    assert "stays are at no place" in notes and "--min-samples" in notes
+    stays = gps.generate_staypoints(clean_fixes(commuter(days=3))[0], time_threshold=10)
+    brief = stays.assign(location_id=1, finished_at=stays.started_at + pd.Timedelta(minutes=12))
+    assert merge_staypoints(brief).empty and len(merge_staypoints(brief, activity=10)) == len(brief)
+    short = commuter(days=10)
+    assert len(gps.visits(short, time_threshold=10, timezone="UTC")) >= len(told(short)[0])
 
 
 def test_lone_leaps_and_0_0_do_not_cut_a_stay() -> None:

@@ -21,8 +21,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pgt.batch import QUARTERS, WEEKDAYS, Batch
 from pgt.config import ModelConfig
+from pgt.fast_dropout import Dropout
 from pgt.model import (
-    Dropout,
     Embeddings,
     EncoderLayer,
     Generator,
