@@ -6,6 +6,7 @@ What a command needs is imported when it runs, so that ``--help`` is there at on
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import sys
 import warnings
@@ -67,6 +68,9 @@ def parser() -> argparse.ArgumentParser:
         add("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
             help="names in your file (usual ones are known)")  # fmt: skip
         add("--person", metavar="NAME", help="whose it is, if no column says so")
+        for kind, what in (("fixes", "recorded positions"), ("visits", "visits")):
+            add(f"--{kind}", dest="kind", action="store_const", const=kind,
+                help=f"the rows are {what} (default: told by the columns)")  # fmt: skip
         if with_model:
             add("--model", type=Path, metavar="FILE",
                 help="of 'train' (default: the predictor as it comes)")  # fmt: skip
@@ -150,19 +154,30 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def run_predict(args: argparse.Namespace) -> None:
-    answer = opened(args).predict(
-        visits_asked_about(args), top=args.top, at=args.at, user=args.user
-    )
+    model, visits = opened(args), visits_asked_about(args)
+    answer = model.predict(visits, top=args.top, at=args.at, user=args.user)
     if args.out:
         pgt.readers.tables.write(answer, args.out)
         print(f"{answer.user_id.nunique()} people; written to {args.out}")
         return
     for user, part in answer.groupby("user_id", sort=False):
         first = part.iloc[0]
-        print(f"user {for_terminal(user)}, after the visit of {first.after:%Y-%m-%d %H:%M}")
+        began = moment_with_clock(visits.table, user, first.after, args.timezone)
+        print(f"user {for_terminal(user)}, after the visit of {began}")
         for row in part.itertuples():
             print(f"  {row.rank}. {for_terminal(row.location_id)}  {row.probability:.3f}")
         print(f"  -  somewhere new  {first.somewhere_new:.3f}")
+
+
+def moment_with_clock(table: pd.DataFrame, user: Any, at: pd.Timestamp, asked: str | None) -> str:
+    """When a person's visit began, and by which clock unless that was asked for."""
+    zone = str(at.tz)
+    if "utc_offset" in table.columns:  # each visit has its own
+        mine = table[(table.user_id == user) & (table.started_at == at)]
+        minutes = int(mine.utc_offset.iloc[-1])
+        at = at.tz_convert(datetime.timezone(datetime.timedelta(minutes=minutes)))
+        zone = f"{at:%Z}"
+    return f"{at:%Y-%m-%d %H:%M}" + ("" if asked else f" ({for_terminal(zone)})")
 
 
 def run_explain(args: argparse.Namespace) -> None:
@@ -264,7 +279,7 @@ def visits_asked_about(args: argparse.Namespace) -> CheckedVisits:
     settings = {name: getattr(args, name) for name in OF_POSITIONS if getattr(args, name, None)}
     visits = pgt.readers.tables.visits_of(
         args.visits, columns=args.columns, timezone=args.timezone,
-        file_timezone=args.file_timezone, person=args.person, **settings,
+        file_timezone=args.file_timezone, person=args.person, kind=args.kind, **settings,
     )  # fmt: skip
     if visits.n_fixes:
         print(f"pgt: {visits.n_fixes:,} positions; {summary(visits.table)}", file=sys.stderr)
