@@ -10,7 +10,7 @@
 #   give 1.5.
 # Output seen: days [1.0, 1.0417] and [1.0, 0.9583]; week_monday 2024-01-07, a Sunday
 # Why it matters: people are chosen by it ("at least 0.99 tracked", or "< 1" as a check), and rows
-#   of weeks are joined by their Monday: all are a week off or match nothing.
+#   of weeks are joined by their Monday: none matches.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
