@@ -54,7 +54,11 @@ def test_a_command_reads_checks_and_doubts_once(
     assert cli.main([command, str(path)]) == 0
     assert counted["check"] == counted["data_checks"] == 1
     assert counted["bytes"] <= 2  # its kind is told by the first bytes
-    notes = [line for line in capsys.readouterr().err.splitlines() if "differ from another only by" in line]
+    notes = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if "differ from another only by" in line
+    ]
     assert len(notes) == 1
 
 
