@@ -39,7 +39,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def doubtful(path: Path) -> Path:
     """Visits of people whose ids read alike: a reader says so."""
     table = routine_visits(users=6, days=60)
-    names = {user: name for user, name in enumerate(["ann", "Ann", "bob", "eve", "joe", "kim"], 1)}
+    names = dict(enumerate(["ann", "Ann", "bob", "eve", "joe", "kim"], 1))
     tables.write(table.assign(user_id=table.user_id.map(names).fillna("zoe")), path)
     return path
 
