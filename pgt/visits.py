@@ -133,10 +133,9 @@ def plain_types(table: pd.DataFrame) -> pd.DataFrame:
 def levels_as_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Named levels of the index as columns, and rows numbered anew where labels stand twice."""
     for name in [name for name in table.index.names if name is not None]:
-        fresh = name not in table.columns
-        table = table.reset_index(level=name, drop=not fresh)
-    multi = isinstance(table.index, pd.MultiIndex)
-    return table.reset_index(drop=True) if multi or not table.index.is_unique else table
+        table = table.reset_index(level=name, drop=name in table.columns)
+    return table if table.index.nlevels == 1 and table.index.is_unique else table.reset_index(
+        drop=True)  # fmt: skip
 
 
 def first_row(visits: pd.DataFrame, bad: pd.Series, origin: Origin = HERE) -> str:
@@ -159,7 +158,7 @@ def refuse(
 
 def _check_ids(visits: pd.DataFrame, name: str, origin: Origin) -> None:
     ids, theirs, types = visits[name], origin.called(name), pd.api.types
-    refuse(visits, name, ids.isna(), "is empty", "; fill it in or drop the row.", origin=origin)
+    refuse(visits, name, ids.isna(), "is empty", "; fill it in or drop the row.", "", origin)
     kinds = set(ids.map(type)) if types.is_object_dtype(ids.dtype) else set()
     if len(kinds) > 1:
         raise DataError(f"Column '{theirs}' mixes types; convert it with .astype(str).")
@@ -185,8 +184,7 @@ def _check_times(visits: pd.DataFrame, origin: Origin) -> None:
                 f"Times in '{theirs}' have no time zone; name it, for example with "
                 "timezone='Asia/Shanghai' (--timezone Asia/Shanghai)."
             )
-        refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.",
-               origin=origin)  # fmt: skip
+        refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.", "", origin)
         far = (times.dt.year < YEARS[0]) | (times.dt.year > YEARS[1])
         refuse(visits, name, far, "is in the year ", f", outside {YEARS[0]} to {YEARS[1]}; "
                "write the time that is meant, and for an end that is not known the start of the "
