@@ -42,7 +42,6 @@ class Origin:
     number: Callable[[Any], Any] = lambda label: label  # of a label of the index
 
     def called(self, name: str) -> str:
-        """What a column was called there."""
         return str(self.names.get(name, name))
 
 
@@ -152,8 +151,8 @@ def refuse(
     """Say what is wrong with the first ``bad`` row of a column: its value, where, the remedy."""
     if bad.any():
         held = value.format(visits[name][bad.to_numpy()].iloc[0])
-        where = first_row(visits, bad, origin)
-        raise DataError(f"'{origin.called(name)}' {what}{held} in {where}{remedy}")
+        held = f"{what}{held} in {first_row(visits, bad, origin)}"
+        raise DataError(f"'{origin.called(name)}' {held}{remedy}")
 
 
 def _check_ids(visits: pd.DataFrame, name: str, origin: Origin) -> None:
@@ -193,16 +192,15 @@ def _check_times(visits: pd.DataFrame, origin: Origin) -> None:
         raise DataError("Starts and ends are in different time zones; .dt.tz_convert both to one.")
     what = f"lies before '{origin.called('started_at')}'"
     backwards = visits.finished_at < visits.started_at
-    refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.",
-           origin=origin)  # fmt: skip
+    refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.", "", origin)
 
 
 def _check_degrees(visits: pd.DataFrame, name: str, origin: Origin) -> None:
     degrees, limit, theirs = visits[name], LIMITS[name], origin.called(name)
     if not pd.api.types.is_numeric_dtype(degrees):
         raise DataError(f"Column '{theirs}' holds text; it must be degrees, as numbers.")
-    refuse(visits, name, degrees.isna(), "is empty", "; fill it in, or drop both lon and lat.",
-           origin=origin)  # fmt: skip
+    remedy = "; fill it in, or drop both lon and lat."
+    refuse(visits, name, degrees.isna(), "is empty", remedy, "", origin)
     refuse(visits, name, ~(degrees.abs() <= limit), "is ", f", outside ±{limit:g} degrees; "
            "correct it (are lon and lat swapped?) or drop the row.", "{:g}", origin)  # fmt: skip
 
