@@ -171,13 +171,10 @@ def run_predict(args: argparse.Namespace) -> None:
 
 def moment_with_clock(table: pd.DataFrame, user: Any, at: pd.Timestamp, asked: str | None) -> str:
     """When a person's visit began, and by which clock unless that was asked for."""
-    zone = str(at.tz)
     if "utc_offset" in table.columns:  # each visit has its own
-        mine = table[(table.user_id == user) & (table.started_at == at)]
-        minutes = int(mine.utc_offset.iloc[-1])
+        minutes = int(table.utc_offset[(table.user_id == user) & (table.started_at == at)].iloc[-1])
         at = at.tz_convert(datetime.timezone(datetime.timedelta(minutes=minutes)))
-        zone = f"{at:%Z}"
-    return f"{at:%Y-%m-%d %H:%M}" + ("" if asked else f" ({for_terminal(zone)})")
+    return f"{at:%Y-%m-%d %H:%M}" + ("" if asked else f" ({for_terminal(at.tz)})")
 
 
 def run_explain(args: argparse.Namespace) -> None:

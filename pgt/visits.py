@@ -42,7 +42,6 @@ class Origin:
     number: Callable[[Any], Any] = lambda label: label  # of a label of the index
 
     def called(self, name: str) -> str:
-        """What a column was called there."""
         return str(self.names.get(name, name))
 
 
@@ -133,10 +132,9 @@ def plain_types(table: pd.DataFrame) -> pd.DataFrame:
 def levels_as_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Named levels of the index as columns, and rows numbered anew where labels stand twice."""
     for name in [name for name in table.index.names if name is not None]:
-        fresh = name not in table.columns
-        table = table.reset_index(level=name, drop=not fresh)
-    multi = isinstance(table.index, pd.MultiIndex)
-    return table.reset_index(drop=True) if multi or not table.index.is_unique else table
+        table = table.reset_index(level=name, drop=name in table.columns)
+    return table if table.index.nlevels == 1 and table.index.is_unique else table.reset_index(
+        drop=True)  # fmt: skip
 
 
 def first_row(visits: pd.DataFrame, bad: pd.Series, origin: Origin = HERE) -> str:
@@ -153,13 +151,13 @@ def refuse(
     """Say what is wrong with the first ``bad`` row of a column: its value, where, the remedy."""
     if bad.any():
         held = value.format(visits[name][bad.to_numpy()].iloc[0])
-        where = first_row(visits, bad, origin)
-        raise DataError(f"'{origin.called(name)}' {what}{held} in {where}{remedy}")
+        held = f"{what}{held} in {first_row(visits, bad, origin)}"
+        raise DataError(f"'{origin.called(name)}' {held}{remedy}")
 
 
 def _check_ids(visits: pd.DataFrame, name: str, origin: Origin) -> None:
     ids, theirs, types = visits[name], origin.called(name), pd.api.types
-    refuse(visits, name, ids.isna(), "is empty", "; fill it in or drop the row.", origin=origin)
+    refuse(visits, name, ids.isna(), "is empty", "; fill it in or drop the row.", "", origin)
     kinds = set(ids.map(type)) if types.is_object_dtype(ids.dtype) else set()
     if len(kinds) > 1:
         raise DataError(f"Column '{theirs}' mixes types; convert it with .astype(str).")
@@ -185,8 +183,7 @@ def _check_times(visits: pd.DataFrame, origin: Origin) -> None:
                 f"Times in '{theirs}' have no time zone; name it, for example with "
                 "timezone='Asia/Shanghai' (--timezone Asia/Shanghai)."
             )
-        refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.",
-               origin=origin)  # fmt: skip
+        refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.", "", origin)
         far = (times.dt.year < YEARS[0]) | (times.dt.year > YEARS[1])
         refuse(visits, name, far, "is in the year ", f", outside {YEARS[0]} to {YEARS[1]}; "
                "write the time that is meant, and for an end that is not known the start of the "
@@ -195,16 +192,15 @@ def _check_times(visits: pd.DataFrame, origin: Origin) -> None:
         raise DataError("Starts and ends are in different time zones; .dt.tz_convert both to one.")
     what = f"lies before '{origin.called('started_at')}'"
     backwards = visits.finished_at < visits.started_at
-    refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.",
-           origin=origin)  # fmt: skip
+    refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.", "", origin)
 
 
 def _check_degrees(visits: pd.DataFrame, name: str, origin: Origin) -> None:
     degrees, limit, theirs = visits[name], LIMITS[name], origin.called(name)
     if not pd.api.types.is_numeric_dtype(degrees):
         raise DataError(f"Column '{theirs}' holds text; it must be degrees, as numbers.")
-    refuse(visits, name, degrees.isna(), "is empty", "; fill it in, or drop both lon and lat.",
-           origin=origin)  # fmt: skip
+    remedy = "; fill it in, or drop both lon and lat."
+    refuse(visits, name, degrees.isna(), "is empty", remedy, "", origin)
     refuse(visits, name, ~(degrees.abs() <= limit), "is ", f", outside ±{limit:g} degrees; "
            "correct it (are lon and lat swapped?) or drop the row.", "{:g}", origin)  # fmt: skip
 

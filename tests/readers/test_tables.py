@@ -39,7 +39,8 @@ def life() -> pd.DataFrame:
     table = pd.DataFrame({"user_id": "me", "location_id": ["home", "work", "shop", "home"] * 7,
                           "started_at": start})  # fmt: skip
     last = start.iloc[-1] + pd.Timedelta("5h")
-    table["finished_at"] = table.started_at.shift(-1, fill_value=last)
+    on_the_way = pd.Timedelta("5min")  # or home would be one stay over midnight
+    table["finished_at"] = table.started_at.shift(-1, fill_value=last) - on_the_way
     table["lon"], table["lat"] = zip(*table.location_id.map(PLACES), strict=True)
     return table
 

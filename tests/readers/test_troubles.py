@@ -225,7 +225,7 @@ def test_zones_of_every_library_are_read_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "floor"),
-    [("%Y%m%d%H%M%S", "s"), ("%Y%m%d%H%M", "min"), ("%Y%m%d%H", "h"), ("%Y%m%d", "D"),
+    [("%Y%m%d%H%M%S", "s"), ("%Y%m%d%H%M", "min"), ("%Y%m%d%H", "h"),
      ("%Y%m%dT%H%M%S", "s"), ("%Y-%m-%d %H:%M:%S", "s"), ("%Y/%m/%d %H:%M", "min")],
 )  # fmt: skip
 def test_digits_that_are_a_date_are_that_date(shape: str, floor: str, tmp_path: Path) -> None:
@@ -237,6 +237,12 @@ def test_digits_that_are_a_date_are_that_date(shape: str, floor: str, tmp_path: 
         found = read(source, timezone=ZONE)
         expected = LIFE.started_at.dt.tz_localize(None).dt.floor(floor)
         assert sorted(found.started_at.dt.tz_localize(None)) == sorted(expected)
+
+
+def test_a_day_in_digits_is_that_day() -> None:
+    table = pd.DataFrame({"started_at": [20250303, 20251231]})
+    at, _ = clocks.read_times(table, "started_at", "UTC", strict=True)
+    assert at.dt.strftime("%Y-%m-%d").tolist() == ["2025-03-03", "2025-12-31"]
 
 
 @pytest.mark.parametrize("factor", [1, 10**3, 10**6])
