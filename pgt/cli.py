@@ -48,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
         prog="pgt", description="Where people go next.", epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+    top.add_argument("--version", action="version", version=f"pgt {pgt.__version__}")
     choices = top.add_subparsers(metavar="COMMAND", required=True)
 
     def command(run: Any, text: str, more: str = "") -> Any:

@@ -497,9 +497,20 @@ def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> tuple[Re
 
 
 def _parquet(file: File, path: Path) -> pd.DataFrame:
-    import pyarrow.parquet as pq  # slow to load
+    import pyarrow as pa  # slow to load
+    import pyarrow.parquet as pq
+    from pyarrow import dataset
 
-    table = pq.read_table(io.BytesIO(file.bytes()) if file.load() else path)
+    if file.load():
+        table = pq.read_table(io.BytesIO(file.bytes()))
+    else:
+        # Of folders such as user_id=007 the values are text, as of a CSV's ids: 007 is not 7.
+        names = {part.partition("=")[0] for one in path.rglob("*.parquet")
+                 for part in one.relative_to(path).parts[:-1] if "=" in part}  # fmt: skip
+        parts = dataset.partitioning(
+            pa.schema([(name, pa.string()) for name in sorted(names)]), flavor="hive"
+        )
+        table = pq.read_table(path, partitioning=parts if names else None)
     about = table.schema.metadata or {}
     frame = table.to_pandas()
     frame.attrs = {}  # a file's own remarks are none of ours

@@ -25,7 +25,7 @@ from pgt.errors import DataError, DataNote
 from pgt.readers.tables import fetch_geolife, load_city, read, read_fixes, read_visits, write
 from pgt.visits import check, local_clock
 
-from ..helpers import made, refusal
+from ..helpers import made, refusal, routine_visits
 
 ZONE = "Europe/Vienna"
 PLACES = {"home": (16.37, 48.21), "work": (16.403, 48.231), "shop": (16.358, 48.216)}
@@ -592,3 +592,14 @@ def test_geolife_is_fetched_once_and_its_hash_is_held(tmp_path: Path) -> None:
             fetch_geolife(tmp_path / "new", accept_terms=True, url=url, known_hash="0" * 64)
         server.shutdown()
     assert fetch_geolife(tmp_path / "home", accept_terms=True, url=url) == path
+
+
+def test_ids_in_names_of_folders_are_text(tmp_path: Path) -> None:
+    """007 and 7 are two people, and 0x10 is not 16, also where a folder's name says who."""
+    table = routine_visits(users=3, days=5)
+    names = dict(zip(table.user_id.unique(), ("007", "7", "0x10"), strict=True))
+    table = table.assign(user_id=table.user_id.map(names))
+    table.to_parquet(tmp_path / "by_person", partition_cols=["user_id"], index=False)
+    found = read(tmp_path / "by_person", timezone="Europe/Vienna")
+    assert set(found.user_id) == set(names.values())
+    assert found.user_id.value_counts().to_dict() == table.user_id.value_counts().to_dict()
