@@ -391,10 +391,13 @@ def test_one_bad_visit_costs_one_visit(tmp_path: Path) -> None:
     )
     segments = timeline(LIFE)
     segments[30]["endTime"], segments[40]["startTime"] = segments[3]["endTime"], None
+    segments[50]["visit"]["topCandidate"], segments[51]["visit"] = None, None
+    segments[52]["endTime"] = "9999-12-31T00:00:00Z"
     table, notes = told(lambda: read(made(tmp_path, "Timeline.json", json.dumps(segments))))
-    assert len(table) == N - 2 and {"lon", "lat"} <= {*table.columns}
+    assert len(table) == N - 5 and {"lon", "lat"} <= {*table.columns}
     count = next(note for note in notes if note.startswith("left out of Timeline.json"))
-    assert "1 visits without a time" in count and "1 visits that end before they begin" in count
+    assert "2 visits without a time" in count and "1 visits that end before they begin" in count
+    assert "1 visits that name no place" in count
 
 
 def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
@@ -636,7 +639,7 @@ def test_an_index_says_nothing_or_is_columns() -> None:
         pd.testing.assert_frame_equal(read_visits(indexed)[fresh.columns], fresh)
         assert pgt.prepare(indexed.drop(columns=["lon", "lat"]), protocol="exact")
     renamed = one.rename(columns={"started_at": "t"}).set_index("t")
-    assert len(read_visits(renamed)) == N
+    assert len(read_visits(renamed)) == len(read_visits(renamed.rename_axis(None))) == N
     bad = pd.concat([one, two])
     bad.iloc[100, bad.columns.get_loc("lat")] = 400.0
     with pytest.raises(DataError, match="'lat' is 400 in row 100"):
