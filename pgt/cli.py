@@ -155,7 +155,8 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def run_predict(args: argparse.Namespace) -> None:
-    model, visits = opened(args), visits_asked_about(args)
+    visits = visits_asked_about(args)
+    model = opened(args)
     answer = model.predict(visits, top=args.top, at=args.at, user=args.user)
     if args.out:
         pgt.readers.tables.write(answer, args.out)
@@ -180,7 +181,8 @@ def moment_with_clock(table: pd.DataFrame, user: Any, at: pd.Timestamp, asked: s
 
 def run_explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places, then what spoke against them."""
-    model, visits = opened(args), visits_asked_about(args)
+    visits = visits_asked_about(args)
+    model = opened(args)
     found = model.explain(visits, person(args, visits), at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
@@ -193,7 +195,8 @@ def run_explain(args: argparse.Namespace) -> None:
 
 
 def run_map(args: argparse.Namespace) -> None:
-    model, visits = opened(args), visits_asked_about(args)
+    visits = visits_asked_about(args)
+    model = opened(args)
     options = {"at": args.at, "top": args.top, "streets": args.streets}
     drawn = model.map(visits, person(args, visits), **options)
     with pgt.files.whole(args.out) as half:
@@ -203,7 +206,8 @@ def run_map(args: argparse.Namespace) -> None:
 
 def run_evaluate(args: argparse.Namespace) -> None:
     """Print the predictor's scores beside those of the rules, and what follows from them."""
-    model, visits = opened(args), visits_asked_about(args)
+    visits = visits_asked_about(args)
+    model = opened(args)
     scores = model.score(visits)
     every = scores[scores.group == "all"].reset_index(drop=True)
     n, people = int(every.n[0]), int(every.people[0])
@@ -248,7 +252,8 @@ def run_train(args: argparse.Namespace) -> None:
     """Fit the predictor to these people, and say what was taken."""
     import pandas as pd
 
-    model = opened(args).fit(visits_asked_about(args), seed=args.seed, progress=not args.quiet)
+    visits = visits_asked_about(args)
+    model = opened(args).fit(visits, seed=args.seed, progress=not args.quiet)
     selection = pd.DataFrame(model.notes["selection"])
     if len(selection):
         print("on the validation windows, in percent:")

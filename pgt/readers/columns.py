@@ -48,7 +48,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 DEVICES = {"deviceid", "device", "devicetag", "tid", "trackerid"}
 PAIRS = ("geometry", "geom", "center", "wkt", "point", "latlng", "position", "coordinates",
-         "coords", "location", "gps")  # fmt: skip
+         "coords", "location", "gps", "wkb", "wkbgeometry", "thegeom", "geomwkb",
+         "geometrywkb")  # fmt: skip
 # Sets that are published without a header line, by what stands in the fields of a line: a time, a
 # whole number, a fraction, another text.
 SHAPES = {

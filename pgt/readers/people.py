@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,8 +20,8 @@ from pgt.readers.columns import columns_held, whole_ids
 from pgt.readers.recordings import File
 from pgt.visits import Origin
 
-# Of hours in which two devices record, the share from which they are there at the same time.
-TOGETHER = 0.1
+# Changes from one of two devices to the other, to the fixes of the one with fewer: at once.
+TURNS = 0.1
 SHARED, ENOUGH_ROWS, FEW_PEOPLE = 0.5, 20, 20  # when ids may be one person's
 DATE = r"(19|20)\d\d([-_. ]?\d\d){0,2}|\d\d"  # a folder of a year, a month or a day
 # Names in Google's exports, which say nothing of a person.
@@ -41,6 +41,8 @@ def with_owners(
     parts: list[Part], name: str, kind: str, person: int | str | None, columns: dict[str, str]
 ) -> pd.DataFrame:
     """One table of all parts, with ``user_id``."""
+    if len(parts) > 1 and kind != "GeoLife":  # of one person, files may be of two devices
+        parts = [_with_device(part) for part in parts]
     if person is not None:
         frames = [_of(part, person, columns, name) for part in parts]
     else:
@@ -60,6 +62,13 @@ def with_owners(
 
 def _unsaid(part: Part) -> bool:
     return "user_id" not in part.frame.columns
+
+
+def _with_device(part: Part) -> Part:
+    """A file that names neither a person nor a device is perhaps a device's own."""
+    if not _unsaid(part) or part.file is None or {"device", "track"} & {*part.frame.columns}:
+        return part
+    return replace(part, frame=part.frame.assign(device=part.file.stem))
 
 
 def _of(part: Part, person: int | str, columns: dict[str, str], name: str) -> pd.DataFrame:
@@ -169,29 +178,35 @@ def _note_several(people: list[Any], folder: str) -> None:
 
 
 def _by_tracks(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Tracks of different names that overlap in time are different people's."""
+    """Tracks of different names, most of which overlap another in time, are different people's."""
     if "track" not in frame.columns or "started_at" not in frame.columns:
         return frame
     track = frame.track.fillna(frame.user_id.astype(str))
-    if not _at_once(_hours(frame.assign(device=track), "started_at")):
-        return frame.drop(columns="track")
+    times = _times(frame.started_at, track)
+    overlap = [any(_at_once(own, others) for other, others in times.items() if other != one)
+               for one, own in times.items()]  # fmt: skip
+    frame = frame.drop(columns="track")
+    if 2 * sum(overlap) <= len(overlap):
+        return frame.assign(device=track)
     note(f"{track.nunique()} tracks of {name} overlap in time and are read as {track.nunique()} "
          "people; if they are one person's devices, say person='me' (--person me).")  # fmt: skip
-    return frame.drop(columns="track").assign(user_id=track)
+    return frame.assign(user_id=track)
 
 
-def _hours(fixes: pd.DataFrame, name: str) -> dict[Any, set[Any]]:
-    """The hours in which each device records."""
-    hours = fixes[name].dt.tz_convert("UTC").dt.floor("h")
-    return {device: set(rows) for device, rows in hours.dropna().groupby(fixes.device)}
+def _times(at: pd.Series, device: pd.Series) -> dict[Any, np.ndarray]:
+    """When each device records."""
+    known = at.notna() & device.notna()
+    at = at[known].dt.tz_convert("UTC").dt.tz_localize(None)
+    return {one: np.sort(times.to_numpy()) for one, times in at.groupby(device[known])}
 
 
-def _at_once(hours: dict[Any, set[Any]], chosen: list[Any] | None = None) -> bool:
-    """Whether any two devices (or the last of these and another) record at the same time."""
-    devices = [*hours] if chosen is None else chosen
-    pairs = [(a, b) for i, a in enumerate(devices) for b in devices[:i]]
-    return any(len(hours[a] & hours[b]) > TOGETHER * min(len(hours[a]), len(hours[b]))
-               for a, b in pairs)  # fmt: skip
+def _at_once(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two record by turns: more than the change from an old device to a new one is."""
+    if one[-1] <= other[0] or other[-1] <= one[0]:
+        return False
+    order = np.argsort(np.r_[one, other], kind="stable")
+    turns = int((np.diff(order < len(one)) != 0).sum())
+    return turns > max(2, TURNS * min(len(one), len(other)))
 
 
 def one_device_at_a_time(
@@ -204,9 +219,9 @@ def one_device_at_a_time(
     for _, mine in fixes[fixes.device.notna()].groupby("user_id"):
         if mine.device.nunique() < 2:
             continue
-        hours, taken = _hours(mine, "tracked_at"), list[Any]()
+        times, taken = _times(mine.tracked_at, mine.device), list[Any]()
         for device in _by_movement(mine):
-            if device in hours and not _at_once(hours, [*taken, device]):
+            if device in times and not any(_at_once(times[device], times[one]) for one in taken):
                 taken.append(device)
         rows = mine.index[~mine.device.isin(taken)]
         left[fixes.index.get_indexer(rows)] = True

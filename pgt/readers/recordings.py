@@ -350,7 +350,9 @@ def from_json(file: File) -> Recording:
         raise ValueError("it is neither a Google export, nor GeoJSON, nor a list of records")
     kinds = {key for one in content for key in one}
     if "placeVisit" in kinds or "activitySegment" in kinds:
-        return _kept([_google_monthly(one["placeVisit"]) for one in content if "placeVisit" in one])
+        return _kept(
+            [_google_monthly(one["placeVisit"]) for one in content if one.get("placeVisit")]
+        )
     if {"visit", "activity", "timelinePath"} & kinds or signals:
         return _google_phone(content, signals or [])
     if "isVisit" in kinds:
@@ -362,6 +364,7 @@ def from_json(file: File) -> Recording:
     return Recording(pd.DataFrame(content), account="latitudeE7" in kinds)
 
 
+LIVED = (1990, 2100)  # years in which phones write times
 STAY = ["location_id", "started_at", "finished_at", "lon", "lat", "utc_offset"]
 
 
@@ -371,7 +374,7 @@ def _kept(rows: list[tuple[Any, ...]]) -> Recording:
     start, end = (pd.to_datetime(table[name], format="ISO8601", utc=True, errors="coerce")
                   for name in ("started_at", "finished_at"))  # fmt: skip
     bad = {
-        "visits without a time": start.isna() | end.isna(),
+        "visits without a time": ~(start.dt.year.between(*LIVED) & end.dt.year.between(*LIVED)),
         "visits that end before they begin": end < start,
         "visits that name no place": table.location_id.isna(),
     }
@@ -385,12 +388,12 @@ def _kept(rows: list[tuple[Any, ...]]) -> Recording:
 
 def _google_monthly(visit: dict[str, Any]) -> tuple[Any, ...]:
     """A stay of the older export, a file a month."""
-    place, span = visit.get("location", {}), visit.get("duration", {})
-    ms = [span.get(f"{edge}TimestampMs") for edge in ("start", "end")]
+    place, span = visit.get("location") or {}, visit.get("duration") or {}
+    ms: list[Any] = [span.get(f"{edge}TimestampMs") for edge in ("start", "end")]
     start, end = (span.get(f"{edge}Timestamp") for edge in ("start", "end"))
     if start is None and None not in ms:
         start, end = (pd.Timestamp(int(n), unit="ms", tz="UTC").isoformat() for n in ms)
-    lat, lon = (place.get(f"{name}E7", np.nan) / 1e7 for name in ("latitude", "longitude"))
+    lat, lon = (float(place.get(f"{name}E7") or np.nan) / 1e7 for name in ("latitude", "longitude"))
     return _id_of(place, lat, lon), start, end, lon, lat, None
 
 
@@ -398,8 +401,9 @@ def _google_phone(segments: list[dict[str, Any]], signals: list[dict[str, Any]])
     """A phone's export: visits (of stays in stays the outer one), else paths, else signals."""
     rows = []
     for one in segments:
-        if str(one.get("visit", {}).get("hierarchyLevel", 0)) == "0" and "visit" in one:
-            place = one["visit"].get("topCandidate", {})
+        visit = one.get("visit")
+        if isinstance(visit, dict) and str(visit.get("hierarchyLevel", 0)) == "0":
+            place = visit.get("topCandidate") or {}
             lat, lon = _pair(place.get("placeLocation", ""))
             name, offset = _id_of(place, lat, lon), one.get("startTimeTimezoneUtcOffsetMinutes")
             rows.append((name, one.get("startTime"), one.get("endTime"), lon, lat, offset))

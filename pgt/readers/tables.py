@@ -528,6 +528,8 @@ def _of_library(source: Any) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         table = pd.DataFrame(source).copy(deep=False)  # of a subclass (GeoPandas) only the table
         table.attrs = {}
+        if isinstance(table.index, pd.DatetimeIndex) and table.index.name is None:
+            table = table.rename_axis("time")
         return levels_as_columns(table)
     import narwhals as nw  # slow to load
 

@@ -318,8 +318,9 @@ def test_geolife_as_folder_and_as_archive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["gpx", "csv"])
 def test_days_of_one_person_in_many_files(kind: str, tmp_path: Path) -> None:
-    content = gpx(F) if kind == "gpx" else csv_of(F)
     for day in range(1, 7):
+        own = F.assign(tracked_at=F.tracked_at + pd.Timedelta(days=day))
+        content = gpx(own) if kind == "gpx" else csv_of(own)
         made(tmp_path, f"mine/2024-05-0{day}.{kind}", content)
     found, notes = told(lambda: read(tmp_path / "mine"))
     assert found.user_id.unique().tolist() == ["mine"] and len(found) == 30
@@ -329,8 +330,9 @@ def test_days_of_one_person_in_many_files(kind: str, tmp_path: Path) -> None:
 
 
 def test_people_are_files_or_folders(tmp_path: Path) -> None:
-    for name in ("ann.gpx", "bob.gpx", "cy/1.gpx", "cy/2.gpx"):
-        made(tmp_path, f"all/{name}", gpx(F))
+    for day, name in enumerate(("ann.gpx", "bob.gpx", "cy/1.gpx", "cy/2.gpx")):
+        own = F.assign(tracked_at=F.tracked_at + pd.Timedelta(days=day))
+        made(tmp_path, f"all/{name}", gpx(own))
     assert read(tmp_path / "all").user_id.value_counts().to_dict() == {"ann": 5, "bob": 5, "cy": 10}
     _, notes = told(lambda: read(tmp_path / "all"))
     assert notes == ["the files of all are read as 3 people; if they are one person's, say "

@@ -76,6 +76,27 @@ def test_an_old_phone_and_a_new_one_of_an_account_are_one_life(tmp_path: Path) -
     as_lived(found_in(path), slack=10)
 
 
+def test_a_file_a_device_of_one_person(tmp_path: Path) -> None:
+    for name, table in (("phone", FIXES), ("tablet", resting())):
+        made(tmp_path, f"all/lena/{name}.gpx", gpx(x=table))
+    table, notes = told(lambda: found_in(tmp_path / "all" / "lena", person="me"))
+    as_lived(table, slack=10)
+    assert any("fixes of tablet are left out" in note for note in notes)
+    made(tmp_path, "all/ben/phone.gpx", gpx(x=FIXES.assign(lon=FIXES.lon + 0.2)))
+    both = found_in(tmp_path / "all")
+    assert both.user_id.value_counts().to_dict() == {"lena": N, "ben": N}
+
+
+def test_rides_beside_one_another_are_no_devices(tmp_path: Path) -> None:
+    rides = {f"2025-03-03T{number:02}": FIXES[4 * number : 4 * number + 4] for number in range(20)}
+    for name, ride in rides.items():
+        made(tmp_path, f"rides/{name}.gpx", gpx(x=ride))
+    one = made(tmp_path, "one.gpx", gpx(**{f"ride {name}": ride for name, ride in rides.items()}))
+    for path in (tmp_path / "rides", one):
+        table, notes = told(lambda path=path: read(path, person="me"))
+        assert len(table) == 80 and not any("left out" in note for note in notes)
+
+
 def test_devices_of_owntracks_are_told_apart_by_the_topic(tmp_path: Path) -> None:
     lines = []
     for device, table in (("phone", FIXES), ("tablet", resting())):
@@ -370,10 +391,13 @@ def test_one_bad_visit_costs_one_visit(tmp_path: Path) -> None:
     )
     segments = timeline(LIFE)
     segments[30]["endTime"], segments[40]["startTime"] = segments[3]["endTime"], None
+    segments[50]["visit"]["topCandidate"], segments[51]["visit"] = None, None
+    segments[52]["endTime"] = "9999-12-31T00:00:00Z"
     table, notes = told(lambda: read(made(tmp_path, "Timeline.json", json.dumps(segments))))
-    assert len(table) == N - 2 and {"lon", "lat"} <= {*table.columns}
+    assert len(table) == N - 5 and {"lon", "lat"} <= {*table.columns}
     count = next(note for note in notes if note.startswith("left out of Timeline.json"))
-    assert "1 visits without a time" in count and "1 visits that end before they begin" in count
+    assert "2 visits without a time" in count and "1 visits that end before they begin" in count
+    assert "1 visits that name no place" in count
 
 
 def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
@@ -615,7 +639,7 @@ def test_an_index_says_nothing_or_is_columns() -> None:
         pd.testing.assert_frame_equal(read_visits(indexed)[fresh.columns], fresh)
         assert pgt.prepare(indexed.drop(columns=["lon", "lat"]), protocol="exact")
     renamed = one.rename(columns={"started_at": "t"}).set_index("t")
-    assert len(read_visits(renamed)) == N
+    assert len(read_visits(renamed)) == len(read_visits(renamed.rename_axis(None))) == N
     bad = pd.concat([one, two])
     bad.iloc[100, bad.columns.get_loc("lat")] = 400.0
     with pytest.raises(DataError, match="'lat' is 400 in row 100"):
