@@ -171,7 +171,7 @@ from safetensors.torch import save_file
 from torch.nn.parallel import DistributedDataParallel
 from pgt.config import ModelConfig
 from pgt.model import PointerGeneratorTransformer, cross_entropy
-from pgt.visits import by_length
+from pgt.batch import length_buckets
 from pgt.windows import prepare
 
 table, out = sys.argv[1:]
@@ -184,7 +184,7 @@ model = PointerGeneratorTransformer(ModelConfig(*size, dropout=0.0))
 model = DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 order = np.random.default_rng(0)  # the same in every process
-for index in by_length(data.train.lengths, 129, order, 32):
+for index in length_buckets(data.train.lengths, 129, order):
     batch = data.train.batch(index[rank::world])
     losses = cross_entropy(model(batch).log_probs, batch.target, 0.03)
     optimizer.zero_grad()

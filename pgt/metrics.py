@@ -27,8 +27,10 @@ METRICS = (*MEANS, "f1")
 
 
 class Predictor(Protocol):
-    """Anything that scores every location. What has ``own_scores(batch)`` is asked for that first:
-    (B, S) a window's own places and their scores, if all others are no answers; else None.
+    """Anything that scores every location.
+
+    If it has ``own_scores(batch)``, that is used: (B, S) the window's candidates and their scores,
+    or None when other places can be answers.
     """
 
     def scores(self, batch: Batch) -> Tensor:

@@ -255,7 +255,7 @@ def person_rows(user: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def same_place(user: np.ndarray | pd.Series, location: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's visit before to the same place by the same person (or -1), and which it is."""
+    """(N,) row of the person's previous visit to this place (-1: none), and the running count."""
     person, _ = pd.factorize(user)
     low, high = (int(f(location, initial=0)) for f in (np.min, np.max))
     key = person.astype(np.int64) * (high - low + 1) + (location - low)

@@ -1,4 +1,4 @@
-"""What must stand behind a number so that it tells of nobody."""
+"""How many people must stand behind a number, so that it identifies no one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY = 20  # people with so many windows, behind quantiles over people
 
 
 def enough_people(users: Sequence[object] | np.ndarray | pd.Series) -> bool:
-    """Whether a mean over these rows tells of nobody."""
+    """Whether enough people are in these rows that a mean identifies no one."""
     own = pd.Series(np.asarray(users)).value_counts()
     n = int(own.sum())
     return len(own) >= PEOPLE and n >= WINDOWS and int(own.max()) <= LARGEST * n

@@ -70,16 +70,16 @@ class Changes:
 
 def compare(
     results: Results, variants: Mapping[str, Mapping[str, Any]], base: Mapping[str, Any], *,
-    draws: int = 2000, **where: Any,
+    metric: str = "acc@1", draws: int = 2000, **where: Any,
 ) -> Changes:  # fmt: skip
     """Compare variants with a base, paired by window and by seed; ``where`` is what all share.
 
     ``variants`` and ``base`` choose runs, as in ``{"geglu": {"variant": "geglu"}}``; a model
-    without seeds counts for every seed. The metric is Acc@1 over all windows.
+    without seeds counts for every seed. The metric is one of `pgt.metrics`.
     """
     runs = list(results.ranks(**where))  # the file is read once
-    before = _hits(runs, dict(base))
-    after = {name: _hits(runs, dict(chosen)) for name, chosen in variants.items()}
+    before = _hits(runs, dict(base), metric)
+    after = {name: _hits(runs, dict(chosen), metric) for name, chosen in variants.items()}
     seeds = list(before) if set(before) != {None} else list(next(iter(after.values())))
     changes = []
     first = next(iter(before.values()))
@@ -117,8 +117,8 @@ def verdict(low: float, high: float, expected: Literal[-1, 0, 1] = 1) -> str:
     return NOT_CONFIRMED if high < 1 else CANNOT_TELL
 
 
-def _hits(runs: list[pd.DataFrame], chosen: dict[str, Any]) -> dict[Any, pd.Series]:
-    """The chosen runs by seed (None where there is none): by person, whether each window is hit."""
+def _hits(runs: list[pd.DataFrame], chosen: dict[str, Any], metric: str) -> dict[Any, pd.Series]:
+    """The chosen runs by seed (None where there is none): by person, what each window adds."""
     found: dict[Any, pd.Series] = {}
     for run in runs:
         about = run.iloc[0]
@@ -127,7 +127,7 @@ def _hits(runs: list[pd.DataFrame], chosen: dict[str, Any]) -> dict[Any, pd.Seri
         seed = None if pd.isna(about.seed) else int(about.seed)
         if seed in found:
             raise DataError(f"{chosen} is more than one run with seed {seed}; choose one model.")
-        found[seed] = pd.Series(gains(run)["acc@1"].to_numpy(), run.user_id.to_numpy())
+        found[seed] = pd.Series(gains(run)[metric].to_numpy(), run.user_id.to_numpy())
     if not found:
         raise DataError(f"There is no run with {chosen}.")
     return found

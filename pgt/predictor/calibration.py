@@ -150,7 +150,7 @@ def of_target(scores: ArrayLike, target: ArrayLike) -> np.ndarray:
 
 
 def conformal_quantile(scores: ArrayLike, alpha: float, weights: ArrayLike = 1.0) -> float:
-    """The score that all but a share alpha of further ones stay at or below.
+    """Weighted conformal quantile: a new score exceeds it with probability at most alpha.
 
     Of the (N,) scores of targets, which count as their ``weights`` say, it is the first at which
     1 - alpha of them are reached: of one more than there are, since the new one, which counts as

@@ -178,14 +178,23 @@ class AdditiveScorer(nn.Module):
         self.interaction = nn.Linear(wide, width) if width else None
         self.out = _zero_ended(width, 1, dropout) if width else None
 
-    def forward(
-        self, facts: dict[str, Tensor], related: dict[str, Tensor]
-    ) -> tuple[Tensor, Tensor]:
-        """What `present` and `relations` find -> (B, L, R) log-weight of each reason, and (B, L)
-        what the interaction adds to all.
-        """
+    def read_facts(self, batch: HistoryBatch) -> tuple[dict[str, Tensor], Tensor]:
+        """What `present` finds, and (B, K, L) the `hats` of what `relations` finds."""
+        config = self.config
+        asked = config.used_features, config.target_time == "hour", self.knots.dtype
+        if asked not in batch.facts:
+            told = to_the_hour(batch) if config.target_time == "hour" else batch
+            facts = present(told)
+            related = relations(told, facts["weekday"], config.knows_time)
+            value = torch.stack([related[name].to(self.knots.dtype) for name in self.known])
+            batch.facts[asked] = facts, self.hats(value)
+        known: tuple[dict[str, Tensor], Tensor] = batch.facts[asked]
+        return known
+
+    def forward(self, batch: HistoryBatch) -> tuple[Tensor, Tensor]:
+        """(B, L, R) log-weight of each reason, and (B, L) what the interaction adds to all."""
         n, width = self.config.n_components, self.config.interaction
-        value = torch.stack([related[name].to(self.knots.dtype) for name in self.known])
+        facts, hats = self.read_facts(batch)
         rows = torch.cat([*self.tables.values()])  # (K, R + I), those of all features
         if self.now:
             now = torch.cat([table(facts[name]) for name, table in self.now.items()], -1)  # (B, N)
@@ -195,7 +204,7 @@ class AdditiveScorer(nn.Module):
             rows = F.pad(scales, (0, width), value=1.0) * rows  # (B, K, R + I)
         # One product in place of two rows of a table for every visit and feature: the gradient of
         # an index is slow.
-        total = (rows.mT @ self.hats(value)).mT  # (B, L, R + I)
+        total = (rows.mT @ hats).mT  # (B, L, R + I)
         each, hidden = total.split([n, width], dim=-1)
         if self.interaction is None or self.out is None:
             return each, torch.zeros_like(each[..., 0])
@@ -230,6 +239,15 @@ class Mixture(NamedTuple):
 
     place: Tensor  # (B, S) -1 where there is none
     pointer: Tensor  # (B, S) log-probabilities, -inf where there is none
+
+
+class LookedBack(NamedTuple):
+    """What `ContextualPointer` makes of its windows' pasts."""
+
+    context: Tensor  # (B, D) the last visit in its context; D = 0 where reasons are alone
+    gate_logit: Tensor  # (B,)
+    log_weights: Tensor  # (B, L) of the visits
+    attention: tuple[Tensor, ...]  # of the encoder, per layer (B, H, L, L)
 
 
 class MixtureModel(PlaceModel):
@@ -287,7 +305,7 @@ class ContextualPointer(MixtureModel):
 
     def forward(self, batch: HistoryBatch) -> Output:
         """Predict every window of a batch, and write everything down."""
-        context, logit, log_weights, seen = self._looked(batch)
+        context, logit, log_weights, attention = self.look_back(batch)
         pointer = scatter_log_probs(log_weights, batch.location, self.config.n_locations)  # (B, V)
         generator, log_probs = torch.full_like(pointer, -math.inf), pointer
         if self.generator is not None:
@@ -299,26 +317,25 @@ class ContextualPointer(MixtureModel):
             neither = (pointer == -math.inf) & (generator == -math.inf)
             mixed = log_mixture(logit, pointer, generator.masked_fill(neither, 0.0))
             log_probs = mixed.masked_fill(neither, -math.inf)
-        return Output(log_probs, logit.sigmoid(), log_weights.exp(), pointer, generator, seen)
+        weights = log_weights.exp()
+        return Output(log_probs, logit.sigmoid(), weights, pointer, generator, attention)
 
     def mixture(self, batch: HistoryBatch) -> Mixture:
         """What the pointer gives the places of every window, not written out for all V."""
         slots = batch.slots
-        _, _, log_weights, _ = self._looked(batch)
+        log_weights = self.look_back(batch).log_weights
         width = slots.place.shape[1]
         return Mixture(slots.place, scatter_log_probs(log_weights, slots.of_visit, width))
 
-    def _looked(self, batch: HistoryBatch) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
-        """(B, D) the last visit in its context, (B,) the gate's logit, (B, L) log-weights of the
-        visits, attention; D = 0 where reasons are alone.
-        """
+    def look_back(self, batch: HistoryBatch) -> LookedBack:
+        """What every past visit of every window says for going back."""
         if not isinstance(batch, HistoryBatch):
             raise DataError(
                 "The contextual pointer needs windows that know what came before each visit; make "
                 "them with pgt.with_history(data)."
             )
         scores = torch.zeros(batch.location.shape, device=batch.length.device)
-        context, seen = scores.new_empty(len(batch), 0), ()
+        context, attention = scores.new_empty(len(batch), 0), ()
         if self.embeddings is not None:
             recent: Batch = batch.most_recent(self.config.recent)
             if self.config.n_trained_ids:  # places without weights of their own are unknown
@@ -326,14 +343,11 @@ class ContextualPointer(MixtureModel):
                 recent = replace(recent, location=recent.location.masked_fill(strange, UNKNOWN))
             encoded = self.embeddings(recent)  # (B, L', D)
             if self.encoder is not None:
-                encoded, seen = self.encoder(encoded, recent.padding)
+                encoded, attention = self.encoder(encoded, recent.padding)
             rows = torch.arange(len(batch), device=batch.length.device)
             context = encoded[rows, recent.length - 1]  # (B, D)
         if self.scorer is not None:
-            told = to_the_hour(batch) if self.config.target_time == "hour" else batch
-            facts = present(told)
-            related = relations(told, facts["weekday"], self.config.knows_time)
-            reasons, together = self.scorer(facts, related)
+            reasons, together = self.scorer(batch)
             scores = scores + reasons.logsumexp(-1) + together  # (B, L)
         if self.pointer is not None:
             own = self.pointer(context, encoded, recent)  # (B, L') sums to one
@@ -342,7 +356,7 @@ class ContextualPointer(MixtureModel):
         logit = scores.new_full((len(batch),), math.inf if self.generator is None else 0.0)
         if self.gate is not None:
             logit = self.gate(context).squeeze(-1)  # (B, 1) -> (B,)
-        return context, logit, log_weights, seen
+        return LookedBack(context, logit, log_weights, attention)
 
 
 def _spread_out(score: Tensor, recent: Batch, batch: Batch) -> Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -53,6 +54,11 @@ class HistoryBatch(Batch):
     last_stay: Tensor  # (B,) how long the last visit lasted
     target_minute: Tensor  # (B,) minute of the day at which the target began
     wait: Tensor  # (B,) from the last visit's end to then, modulo a week
+
+    @cached_property
+    def facts(self) -> dict[Any, Any]:
+        """What models with the same features found out about it, once for all of them."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -261,8 +267,9 @@ def _context(
 def latest(previous: np.ndarray, begins: np.ndarray, memory: int) -> tuple[np.ndarray, np.ndarray]:
     """Until when a visit is the latest to its place, and how many of those have left the memory.
 
-    (N,) int32, the last row for which, as a target, it is that: the row of the person's next visit
-    there, or the one behind the person's last visit; (N + 1,) int32, at each row as a target.
+    (N,) int32: the last target row for which this visit is still the latest at its place, which is
+    the person's next visit there, or the row behind the person's last visit. (N + 1,) int32: for
+    each target row, how many places' latest visits lie before the memory.
     """
     rows = np.arange(len(previous), dtype=np.int32)
     again = previous >= 0

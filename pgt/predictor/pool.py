@@ -68,7 +68,7 @@ class Experts(MixtureModel):
         return place, torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
 
     def without(self, feature: str) -> Experts:
-        """The same, but for them a feature says of all visits the same."""
+        """A copy in which one feature is constant: it tells no visit from another."""
         found, clock = deepcopy(self), "then_clock" if self.config.knows_time else "clock"
         for network in found.experts:
             torch.nn.init.zeros_(network.scorer.tables[feature])
@@ -94,7 +94,7 @@ class Experts(MixtureModel):
         return found
 
     def fit_weights(self, past: Any) -> Experts:
-        """The same, with the weights that make these windows' targets likeliest."""
+        """A copy with the weights that make these windows' targets likeliest."""
         if not self.kernels:
             return self
         parts = self.returns(past.subset(sample(len(past), PAST)))

@@ -42,7 +42,7 @@ from pgt.predictor.questions import (
 )
 from pgt.readers import tables
 from pgt.train import fit
-from pgt.visits import CheckedVisits
+from pgt.visits import REQUIRED, CheckedVisits
 from pgt.windows import Dataset, prepare
 
 PREDICTOR_FORMAT = "predictor-1"
@@ -92,6 +92,8 @@ class NextLocation:
     calibration: np.ndarray  # 1 minus the probability of the truth, where nothing was trained
     notes: dict[str, Any] = field(default_factory=dict)  # where it comes from
     timezone: str | None = None
+    # The last past by which the experts were weighed, and these: who asks once asks again.
+    _weighed: tuple[Any, Any] = field(default=(None, None), repr=False, compare=False)
 
     @classmethod
     def pretrained(cls, *, timezone: str | None = None) -> Self:
@@ -198,7 +200,7 @@ class NextLocation:
             ``lon`` and ``lat`` where the visits have them.
         """
         experts, asked = self._asked(visits, at, user)
-        return asked.named(likeliest(experts.fit_weights(asked.past), asked, top))
+        return asked.named(likeliest(experts, asked, top))
 
     @one_thread()
     def predict_set(
@@ -216,7 +218,6 @@ class NextLocation:
         if isinstance(coverage, str) or not 0 < coverage < 1:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
         experts, asked = self._asked(visits, at, user)
-        experts = experts.fit_weights(asked.past)
         limit: Any = conformal_quantile(self.calibration, 1 - coverage)
         whose = "fit" if "selection" in self.notes else "simulated worlds"
         if (
@@ -244,7 +245,6 @@ class NextLocation:
         feature that is left out says of all visits the same. ``visits``: how often it was visited.
         """
         experts, asked = self._asked(visits, at, user)
-        experts = experts.fit_weights(asked.past)
         best = likeliest(experts, asked, top)
         table = asked.named(best)[["location_id", "probability"]].assign(
             visits=[int((asked.place == one).sum()) for one in best.place], rank=best["rank"]
@@ -271,7 +271,7 @@ class NextLocation:
         from pgt.maps import places_map
 
         experts, asked = self._asked(visits, at, user)
-        guesses = asked.named(likeliest(experts.fit_weights(asked.past), asked, top))
+        guesses = asked.named(likeliest(experts, asked, top))
         mine = asked.visits[asked.visits.user_id == guesses.user_id[0]]
         return places_map(mine, guesses, streets=streets)
 
@@ -306,14 +306,23 @@ class NextLocation:
         return tables.visits_of(source, timezone=self.timezone)
 
     def _asked(self, visits: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
-        """The networks, still to be weighed by everybody's past, and the questions."""
+        """The networks, weighed by everybody's past, and the questions."""
         table = self._read(visits).table
         when = None if at is None else moment(at, table)
         who = None if user is None else find_user(table, user)
-        asked = ask(until(table, when), when, self.novelty, who)
+        past = until(table, when)
+        asked = ask(past, when, self.novelty, who)
         if len(asked.new) == 0:
             raise nobody_before(when, user)
-        return self.experts["next_place" if at is None else "at_a_time"], asked
+        networks = self.experts["next_place" if at is None else "at_a_time"]
+        columns = past[past.columns.intersection([*REQUIRED, "utc_offset"])]
+        known = (
+            id(networks), str(past.started_at.dt.tz),
+            pd.util.hash_pandas_object(columns).to_numpy().tobytes(),
+        )  # fmt: skip
+        if self._weighed[0] != known:
+            self._weighed = known, networks.fit_weights(asked.past)
+        return self._weighed[1], asked
 
 
 def promises(experts: Any, windows: Any) -> tuple[tuple[float, float], np.ndarray]:

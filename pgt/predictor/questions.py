@@ -31,7 +31,7 @@ def find_user(visits: pd.DataFrame, name: Any) -> Any:
 
 
 def until(visits: pd.DataFrame, at: pd.Timestamp | None) -> pd.DataFrame:
-    """What is known at a moment: visits that began before it, one that goes on ending then."""
+    """Visits begun by ``at``; one that is under way is cut there."""
     if at is None:
         return visits.reset_index(drop=True)
     if at.tz is None:

@@ -139,7 +139,7 @@ def _mirrored(visits: pd.DataFrame) -> np.ndarray:
 
 
 def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) twice: visits of people whose places fit their clocks swapped, and not at all."""
+    """Two masks (N,): people who match their zone only with lon and lat swapped, and never."""
     local = local_clock(visits, "started_at")
     own = visits.assign(ahead=_hours_ahead(visits, local)).groupby("user_id")
     people = own[["lon", "lat", "ahead"]].median()

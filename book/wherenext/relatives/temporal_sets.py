@@ -132,7 +132,7 @@ def states_of(batch: Sequences) -> States:
 
 
 class SetGraphs(NamedTuple):
-    """The graphs of all sets: E edges within sets, and what an element out of one has to itself."""
+    """The graphs of all sets: E edges within sets, plus the self-loop weight of absent elements."""
 
     start: Tensor  # (E,) an element of a set, one of M; in order
     end: Tensor  # (E,) another or the same
