@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import elsewhere
+import nbformat
+import notebooks
 import pandas as pd
 import pytest
 from packaging.requirements import Requirement
@@ -70,3 +75,27 @@ def test_places_have_the_clocks_of_other_years() -> None:
     day = pd.Timestamp("2013-01-15 12:00", tz="UTC")
     hours = [day.tz_convert(zone).utcoffset() / pd.Timedelta("1h") for zone in zones_at(lon, lat)]
     assert hours == [2, -3]  # Istanbul, Recife
+
+
+def test_every_notebook_has_run_there_without_an_error_or_a_warning() -> None:
+    told = json.loads((ROOT / "book" / "results" / "colab.json").read_text("utf-8"))
+    assert [row["notebook"] for row in told["rows"]] == [one.stem for one in notebooks.chapters()]
+    bad = [
+        row["notebook"] for row in told["rows"] if row["error"] or row["warnings"] or row["left"]
+    ]
+    assert bad == []
+    python, *others = told["versions"].items()
+    assert python[1].startswith("3.13.") and dict(others).items() <= there().items()
+
+
+def test_a_difference_is_seen() -> None:
+    def said(*lines: str) -> list[Any]:
+        return [nbformat.v4.new_output("stream", name="stdout", text="\n".join(lines))]
+
+    table = [nbformat.v4.new_output("execute_result", {"text/plain": "a 1", "text/html": "<b>"})]
+    plain = [nbformat.v4.new_output("execute_result", {"text/plain": "a 1"})]
+    here = [said("one", "two"), said("three", "<at 0x7f12>"), table]
+    assert list(elsewhere.differences(here, here)) == []
+    lines = list(elsewhere.differences([said("one", "2"), said("three", "<at 0x1f>"), plain], here))
+    assert [line[:6] for line in lines] == ["cell 1", "cell 1", "cell 3"]
+    assert lines[:2] == ["cell 1: -two", "cell 1: +2"]
