@@ -21,7 +21,7 @@ PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _confi
 # What .venv holds is compiled when it is first imported: once, and not in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test slow unit lint spelling chapters browser pictures links bench notebooks address vendor wheel clean help
+.PHONY: book test slow unit lint spelling chapters browser pictures links bench colab versions notebooks address vendor wheel clean help
 .DELETE_ON_ERROR:
 
 help: ## Say what the targets do
@@ -90,6 +90,12 @@ links: $(HTML) ## Follow every link of the built book, those to elsewhere too (n
 
 bench: $(ENV) ## Measure speed and memory
 	$(BIN)/python book/lab/bench/bench.py
+
+colab: wheel ## Run the notebooks on what Colab has: make colab NAMES="25_scale" (uv, an hour)
+	.ci/colab $(NAMES)
+
+versions: ## Run the unit tests on the oldest and newest versions that are allowed (uv, half an hour)
+	.ci/versions
 
 notebooks: $(ENV) ## Render book/*.ipynb from book/*.py
 	$(BIN)/python book/_ext/notebooks.py

@@ -298,7 +298,7 @@ print(f"{(label >= 0).sum()} of them in a location -> {len(visits)} visits")
 # @title steps(fixes): staypoints and visits, by the package
 def steps(fixes, **settings):
     """Staypoints and visits, by the package."""
-    rule = {"distance": metres, "minutes": minutes}
+    rule = {"dist_threshold": metres, "time_threshold": minutes}
     stays = gps.generate_staypoints(fixes, **rule)
     located = gps.generate_locations(stays, eps=eps, **settings)
     return stays, gps.merge_staypoints(*located)

@@ -31,11 +31,12 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from wherenext import city
 from wherenext.figures import COPIED, GENERATED, INK, flowchart, show
+from wherenext.relatives import summarizer
 from wherenext.relatives.summarizer import SMALL, beam_search, text_batch
 from wherenext.results import read_results
 from wherenext.summaries import sentence, write_diaries
 
-from pgt import colours, plots, summarizer
+from pgt import colours, plots
 
 # %%
 torch.set_num_threads(1)
@@ -380,8 +381,9 @@ for name, network in {"without: ": early, "coverage:": model}.items():
     print(name, *text)
 
 # %% [markdown]
-# Without coverage two places come twice, and the practice is missing. With it each place comes once (figure 16.2). What is
-# still wrong, a name or a count? (On another machine the networks make other mistakes.)
+# In the book's run, two places come twice without coverage, and the practice is missing. With it each place comes once
+# (figure 16.2). Another version of PyTorch, as on Colab, trains networks that make other mistakes. What is still wrong in
+# yours, a name or a count?
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from

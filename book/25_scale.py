@@ -358,6 +358,7 @@ def dealt(n_visits, n_parts):
     repeated(n_visits).to_parquet(table)
     duckdb.sql(
         f"""
+        SET enable_progress_bar = false;
         COPY (SELECT *, hash(user_id) % {n_parts} AS part FROM '{table}')
         TO '{folder}/parts' (FORMAT parquet, PARTITION_BY (part))
         """

@@ -435,7 +435,7 @@ def _words(
     """Legend, caption and table as HTML."""
     shown = table.rename(columns={"name_": "place"}).head(ROWS).round(3).convert_dtypes()
     with pd.option_context("display.max_colwidth", None):
-        cells = shown.astype(object).fillna("").map(_text).rename(columns=_text)
+        cells = shown.astype(object).where(shown.notna(), "").map(_text).rename(columns=_text)
         cells = cells.to_html(index=False, escape=False, border=0)
     rows = "The same as a table" + (f", the first {ROWS} rows" if len(table) > ROWS else "")
     signs = "".join(f"<span>{_sign(style)} {_text(words)}</span>" for style, words in legend)

@@ -13,7 +13,7 @@ from pathlib import Path
 from address import FILES
 from contents import contents
 from front_chart import chart
-from results_tables import experiments, speeds
+from results_tables import colab, experiments, speeds
 from sphinx.application import Sphinx
 from wherenext.front_game import fragment
 
@@ -34,6 +34,7 @@ def modules(root: Path) -> str:
 # The id of a place -> what writes it, from the repository and the pages that can be linked.
 PLACES: dict[str, Callable[[Path, set[str]], str]] = {
     "chapters": contents,
+    "colab": colab,
     "experiments": experiments,
     "front-chart": lambda root, _: chart(root / "book" / "results"),
     "front-game": lambda *_: fragment(),

@@ -84,6 +84,22 @@ def speeds(root: Path) -> str:
     return _scrolling("Table of speeds", columns, rows)
 
 
+def colab(root: Path, built: Collection[str]) -> str:
+    """The table of the notebooks as they run on Colab's versions, as HTML."""
+    raw = json.loads((root / "book" / "results" / "colab.json").read_text(encoding="utf-8"))
+    rows = []
+    for row in raw["rows"]:
+        said = [f"{old} is {new}" for old, new in row["numbers"].values()]
+        said += sorted({line.split(":")[0] for line in row["lines"]}, key=lambda x: int(x[5:]))
+        said += ["a warning"] * bool(row["warnings"]) + ["an error"] * bool(row["error"])
+        cells = (duration(row["seconds"]), escape(", ".join(said)) or "nothing")
+        own = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{_link(row["notebook"], built)}</th>{own}</tr>')
+    versions = ", ".join(f"{package} {version}" for package, version in raw["versions"].items())
+    table = _scrolling("Table of notebooks on Colab", ("Notebook", "Time", "What differs"), rows)
+    return f"<p>{escape(raw['date'])}: {escape(versions)}.</p>{table}"
+
+
 def _short(number: float | None) -> str:
     if number is None:
         return "–"

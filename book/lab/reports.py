@@ -70,8 +70,8 @@ def report(name: str) -> Report:
     return found
 
 
-# Measurements of speed belong to a machine, not to a version of the code; CI measures them anew.
-NO_CODE = frozenset({"bench"})
+# These belong to a machine or to Colab, not to a version of the code.
+NO_CODE = frozenset({"bench", "colab"})
 
 
 def about_data(key: str) -> dict[str, Any]:
