@@ -84,7 +84,8 @@ def check(visits: pd.DataFrame, origin: Origin = HERE) -> pd.DataFrame:
         raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
     for name in REQUIRED:
         if name not in visits.columns:
-            remedy = "rename your columns (columns={'user_id': 'uid'}, or --columns user_id=uid)"
+            remedy = ("rename your columns (pgt.read_visits(table, columns={'user_id': 'uid'}), or "
+                      "--columns user_id=uid)")  # fmt: skip
             if name == "finished_at":
                 remedy = "for check-ins without an end, set finished_at = started_at"
             have = ", ".join(map(str, visits.columns)) or "no columns"

@@ -193,24 +193,22 @@ def _of_one_shape(raw: pd.Series) -> tuple[pd.Series, pd.Series | None] | None:
             text = text.combine_chunks()
         if text.null_count or not len(text):
             return None
-        text = pc.utf8_trim_whitespace(text)
-        tail = pc.utf8_slice_codeunits(text, start=-6)
-        zoned = pc.or_(pc.match_substring_regex(tail, r"[+-]\d\d:\d\d$"),
-                       pc.ends_with(tail, "Z"))  # fmt: skip
-        if not pc.all(zoned).as_py():
-            if pc.any(zoned).as_py():
-                return None
-            at = pc.cast(text, pa.timestamp("us"))
-            return pd.Series(at.to_numpy(zero_copy_only=False), raw.index, name=raw.name), None
-        at = pc.cast(text, pa.timestamp("us", tz="UTC"))
+        ends = pc.utf8_slice_codeunits(text, start=-6).dictionary_encode()
+        tails = ends.dictionary.to_pylist()
+        zoned = [tail.endswith("Z") or bool(re.fullmatch(r"[+-]\d\d:\d\d", tail)) for tail in tails]
+        if any(zoned) and not all(zoned):
+            return None
+        at = pc.cast(text, pa.timestamp("us", tz="UTC" if all(zoned) else None))
     except (pa.ArrowException, TypeError, ValueError):
         return None
-    times = pd.Series(at.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False), raw.index)
-    ends = tail.dictionary_encode()
-    minutes = [0 if end.endswith("Z") else int(end[0] + "1") * (60 * int(end[1:3]) + int(end[4:]))
-               for end in ends.dictionary.to_pylist()]  # fmt: skip
+    wall = at.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
+    times = pd.Series(wall, raw.index, name=raw.name)
+    if not all(zoned):
+        return times, None
+    signed = [(int(f"{tail[0]}1"), tail) if tail[-1] != "Z" else (0, "+00:00") for tail in tails]
+    minutes = [sign * (60 * int(tail[1:3]) + int(tail[4:])) for sign, tail in signed]
     ahead = np.array(minutes, dtype=float)[ends.indices.to_numpy(zero_copy_only=False)]
-    return times.rename(raw.name).dt.tz_localize("UTC"), pd.Series(ahead, raw.index)
+    return times.dt.tz_localize("UTC"), pd.Series(ahead, raw.index)
 
 
 def _of_numbers(raw: pd.Series) -> pd.Series | None:
@@ -311,8 +309,13 @@ def _finder() -> Any:
 
 def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
     """The time zone of each position, by name, to about a kilometre; at sea one by longitude."""
-    at = pd.DataFrame({"lon": lon, "lat": lat}).apply(pd.to_numeric, errors="coerce").round(2)
-    known = at[(at.lon.abs() <= 180) & (at.lat.abs() <= 90)].drop_duplicates()
-    zone = [_finder().timezone_at(lng=x, lat=y) for x, y in known.to_numpy(dtype=float)]
-    joined = at.merge(known.assign(zone=pd.Series(zone, known.index, dtype="str")), how="left")
-    return joined.zone.set_axis(at.index)
+    east, north = (pd.to_numeric(one, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+                   for one in (lon, lat))  # fmt: skip
+    known = (np.abs(east) <= 180) & (np.abs(north) <= 90)
+    x, y = (np.round(100 * one[known]).astype(np.int64) for one in (east, north))
+    cells, cell = np.unique(100_000 * x + y + 9000, return_inverse=True)
+    names = [_finder().timezone_at(lng=one // 100_000 / 100, lat=(one % 100_000 - 9000) / 100)
+             for one in cells.tolist()]  # fmt: skip
+    zones = np.full(len(known), None, dtype=object)
+    zones[known] = np.array(names, dtype=object)[cell]
+    return pd.Series(zones, lon.index, dtype="str", name="zone")
