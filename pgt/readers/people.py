@@ -138,7 +138,7 @@ def _owners_of_exports(files: list[File], folder: str) -> list[Any]:
     _, parts = _below(files, folder)
 
     def own(text: str) -> bool:
-        return bool(re.sub(GOOGLES, "", text.lower())) and not re.fullmatch(DATE, text)
+        return bool(re.sub(GOOGLES, "", text.lower()))
 
     people = []
     for file, part in zip(files, parts, strict=True):

@@ -135,8 +135,9 @@ def test_a_sub_folder_is_a_person_and_a_year_is_not(tmp_path: Path) -> None:
     middle = N // 2
     for year, part in (("2024", LIFE[:middle]), ("2025", LIFE[middle:])):
         made(tmp_path, f"years/Semantic Location History/{year}/{year}_MARCH.json", phone(part))
-        made(tmp_path, f"tracks/{year}/a{year}.gpx", gpx(**{f"t{year}": positions(part)}))
+        made(tmp_path, f"tracks/{year}/{year}-03-03.gpx", gpx(**{f"t{year}": positions(part)}))
     as_lived(read(tmp_path / "years"))
+    as_lived(found_in(tmp_path / "tracks"), slack=10)
     assert read(tmp_path / "family", person="us").user_id.unique().tolist() == ["us"]
 
 
@@ -418,6 +419,7 @@ def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
         table, notes = told(lambda columns=columns: read(path, timezone=ZONE, columns=columns))
         as_lived(table)
         assert table.finished_at.tolist() == LIFE.finished_at.tolist()
+        assert not any("touch" in note for note in notes)
         gone = int(log.state.isin(["unavailable", "unknown"]).sum())
         assert any(note.startswith(f"{gone} rows of no place") for note in notes)
 
@@ -430,6 +432,8 @@ def test_a_place_may_be_called_na(tmp_path: Path) -> None:
         as_lived(again)
         assert word in set(again.location_id) and set(again.user_id) == {word}
         assert not any("left out" in note for note in notes)
+        excel = "sep=,\n" + (tmp_path / "v.csv").read_text()
+        assert word in set(read(made(tmp_path, "x.csv", excel), timezone=ZONE).location_id)
     empty = ours(location_id=LIFE.location_id.replace({"gym": ""}))
     assert any("without a place are left out" in note
                for note in told(lambda: read(made(tmp_path, "e.csv", csv(empty))))[1])  # fmt: skip
