@@ -23,7 +23,8 @@ FASTMOB = "PGT_FASTMOB_PYTHON"
 RUNS = 5
 READ = "import pandas as pd, time; t = time.process_time(); pd.{}; print(time.process_time() - t)"
 OURS = (
-    "import warnings; warnings.simplefilter('ignore'); import time; from pgt.readers import tables; "
+    "import warnings; warnings.simplefilter('ignore'); import time; "
+    "from pgt.readers import tables; "
     "t = time.process_time(); tables.read({!r}); print(time.process_time() - t)"
 )
 ASK = (
