@@ -320,6 +320,7 @@ swapped, righted = ways.value["test windows"].iloc[:2]  # as published, right
 # The table
 ends = ["value", "low", "high"]
 anchors = read_results("anchors").rows.set_index(["table", "data", "model"])
+anchors = anchors.sort_index()
 night = ways.loc[("kernel, all targets, minus all days", "anew every night")]
 day = real.loc["what the day is worth"]
 peek = value["kernel chosen on test"] - value["kernel chosen on validation"]

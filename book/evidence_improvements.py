@@ -597,7 +597,8 @@ limits = limits[~limits.group.isin(["entropy", "the same, 100 visits"])]
 rows = limits.pivot(
     index=["table", "group"], columns="data", values=["value", "bound"]
 )
-rows = rows.dropna(axis=1, how="all").round(1).astype(object).fillna("")
+rows = rows.dropna(axis=1, how="all").round(1)
+rows = rows.astype(object).where(rows.notna(), "")
 rows.rename(
     {
         "novelty": "share of targets that are new",

@@ -82,7 +82,7 @@ rows = {}
 for name, rule in ways.items():
     value = rule(log_a)[0, 2]
     (gradient,) = torch.autograd.grad(value, log_a)
-    shown = gradient[0].numpy().round(3).tolist()
+    shown = gradient[0].double().numpy().round(3).tolist()
     rows[name] = [round(float(value.detach()), 3), shown]
 smallest = min(
     float(model(b).pointer_attention[~b.padding].detach().min().log())

@@ -39,7 +39,8 @@ def rows_of(trap):
 def measured(trap, *rows):
     """Rows of a trap with their units and intervals, as a table."""
     table = rows_of(trap).loc[list(rows), ["value", "unit", "low", "high"]]
-    return table.round(1).astype(object).fillna("").rename_axis(None)
+    shown = table.round(1).astype(object).where(table.notna(), "")
+    return shown.rename_axis(None)
 
 
 # %% [markdown]
@@ -161,7 +162,8 @@ WORDS = {
     "memory_100": "100 visits",
     "window": "window only",
 }
-leak = anchors[anchors.table == "told"].replace(WORDS)
+leak = anchors[anchors.table == "told"].dropna(axis=1, how="all")
+leak = leak.replace(WORDS)
 leak = leak.round({"today": 1, "proved": 1, "bits": 2, "entropy": 2})
 heads = {
     "today": "next visit today (%)",

@@ -84,7 +84,7 @@ def record(**faults):
 
 def found(fixes, **settings):
     """F1 of staypoints and visits, median metres and late end of visits."""
-    of_rule = {"distance", "minutes", "gap_minutes"} & settings.keys()
+    of_rule = [name for name in settings if name.endswith("_threshold")]
     rule = {name: settings.pop(name) for name in of_rule}
     stays = gps.generate_staypoints(fixes, **rule)
     located = gps.generate_locations(stays, **settings)
@@ -133,9 +133,9 @@ sweep({"seed": (1, 2, 3)}, lambda _, value: found(record(seed=value)))
 # %% tags=["hide-input"]
 # @title Recovery against four thresholds
 thresholds = {
-    "distance": (50, 100, 200, 400, 800),
-    "minutes": (15, 30, 45, 60),
-    "gap_minutes": (60, 180, 720, 1440, 2880),
+    "dist_threshold": (50, 100, 200, 400, 800),
+    "time_threshold": (15, 30, 45, 60),
+    "gap_threshold": (60, 180, 720, 1440, 2880),
     "eps": (5, 10, 20, 40, 80, 160),
 }
 sweep(thresholds, lambda dial, value: found(record(), **{dial: value}))

@@ -191,7 +191,7 @@ TABLES: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     ("ids of two types", changed(location_id=pd.Series([1, "a"] * 10, dtype=object)),
      ("Column 'location_id' mixes types", ".astype(str)")),
     ("times in words", lambda: good().assign(started_at=good().started_at.astype(str)),
-     ("Column 'started_at' holds str, not times", "pgt.read_visits(table) reads them")),
+     ("Column 'started_at' holds ", ", not times", "pgt.read_visits(table) reads them")),
     ("times without zone", lambda: good().assign(started_at=good().started_at.dt.tz_localize(None)),
      ("Times in 'started_at' have no time zone", "timezone='Asia/Shanghai'")),
     ("two zones", lambda: good().assign(finished_at=good().finished_at.dt.tz_convert("UTC")),
