@@ -462,6 +462,7 @@ def mean_of(each):
     return each.mean(), each.mean() - half, each.mean() + half
 
 
+# %%
 slow, none = fall(worlds["slow, as ours"]), fall(worlds["no recency"])
 found = {"slow": mean_of(slow), "none": mean_of(none)}
 found["slow - none"] = mean_of(slow - none)
