@@ -433,7 +433,7 @@ axes[0].legend()
 show(
     fig,
     alt="Three panels. Both losses fall. Among known places both rise, the "
-    "pointer from above fifty percent. Among places never seen the pointer "
+    "pointer from above one half. Among places never seen the pointer "
     "falls and the softmax stays at zero.",
     caption="Seven epochs on the same encoder. Left: the loss. Middle and "
     "right: first guesses on validation windows with the target in sight.",

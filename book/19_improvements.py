@@ -48,7 +48,9 @@ from wherenext import city
 from wherenext.comparison import compare
 from wherenext.figures import COPIED, EXTRA, MUTED, flowchart, show
 from wherenext.relatives.improvements import (
-    IMPROVEMENTS, improved, occurrences,
+    IMPROVEMENTS,
+    improved,
+    occurrences,
 )
 from wherenext.results import read_results
 
