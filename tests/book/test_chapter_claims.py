@@ -1161,6 +1161,12 @@ def test_claims_of_01() -> None:
     then, later = (new[few & known.between(*ends)].mean() for ends in ((24, 36), (86, 130)))
     assert then > rate[25] + 0.05, "they were already exploring in … of their visits"
     assert later < then + 0.01, "and no more than that later"
+    middle = few & known.between(8, 90)
+    free = middle & (visits.why != "routine")
+    law = (0.6 * known[free] ** -0.21).mean()
+    assert new[free].mean() > 1.4 * law, "they explore far more often than the law says"
+    assert abs(new[middle].mean() - law) < 0.02, "the product of the two happens to be the law's"
+    assert abs(free.sum() / middle.sum() - 0.6) < 0.04, "only six visits in ten are a free choice"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(visits, protocol="exact", vocabulary=vocabulary).test
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
@@ -1169,6 +1175,11 @@ def test_claims_of_01() -> None:
     assert monday and leaves, "It is Monday, half past six in the evening. Somebody leaves"
     seen = look(model, test, 1332)
     assert seen.candidates.is_target.iloc[0], "The person went home, and the model said so."
+    six = seen.candidates.head(6)
+    thin = six[["copied", "generated"]].min(axis=1).max() < 0.005
+    assert thin, "In the upper panel one of the two is always too thin to see."
+    top = look(model, test, 2962).candidates.iloc[0]
+    assert min(top.copied, top.generated) > 0.02, "the first place gets … by copying"
 
 
 @pytest.mark.built
