@@ -212,6 +212,16 @@ def test_claims_of_06() -> None:
         number(row[1]) for row in printed("06_position_and_encoder", "%") if "Acc@1" in row[0]
     )
     assert wrong > right - 0.5, "Accuracy does not notice this bug."
+    toy = {key: in_sentences("06_position_and_encoder")[f'toy["{key}"]']
+           for key in ("whole", "no position", "no attention")}  # fmt: skip
+    assert toy["whole"] > 98, "So the layers do what they are made for."
+    assert abs(toy["no attention"] - 100 / 6) < 4, "no better than guessing one place of six"
+    assert 25 < toy["no position"] < 60, "it knows which places were there, but not which was where"
+    lost = {row[0]: [number(end) for end in row[3].split(" to ")]
+            for row in printed("06_position_and_encoder", "Acc@1 on valid")
+            if row[0] in ("pointer", "softmax")}  # fmt: skip
+    assert lost["softmax"][1] < 0, "Without the layers the softmax loses"
+    assert lost["pointer"][1] > 0, "The pointer loses nothing."
     rows = printed("06_position_and_encoder", "difference on valid")
     ends = {
         row[0]: [[number(end) for end in re.split(" to ", row[k])] for k in (1, 2)]
@@ -226,18 +236,6 @@ def test_claims_of_06() -> None:
     clear = {kind for kind, both in ends.items() if any(low > 0 or high < 0 for low, high in both)}
     assert clear == {"no attention"}, "One interval leaves zero out"
     assert ends["no attention"][1][0] > 0, "no attention even helps on test"
-
-
-@claims_of("06_position_and_encoder")
-def test_claims_of_06_on_heads() -> None:
-    test = prepare(city.load().visits, protocol="exact").test
-    model, _ = load_model(shipped("city"))
-    found = []
-    for heads in (1, 2, 4, 8, 16):
-        for layer in model.encoder.layers:
-            layer.attention.n_heads = heads
-        found.append(gains(evaluate(model, test))["acc@1"].mean())
-    assert np.ptp(found) < 0.005, "of the first answers change, and accuracy hardly moves"
 
 
 def curves(what: str, variant: str, letter: str = "b", upto: int = 15) -> np.ndarray:
@@ -1163,6 +1161,12 @@ def test_claims_of_01() -> None:
     then, later = (new[few & known.between(*ends)].mean() for ends in ((24, 36), (86, 130)))
     assert then > rate[25] + 0.05, "they were already exploring in … of their visits"
     assert later < then + 0.01, "and no more than that later"
+    middle = few & known.between(8, 90)
+    free = middle & (visits.why != "routine")
+    law = (0.6 * known[free] ** -0.21).mean()
+    assert new[free].mean() > 1.4 * law, "they explore far more often than the law says"
+    assert abs(new[middle].mean() - law) < 0.02, "the product of the two happens to be the law's"
+    assert abs(free.sum() / middle.sum() - 0.6) < 0.04, "only six visits in ten are a free choice"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(visits, protocol="exact", vocabulary=vocabulary).test
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
@@ -1171,6 +1175,11 @@ def test_claims_of_01() -> None:
     assert monday and leaves, "It is Monday, half past six in the evening. Somebody leaves"
     seen = look(model, test, 1332)
     assert seen.candidates.is_target.iloc[0], "The person went home, and the model said so."
+    six = seen.candidates.head(6)
+    thin = six[["copied", "generated"]].min(axis=1).max() < 0.005
+    assert thin, "In the upper panel one of the two is always too thin to see."
+    top = look(model, test, 2962).candidates.iloc[0]
+    assert min(top.copied, top.generated) > 0.02, "the first place gets … by copying"
 
 
 @pytest.mark.built
