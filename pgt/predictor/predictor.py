@@ -6,7 +6,7 @@ target is not there yet: `ask` puts one empty row behind each person's visits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
@@ -146,30 +146,36 @@ class NextLocation:
         n_valid = len(data.valid)
         enough = min(len(data.train), n_valid) >= ENOUGH_WINDOWS
         names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
-        found = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
-        scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
+        candidates = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
+        scores = [gains(evaluate(one["next_place"], data.valid)) for one in candidates if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
         if n_valid >= ENOUGH_WINDOWS:
-            self.experts = found[best]
-            self.novelty, self.calibration = promises(found[best], data.valid)
+            self.experts = nn.ModuleDict(candidates[best])
+            self.novelty, self.calibration = promises(self.experts, data.valid)
         table.insert(0, "candidate", names[: len(table)])
         self.notes = {"selection": table.to_dict("records"), "taken": names[best], "seed": seed,
                       "windows": data.counts()}  # fmt: skip
         return self
 
-    def _candidate(self, name: str, data: Dataset, parts: Any, seed: int, progress: bool) -> Any:
+    def _candidate(
+        self, name: str, data: Dataset, parts: Iterable[str], seed: int, progress: bool
+    ) -> dict[str, Experts]:
         """The experts, weighed for these people; the best of them tuned, or new ones trained."""
-        found: Any = {part: self.experts[part].fit_weights(data.train) for part in parts}
-        for part in found if name != "pretrained" else ():
-            target_time, networks = NETWORKS[part], found[part].experts
-            best = networks[int(found[part].weights[: len(networks)].argmax())]
-            network, training = deepcopy(best), FINE_TUNING
-            if name == "trained":
-                network, training = contextual.new_network(seed, target_time), contextual.TRAINING
+        weighed = {part: self.experts[part].fit_weights(data.train) for part in parts}
+        if name == "pretrained":
+            return weighed
+        experts = {}
+        for part, pool in weighed.items():
+            if name == "fine_tuned":
+                best = int(pool.weights[: len(pool.experts)].argmax())
+                network, training = deepcopy(pool.experts[best]), FINE_TUNING
+            else:
+                network = contextual.new_network(seed, NETWORKS[part])
+                training = contextual.TRAINING
             fit(network, data.train, data.valid, replace(training, seed=seed), progress=progress)
-            found[part] = Experts([network])
-        return nn.ModuleDict(found).eval()
+            experts[part] = Experts([network]).eval()
+        return experts
 
     @one_thread()
     def tuning(self, visits: Any, *, seed: int = 42, progress: bool = False) -> Any:
