@@ -53,6 +53,11 @@ from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 
+# A progress bar of DuckDB, where a notebook has one, is no part of what we look at.
+asked = duckdb.sql("SELECT current_setting('enable_progress_bar')")
+if asked.fetchall() == [(True,)]:
+    duckdb.sql("SET enable_progress_bar = false")
+
 # %%
 torch.manual_seed(0)
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -358,7 +363,6 @@ def dealt(n_visits, n_parts):
     repeated(n_visits).to_parquet(table)
     duckdb.sql(
         f"""
-        SET enable_progress_bar = false;
         COPY (SELECT *, hash(user_id) % {n_parts} AS part FROM '{table}')
         TO '{folder}/parts' (FORMAT parquet, PARTITION_BY (part))
         """
