@@ -282,7 +282,7 @@ least = 5  # @param {type:"slider", min:2, max:20, step:1}
 
 # %%
 train = data.train.visits
-# Of places with as many visits the first visited comes first, in every version of pandas.
+# Of places with as many visits, the first visited comes first.
 count = train.groupby("location_id", sort=False).size()
 count = count.sort_values(ascending=False, kind="stable")
 often = count.index[count >= least].to_numpy()  # (P,)

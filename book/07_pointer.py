@@ -5,11 +5,12 @@
 #
 # *You will be able to* build the part that copies: score past visits against the present one, turn scores into
 # weights, and add the weights up per place. *You need* [Windows](03_windows.ipynb) and the encoder's output from
-# [Position and encoder](06_position_and_encoder.ipynb). *It takes* twenty minutes to read and half a minute to run; a GPU
+# [Position and encoder](06_position_and_encoder.ipynb). *It takes* twenty minutes to read and a minute to run; a GPU
 # makes no difference.
 #
-# > **In one sentence.** The pointer gives every visit of the window a weight and adds the weights up per place, so
-# > it can name any place in the window, known or new; and before it has learned anything, it nearly counts visits.
+# > **In one sentence.** The pointer gives every visit of the window a weight and adds the weights up per place, so it can name
+# > places that training never showed, and is right about {{ named:.0f }} % of those in the window, where a softmax over
+# > places is never right, and counting is right about {{ counted_new:.0f }} %.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -34,12 +35,13 @@ import torch
 from torch import nn
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, MUTED, show
+from wherenext.figures import COPIED, GENERATED, MUTED, show
+from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look, story
-from pgt.metrics import evaluate, gains
+from pgt.metrics import evaluate, gains, percentile_interval, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 
@@ -50,7 +52,7 @@ vocabulary, test = data.vocabulary, data.test
 model, _ = load_model(shipped("city"))  # trained on this town
 V, D = vocabulary.n_locations, model.config.d_model
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
-shared = story(test)  # the window that the chapters share
+shared = story(test)  # the window that the chapters of this part share
 
 # %% tags=["hide-input"]
 # @title Figure 7.1: the parts of this chapter
@@ -84,8 +86,8 @@ in_sight = 100 * test.in_window[~known].mean()  # % of those
 # ## The question and the visits
 #
 # The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has looked at all
-# others. It stands for "here and now" and is called the **context** $c$. We take the story window that all chapters
-# share and seven others. Some are longer, so ours gets padding.
+# others. It stands for "here and now" and is called the **context** $c$. We take the story window, which most chapters of this
+# part follow, and seven others. Some are longer, so ours gets padding.
 
 # %%
 batch = test.batch([shared, *range(7)])  # B = 8, the story window first
@@ -96,14 +98,15 @@ with torch.no_grad():
 context = encoded[torch.arange(B), batch.length - 1]  # (B, D) last visit
 
 # %% [markdown]
-# The context asks a question, and each visit offers an answer. Let $x_i$ be the encoder's vector of visit $i$, a row of
-# `encoded`. Two linear maps make **query** and **keys**; the score of visit $i$ is their scaled dot product:
+# The context becomes a query, "which of you comes next?", and each visit has a key by which it is found. Let $x_i$ be the
+# encoder's vector of visit $i$, a row of `encoded`. Two linear maps make **query** and **keys**; the score of visit $i$ is
+# their scaled dot product:
 #
 # $$
 # q = W_q c + b_q, \qquad k_i = W_k x_i + b_k, \qquad s_i = \frac{q \cdot k_i}{\sqrt{D}} . \tag{7.1}
 # $$
 #
-# There are two maps because asking and answering are different things: with one map for both, the last visit would tend
+# There are two maps because asking and being found are different things: with one map for both, the last visit would tend
 # to match itself best. The division by $\sqrt D$ keeps scores at the same size whatever the width of the model
 # ([chapter 6](06_position_and_encoder.ipynb)). This is one head of attention, but without values: where attention mixes
 # *vectors*, the pointer returns the *weights themselves*.
@@ -128,14 +131,14 @@ scores = (keys @ query[:, :, None]).squeeze(-1) / math.sqrt(D)  # (B, L)
 
 
 # %%
-def attend(s, padding):
+def weigh(s, padding):
     """(B, L) scores -> (B, L) weights that add up to one, 0 at padding."""
     return s.masked_fill(padding, -math.inf).softmax(1)
 
 
 position = (batch.length[:, None] - torch.arange(L)).clamp(min=0)  # (B, L)
 bias = w["position_bias"]  # one entry a position; entry 0 is padding's
-a = attend(scores + bias[position], batch.padding)  # (B, L)
+a = weigh(scores + bias[position], batch.padding)  # (B, L)
 n = int(batch.length[0])  # visits of the story window; then padding
 # Wrong, without the mask:
 leak = 100 * (scores + bias[position]).softmax(1)[0, n:].sum().item()
@@ -159,7 +162,7 @@ steep = -slope * torch.arange(len(bias))  # each step back costs `slope`
 biases = {"no bias": 0 * bias, "the trained bias": bias, "made up": steep}
 bars = pd.DataFrame(index=pd.RangeIndex(n, 0, -1, name="position"))
 for name, b in biases.items():
-    bars[name] = attend(scores + b[position], batch.padding)[0, :n]
+    bars[name] = weigh(scores + b[position], batch.padding)[0, :n]
 shift = (bars["the trained bias"] - bars["no bias"]).abs().max()
 
 # %% tags=["hide-input"]
@@ -201,8 +204,7 @@ assert torch.allclose(looped, scattered, atol=1e-7)
 # each test window. Two of its columns are those places, *largest sum* and *largest weight*.
 
 
-# %% tags=["hide-input"]
-# @title point(model): two places and two shares, for all test windows
+# %%
 @torch.no_grad()
 def point(model):
     """A row a window: two places, and two shares of the target."""
@@ -219,6 +221,7 @@ def point(model):
     return pd.concat(found).sort_index()
 
 
+# %%
 pointed = point(model)  # location ids; shares between 0 and 1
 favourites = pointed[["largest sum", "largest weight"]]
 right = 100 * favourites.eq(test.targets, axis=0).mean()
@@ -283,96 +286,239 @@ caption = "Windows with their target in sight. Dashed: exactly counting."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The correlation is {{ correlation:.2f }}. So compare a trained pointer with the counting rule, not with zero.
-
-# %% tags=["hide-input"]
-# @title Table: the pointer, the whole model, and rules; accuracy(ranker)
-def accuracy(ranker):
-    return 100 * gains(evaluate(ranker, test))["acc@1"].mean()
-
-
-counts = MostFrequent().fit(data.train)  # the most visits in the window
-kernel = ContextKernel(base=0.3, clock=0.5, width=60).fit(data.train)
-first = pd.Series({"untrained pointer": newborn_right}, name="Acc@1, %")
-first["counting rule"] = accuracy(counts)
-first["trained pointer alone"] = right["largest sum"]
-first["whole model"] = accuracy(model)
-first["context kernel"] = accuracy(kernel)
-first.round(1).to_frame()
-
-# %% [markdown]
-# Alone, the trained pointer is right as often as the whole model, whose first
-# guess is nearly always the pointer's. The kernel of [chapter 4](04_baselines.ipynb) is ahead of both.
-#
-# ## What it can and cannot do
-#
-# The pointer has a ceiling. If the target is not in the window, it gets the probability zero, whatever we train. Such
-# targets are the generator's job, in [the next chapter](08_generator_and_gate.ipynb).
-#
-# And places that training never saw? [Chapter 5](05_embeddings.ipynb) found that training hardly moves any place's vector:
-# known or new, each keeps the random name tag it started with. What learns are the layers behind: they learn to read the
-# tags that come by, and the tag of a new place never came by. Does the pointer manage, where such a target is in sight?
-
-# %%
-kinds = np.where(known, "known", "never seen")[test.in_window]
-shares = pointed[["pointer's share", "share of the visits"]]
-shares = shares[test.in_window].groupby(kinds).mean()
-shares.rename_axis(columns="target").round(3)
-
-# %% [markdown]
-# For *known* targets the pointer's share is larger than the share of the visits: it has learned something. For new ones it
-# is no larger: on average it does no better than counting, which fits a tag that it cannot read. A softmax over places would
-# have next to no chance.
+# The correlation is {{ correlation:.2f }}. So compare a trained pointer with the counting rule, not with zero. We do so below,
+# as soon as we have one of our own.
 #
 # ## The whole part, and the package's
 #
-# Here is everything above in one module. The cell after it loads the trained weights, and stops with an error if the two
-# differ by more than a millionth.
+# Here is everything above in one module. `batch.position_from_end` is `position`, computed as above. The cell after it loads
+# the trained weights, and stops with an error if the two differ by more than a millionth.
 
 
 # %%
 class MyPointer(nn.Module):
-    def __init__(self, d, max_len, n_places):
+    def __init__(self, d, max_len):
         super().__init__()
         self.query, self.key = nn.Linear(d, d), nn.Linear(d, d)
         self.position_bias = nn.Parameter(torch.zeros(max_len + 1))
-        self.n_places = n_places
 
-    def forward(self, encoded, location, length):
+    def forward(self, encoded, batch):
         """-> weights of visits (B, L), probabilities of places (B, V)."""
-        steps = torch.arange(encoded.shape[1])
-        context = encoded[torch.arange(len(length)), length - 1]  # (B, D)
-        q, k = self.query(context), self.key(encoded)
+        context = encoded[torch.arange(len(batch)), batch.length - 1]
+        q, k = self.query(context), self.key(encoded)  # (B, D), (B, L, D)
         s = (k @ q[:, :, None]).squeeze(-1) / math.sqrt(q.shape[1])  # (B, L)
-        position = (length[:, None] - steps).clamp(min=0)
-        s = s + self.position_bias[position]
-        s = s.masked_fill(steps >= length[:, None], -math.inf)
-        a = s.softmax(1)
-        p = a.new_zeros(len(a), self.n_places)
-        return a, p.scatter_add(1, location, a)
+        s = s + self.position_bias[batch.position_from_end]
+        a = weigh(s, batch.padding)
+        return a, torch.zeros(len(a), V).scatter_add(1, batch.location, a)
 
 
 # %%
 many = test.batch(np.arange(0, len(test), 12))
-mine = MyPointer(D, model.config.max_len, V)
+mine = MyPointer(D, model.config.max_len)
 mine.load_state_dict(model.pointer.state_dict())
 with torch.no_grad():
     x, _ = model.encoder(model.embeddings(many), many.padding)
-    a, p = mine(x, many.location, many.length)
+    a, p = mine(x, many)
     package = model(many)
 equal = {"rtol": 0, "atol": 1e-6}
 torch.testing.assert_close(a, package.pointer_attention, **equal)
 torch.testing.assert_close(p, package.pointer_log_probs.exp(), **equal)
 
 # %% [markdown]
+# ## Train your own
+#
+# Now a pointer learns before your eyes, and beside it its rival, a softmax over places. Both stand on the trained encoder,
+# which stays as it is, so we run it once.
+
+
+# %%
+class MySoftmax(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.score = nn.Linear(d, V)  # a row of weights for each place
+
+    def forward(self, encoded, batch):
+        """-> nothing, probabilities of places (B, V)."""
+        context = encoded[torch.arange(len(batch)), batch.length - 1]
+        return None, self.score(context).softmax(1)
+
+
+# %%
+@torch.no_grad()
+def lessons(windows):
+    """The encoder's output and the batch, in a random order."""
+    found = []
+    for b in windows.batches(128, shuffle=np.random.default_rng(0)):
+        x, _ = model.encoder(model.embeddings(b), b.padding)
+        found.append((x, b))  # (B, L, D)
+    return found
+
+
+# %% [markdown]
+# The loss is $-\log P(\ell^*)$, where $\ell^*$ is the target. If the target is not in the window, the pointer gives it the
+# probability zero, whatever we train; this is its ceiling. So it learns from the windows that have their target in sight. The
+# softmax learns from all.
+
+
+# %%
+def one_epoch(part, adam, pairs):
+    """Train once through; -> the mean loss in nats."""
+    losses = []
+    for x, b in pairs:
+        p = part(x, b)[1][torch.arange(len(b)), b.target]  # (B,)
+        loss = -p.clamp(min=1e-9).log().mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+    return np.mean(losses)
+
+
+# %%
+@torch.no_grad()
+def hits(part, windows, pairs):
+    """(W,) 100 where the first guess is right, else 0."""
+    found = np.zeros(len(windows))
+    for x, b in pairs:
+        found[b.index] = part(x, b)[1].argmax(1) == b.target
+    return 100 * found
+
+
+# %% [markdown]
+# Before each epoch we ask both about the *validation* windows that have their target in sight, separately for known places
+# and for places that training never saw.
+
+
+# %%
+def in_sight_of(windows):
+    """Which windows have their target in sight, by the kind of target."""
+    met = vocabulary.is_known(windows.targets)
+    seen = windows.in_window
+    return {"known": met & seen, "never seen": ~met & seen}
+
+
+torch.manual_seed(0)
+valid, in_valid = data.valid, lessons(data.valid)
+kinds, history = in_sight_of(valid), []
+few = kinds["never seen"].sum()
+mine, softmax = MyPointer(D, model.config.max_len), MySoftmax(D)
+sighted = data.train.subset(data.train.in_window)
+
+# %%
+for part, windows in ((mine, sighted), (softmax, data.train)):
+    adam, pairs = torch.optim.Adam(part.parameters(), 1e-3), lessons(windows)
+    for epoch in range(7):
+        first = hits(part, valid, in_valid)
+        row = {kind: first[where].mean() for kind, where in kinds.items()}
+        row |= {"part": type(part).__name__, "epoch": epoch}
+        history.append(row | {"loss": one_epoch(part, adam, pairs)})
+
+# %% tags=["hide-input"]
+# @title Figure 7.5: a pointer and a softmax learn
+curves = pd.DataFrame(history)
+fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.5))
+columns = {"loss": "loss while learning (nats)"}
+columns |= {kind: f"{kind}: Acc@1 (%)" for kind in kinds}
+styles = {"MyPointer": (COPIED, "o-"), "MySoftmax": (GENERATED, "s--")}
+for ax, (column, label) in zip(axes, columns.items(), strict=True):
+    for name, own in curves.groupby("part"):
+        colour, style = styles[name]
+        at = own.epoch + (column == "loss")  # of epoch 1, 2, …
+        ax.plot(at, own[column], style, color=colour, label=name, ms=4)
+    ax.set(xlabel="epochs", title=label)
+    ax.title.set_fontsize(9)
+    if column != "loss":
+        ax.set_ylim(-2, 75)
+axes[0].legend()
+show(
+    fig,
+    alt="Three panels. Both losses fall. Among known places both rise, the "
+    "pointer from above one half. Among places never seen the pointer "
+    "falls and the softmax stays at zero.",
+    caption="Seven epochs on the same encoder. Left: the loss. Middle and "
+    "right: first guesses on validation windows with the target in sight.",
+)
+
+# %% [markdown]
+# The left and the middle panel show what we hoped for. The right one does not: **what the pointer learns about known
+# places does not help it with new ones**. (There are few of these windows, {{ few }}, so do not read small steps.) Why? A key is made of the place's vector.
+# [Chapter 5](05_embeddings.ipynb) found that every place, known or new, keeps the random vector it started with. Training
+# shows the key layer the vectors of known places, over and over, and it learns to score those. The vector of a new place is in
+# no lesson.
+#
+# ## The answer to our question
+#
+# How can a model name a place that its training never showed? By pointing. And how well? Here are the test windows:
+# {{ n_known:,.0f }} have a known target in sight, {{ n_new }} one that training never saw. `gains` says what each window adds to
+# Acc@1: 1 if the target is ranked first, 0 if not, and a share of 1 if it ties with others for the first rank.
+
+# %%
+kinds, in_test = in_sight_of(test), lessons(test)
+n_known, n_new = (where.sum() for where in kinds.values())
+first = {"our softmax": hits(softmax, test, in_test)}
+first["our pointer"] = hits(mine, test, in_test)
+for name, table in {"untrained": newborn, "shipped": pointed}.items():
+    first[f"{name} pointer"] = 100 * (table["largest sum"] == test.targets)
+counts = MostFrequent().fit(data.train)  # the most visits in the window
+kernel = ContextKernel(base=0.3, clock=0.5, width=60).fit(data.train)
+rest = {"counting": counts, "whole model": model, "context kernel": kernel}
+for name, ranker in rest.items():
+    first[name] = 100 * gains(evaluate(ranker, test))["acc@1"].to_numpy()
+first = pd.DataFrame(first)
+answer = {kind: first[where].mean() for kind, where in kinds.items()}
+pd.DataFrame(answer | {"all targets": first.mean()}).round(1)
+
+# %% [markdown]
+# A softmax is right about none of the {{ n_new }} places that training never saw, since their scores were only ever pulled
+# down. The shipped pointer is right about {{ named:.0f }} % of them. So pointing answers the question.
+#
+# But look at the fifth row. **Plain counting is right about {{ counted_new:.0f }} % of them.** For known places learning is a
+# gain; for new ones we find none: the shipped pointer minus counting makes {{ behind:+.1f }} points, and with people resampled
+# the 95 % interval goes from {{ behind_low:+.1f }} to {{ behind_high:+.1f }}. It is wide, because few people have such
+# windows.
+#
+# And other seeds? Five whole models, in the results file of the town, name {{ seeds_new:.0f }} % of these places first, and
+# five without a pointer {{ without_new:.0f }} %.
+#
+# Over all targets, the last column, the trained pointer alone is right as often as the whole model, whose first guess is nearly
+# always the pointer's. The kernel of [chapter 4](04_baselines.ipynb) is ahead of both.
+
+# %% tags=["hide-input"]
+# @title Numbers: the interval, and five seeds
+new = kinds["never seen"]
+named, counted_new = first[new][["shipped pointer", "counting"]].mean()
+behind = (first["shipped pointer"] - first["counting"])[new].to_numpy()
+drawn = resampled_means([behind], test.users[new])
+(behind_low, behind_high), behind = percentile_interval(drawn), behind.mean()
+
+
+def of_new(variant):
+    """The mean over seeds of Acc@1 on targets never seen, but in sight."""
+    of_seeds = []
+    for run in read_results("city").ranks(model="pgt", variant=variant):
+        new = ~run.known & run.in_window
+        of_seeds.append(100 * gains(run)["acc@1"][new].mean())
+    return np.mean(of_seeds)
+
+
+seeds_new, without_new = of_new("full"), of_new("no_pointer")
+
+# %% [markdown]
+# What the pointer gains by learning, it gains at places it knows. Targets out of the window it cannot name at all; they are
+# the generator's job, in [the next chapter](08_generator_and_gate.ipynb). A pointer that tells *why* a visit deserves a copy,
+# whatever its place is called, comes in [chapter 20](20_contextual_pointer.ipynb).
+#
+# %% [markdown]
 # ## What to remember
 #
-# - A softmax over places knows only places that were targets. To be pointed at, a place only needs to be *in the
-#   window*; that is also the pointer's ceiling.
+# - To be pointed at, a place only needs to be *in the window*; that is also the pointer's ceiling. Of targets that
+#   training never saw and that are in the window, the pointer names {{ named:.0f }} % first, and a softmax over places none.
+# - Counting names {{ counted_new:.0f }} % of them. Training helps the pointer with known places; for new ones we find no
+#   gain.
 # - A visit's score is the scaled dot product of the last visit's query with its key, plus a bias of which only
 #   differences count. Mask *before* the softmax.
 # - Add up per place: many small weights can beat one large weight.
-# - An untrained pointer nearly counts, so training starts near "most frequent place".
+# - An untrained pointer nearly counts, so training starts near "most frequent place", and is to be compared with it.
 #
 # ## Exercises
 #
@@ -388,7 +534,7 @@ check.exercise("7.1", answer)
 # @title Solution 1
 answer = [0, 0, 5 / 12, 1 / 12, (3 + 3) / 12]  # the 7 must not count
 s = torch.tensor([[math.log(3), math.log(5), math.log(3), 0, 7]])
-weights = attend(s, torch.tensor([[False] * 4 + [True]]))
+weights = weigh(s, torch.tensor([[False] * 4 + [True]]))
 by_code = torch.zeros(5)
 by_code = by_code.scatter_add(0, torch.tensor([4, 2, 4, 3, 0]), weights[0])
 check.same(answer, by_code, name="P_ptr")
@@ -396,31 +542,23 @@ check.exercise("7.1", answer)
 # The visit to place 2 has the largest weight, and place 4 wins.
 
 # %% [markdown]
-# **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $T$ before the softmax. Which baseline do
-# you get as $T \to \infty$? Confirm it with `check.same`. Is $T = 1$ the best for Acc@1 of the trained pointer?
+# **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $T$ before the softmax. Compute $P_\text{ptr}$ for the
+# eight windows of `batch` at $T = 10^9$, with `scores`, `bias[position]`, `weigh` and `scatter_add` as in this chapter. Which
+# baseline have you got?
 
+# %% tags=["try"]
+hot = ...  # (B, V)
+shares = (~batch.padding) / batch.length[:, None]  # each visit the same
+counted = torch.zeros(B, V).scatter_add(1, batch.location, shares)
+check.same(hot, counted, name="infinite temperature")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-def heated(b, T):
-    """(B, V) P_ptr at temperature T."""
-    with torch.no_grad():
-        log_w = model(b).pointer_attention.log()
-    # log-weights are scores minus a constant, which a softmax forgets
-    weights = attend(log_w / T, b.padding)
-    return torch.zeros(len(b), V).scatter_add(1, b.location, weights)
-
-
-visits = counts.scores(many).clamp(min=0)  # -inf: not there
-frequency = visits / many.length[:, None]
-check.same(heated(many, 1e9), frequency, name="infinite temperature")
-by_heat = pd.Series(dtype=float, name="Acc@1, %")
-for T in (0.1, 0.3, 1.0, 3.0, 10.0):
-    hits = [heated(b, T).argmax(1) == b.target for b in test.batches(512)]
-    by_heat[T] = 100 * float(torch.cat(hits).float().mean())
-by_heat.rename_axis("temperature").round(1).to_frame().T
-# Of these five, T = 1 is the best. Small temperatures trust one large weight,
-# and lose what adding up gives; large ones only count visits.
+weights = weigh((scores + bias[position]) / 1e9, batch.padding)
+hot = torch.zeros(B, V).scatter_add(1, batch.location, weights)
+check.same(hot, counted, name="infinite temperature")
+# Counting. A small temperature does the opposite: it trusts one large weight,
+# and loses what adding up gives.
 
 # %% [markdown]
 # **Exercise 3** (longer). Show that for the loss $-\log P_\text{ptr}(\ell^*)$ with the target $\ell^*$ in the window
@@ -433,20 +571,22 @@ by_heat.rename_axis("temperature").round(1).to_frame().T
 # (the bracket is 1 if the statement in it holds, else 0) and check it against autograd. What happens to two visits of
 # the target's place, one with a large weight and one with a small one?
 
+# %% tags=["try"]
+b = test.batch(np.flatnonzero(test.in_window)[:200])
+s = model(b).pointer_attention.detach().log()  # (B, L), as good as scores
+weight = weigh(s.requires_grad_(), b.padding)  # a
+hit = b.location == b.target[:, None]  # the bracket
+(weight * hit).sum(1).log().sum().neg().backward()  # from the loss
+gradient = ...  # by equation (7.5), from `weight.detach()` and `hit`
+check.same(gradient, s.grad, name="the gradient", atol=1e-5)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 # log P_ptr(l*) = logsumexp of the s_i of its visits - logsumexp of all s_i;
 # each derivative is a softmax.
-b = test.batch(np.flatnonzero(test.in_window)[:200])
-with torch.no_grad():
-    s = model(b).pointer_attention.log()  # (B, L)
-s.requires_grad_()
-weight = attend(s, b.padding)
-hit = b.location == b.target[:, None]
-(weight * hit).sum(1).log().sum().neg().backward()  # from the loss
-weight = weight.detach()
-r = weight * hit / (weight * hit).sum(1, keepdim=True)
-check.same(weight - r, s.grad, name="the gradient", atol=1e-5)
+a = weight.detach()
+gradient = a - a * hit / (a * hit).sum(1, keepdim=True)
+check.same(gradient, s.grad, name="the gradient", atol=1e-5)
 # Both are pulled up, in proportion to what they have already: the rich get
 # richer. The loss does not care *which* visit carries the place, so a
 # high weight of one visit may be an accident of training.

@@ -47,7 +47,11 @@ from torch import nn
 from wherenext import city
 from wherenext.comparison import compare
 from wherenext.figures import COPIED, EXTRA, MUTED, flowchart, show
-from wherenext.relatives.improvements import IMPROVEMENTS, improved, occurrences
+from wherenext.relatives.improvements import (
+    IMPROVEMENTS,
+    improved,
+    occurrences,
+)
 from wherenext.results import read_results
 
 from pgt.checkpoint import load_model, shipped

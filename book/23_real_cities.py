@@ -321,7 +321,8 @@ windows, people = spans.values()
 for results, one, other, group in LEADS.values():
     own = by_person(results, one, group) - by_person(results, other, group)
     windows.append(results.difference(one, other, group=group))
-    people.append((own.mean(), *percentile_interval(resampled_means([own], own.index))))
+    ends = percentile_interval(resampled_means([own], own.index))
+    people.append((own.mean(), *ends))
 figure, axes = plt.subplots(figsize=(7, 3.9))
 for counted, found in spans.items():
     middle, lowest, highest = np.array(found).T

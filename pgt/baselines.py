@@ -151,6 +151,12 @@ class ContextKernel(Rule):
         "width": (30.0, 60.0, 100.0, 150.0, 240.0),
     }
 
+    def without(self, cue: str) -> ContextKernel:
+        """A copy without one cue: a visit's "age", what came "before" it, or the "clock"."""
+        names = {"age": ("decay", 1.0), "before": ("same", 0.0), "clock": ("clock", 0.0)}
+        change: dict[str, Any] = dict([names[cue]]) if cue in names else {}
+        return replace(self, **change)
+
     def fit(self, train: Windows) -> ContextKernel:
         """Remember the size of the vocabulary."""
         return replace(self, n_locations=train.vocabulary.n_locations)

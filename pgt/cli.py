@@ -6,6 +6,7 @@ What a command needs is imported when it runs, so that ``--help`` is there at on
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import sys
 import warnings
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
         prog="pgt", description="Where people go next.", epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+    top.add_argument("--version", action="version", version=f"pgt {pgt.__version__}")
     choices = top.add_subparsers(metavar="COMMAND", required=True)
 
     def command(run: Any, text: str, more: str = "") -> Any:
@@ -67,6 +69,9 @@ def parser() -> argparse.ArgumentParser:
         add("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
             help="names in your file (usual ones are known)")  # fmt: skip
         add("--person", metavar="NAME", help="whose it is, if no column says so")
+        for kind, what in (("fixes", "recorded positions"), ("visits", "visits")):
+            add(f"--{kind}", dest="kind", action="store_const", const=kind,
+                help=f"the rows are {what} (default: told by the columns)")  # fmt: skip
         if with_model:
             add("--model", type=Path, metavar="FILE",
                 help="of 'train' (default: the predictor as it comes)")  # fmt: skip
@@ -150,24 +155,34 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def run_predict(args: argparse.Namespace) -> None:
-    answer = opened(args).predict(
-        visits_asked_about(args), top=args.top, at=args.at, user=args.user
-    )
+    visits = visits_asked_about(args)
+    model = opened(args)
+    answer = model.predict(visits, top=args.top, at=args.at, user=args.user)
     if args.out:
         pgt.readers.tables.write(answer, args.out)
         print(f"{answer.user_id.nunique()} people; written to {args.out}")
         return
     for user, part in answer.groupby("user_id", sort=False):
         first = part.iloc[0]
-        print(f"user {for_terminal(user)}, after the visit of {first.after:%Y-%m-%d %H:%M}")
+        began = moment_with_clock(visits.table, user, first.after, args.timezone)
+        print(f"user {for_terminal(user)}, after the visit of {began}")
         for row in part.itertuples():
             print(f"  {row.rank}. {for_terminal(row.location_id)}  {row.probability:.3f}")
         print(f"  -  somewhere new  {first.somewhere_new:.3f}")
 
 
+def moment_with_clock(table: pd.DataFrame, user: Any, at: pd.Timestamp, asked: str | None) -> str:
+    """When a person's visit began, and by which clock unless that was asked for."""
+    if "utc_offset" in table.columns:  # each visit has its own
+        minutes = int(table.utc_offset[(table.user_id == user) & (table.started_at == at)].iloc[-1])
+        at = at.tz_convert(datetime.timezone(datetime.timedelta(minutes=minutes)))
+    return f"{at:%Y-%m-%d %H:%M}" + ("" if asked else f" ({for_terminal(at.tz)})")
+
+
 def run_explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places, then what spoke against them."""
-    model, visits = opened(args), visits_asked_about(args)
+    visits = visits_asked_about(args)
+    model = opened(args)
     found = model.explain(visits, person(args, visits), at=args.at, top=args.top)
     for place, part in found.groupby("location_id", sort=False):
         first = part.iloc[0]
@@ -180,7 +195,8 @@ def run_explain(args: argparse.Namespace) -> None:
 
 
 def run_map(args: argparse.Namespace) -> None:
-    model, visits = opened(args), visits_asked_about(args)
+    visits = visits_asked_about(args)
+    model = opened(args)
     options = {"at": args.at, "top": args.top, "streets": args.streets}
     drawn = model.map(visits, person(args, visits), **options)
     with pgt.files.whole(args.out) as half:
@@ -190,7 +206,8 @@ def run_map(args: argparse.Namespace) -> None:
 
 def run_evaluate(args: argparse.Namespace) -> None:
     """Print the predictor's scores beside those of the rules, and what follows from them."""
-    model, visits = opened(args), visits_asked_about(args)
+    visits = visits_asked_about(args)
+    model = opened(args)
     scores = model.score(visits)
     every = scores[scores.group == "all"].reset_index(drop=True)
     n, people = int(every.n[0]), int(every.people[0])
@@ -235,7 +252,8 @@ def run_train(args: argparse.Namespace) -> None:
     """Fit the predictor to these people, and say what was taken."""
     import pandas as pd
 
-    model = opened(args).fit(visits_asked_about(args), seed=args.seed, progress=not args.quiet)
+    visits = visits_asked_about(args)
+    model = opened(args).fit(visits, seed=args.seed, progress=not args.quiet)
     selection = pd.DataFrame(model.notes["selection"])
     if len(selection):
         print("on the validation windows, in percent:")
@@ -264,7 +282,7 @@ def visits_asked_about(args: argparse.Namespace) -> CheckedVisits:
     settings = {name: getattr(args, name) for name in OF_POSITIONS if getattr(args, name, None)}
     visits = pgt.readers.tables.visits_of(
         args.visits, columns=args.columns, timezone=args.timezone,
-        file_timezone=args.file_timezone, person=args.person, **settings,
+        file_timezone=args.file_timezone, person=args.person, kind=args.kind, **settings,
     )  # fmt: skip
     if visits.n_fixes:
         print(f"pgt: {visits.n_fixes:,} positions; {summary(visits.table)}", file=sys.stderr)

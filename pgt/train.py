@@ -103,25 +103,8 @@ class TrainingRun:
 
     def one_epoch(self) -> dict[str, float]:
         """Go once through the training windows, score the others; gives the row of the log."""
-        began, config = time.perf_counter(), self.config
-        if self.graphs is None and graphs.possible(self.model, self.train, self.device):
-            self.graphs = graphs.Graphs(self, config.batch_size)
-        torch.manual_seed(config.seed * 100_003 + self.epoch)  # dropout
-        shuffle = np.random.default_rng((config.seed, self.epoch))
-        max_len = self.model.config.max_len
-        lengths = np.minimum(self.train.lengths, max_len)
-        self.model.train()
-        self.sums.zero_(), self.at.zero_()
-        first = self.epoch * self.steps
-        rates = [config.learning_rate_at(first + k, self.steps) for k in range(self.steps)]
-        self.rates.copy_(torch.tensor(rates, dtype=torch.float64))
-        batches = length_buckets(lengths, config.batch_size, shuffle)
-        if self.graphs is not None:
-            self.graphs.run(batches)
-        else:
-            for index in batches:
-                batch = self.train.batch(index, max_len).to(self.device)
-                self.step(batch, torch.full((len(index),), 1 / len(index), device=self.device))
+        began = time.perf_counter()
+        self.take_steps()
         valid_loss, accuracy = self.score()
         loss_sum, norm_sum = self.sums.tolist()
         self.epoch += 1
@@ -131,17 +114,42 @@ class TrainingRun:
             "gradient_norm": norm_sum / self.steps, "seconds": time.perf_counter() - began,
         }  # fmt: skip
         self.history.rows.append(row)
-        for name in ("train_loss", "valid_loss"):
-            if not math.isfinite(row[name]):
-                raise FloatingPointError(
-                    f"The {name} is {row[name]} in epoch {self.epoch}; lower the learning rate "
-                    f"({config.learning_rate:g}) or the gradient clip ({config.clip:g})."
-                )
-        score = valid_loss if config.monitor == "loss" else -accuracy
+        self.require_finite(row)
+        score = valid_loss if self.config.monitor == "loss" else -accuracy
         if score < self.best_score:
             self.best_score, self.history.best_epoch = score, self.epoch
             self.best = {k: v.detach().cpu().clone() for k, v in self.model.state_dict().items()}
         return row
+
+    def take_steps(self) -> None:
+        """A step for each batch, in an order and with a dropout that the seed and epoch decide."""
+        config, max_len = self.config, self.model.config.max_len
+        if self.graphs is None and graphs.possible(self.model, self.train, self.device):
+            self.graphs = graphs.Graphs(self, config.batch_size)
+        torch.manual_seed(config.seed * 100_003 + self.epoch)  # dropout
+        self.model.train()
+        self.sums.zero_(), self.at.zero_()
+        first = self.epoch * self.steps
+        rates = [config.learning_rate_at(first + k, self.steps) for k in range(self.steps)]
+        self.rates.copy_(torch.tensor(rates, dtype=torch.float64))
+        lengths = np.minimum(self.train.lengths, max_len)
+        shuffle = np.random.default_rng((config.seed, self.epoch))
+        batches = length_buckets(lengths, config.batch_size, shuffle)
+        if self.graphs is not None:
+            self.graphs.run(batches)
+            return
+        for index in batches:
+            batch = self.train.batch(index, max_len).to(self.device)
+            self.step(batch, torch.full((len(index),), 1 / len(index), device=self.device))
+
+    def require_finite(self, row: dict[str, float]) -> None:
+        """Stop a training whose loss is no number any more."""
+        for name in ("train_loss", "valid_loss"):
+            if not math.isfinite(row[name]):
+                raise FloatingPointError(
+                    f"The {name} is {row[name]} in epoch {self.epoch}; lower the learning rate "
+                    f"({self.config.learning_rate:g}) or the gradient clip ({self.config.clip:g})."
+                )
 
     @torch.no_grad()
     def score(self) -> tuple[float, float]:

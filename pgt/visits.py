@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -33,6 +34,21 @@ Minutes = TypeVar("Minutes", "Tensor", np.ndarray)
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a table was read: what its columns are called there, and how its rows are counted."""
+
+    row: str = "row"
+    names: Mapping[str, str] = field(default_factory=dict)  # ours -> theirs
+    number: Callable[[Any], Any] = lambda label: label  # of a label of the index
+
+    def called(self, name: str) -> str:
+        return str(self.names.get(name, name))
+
+
+HERE = Origin()  # a table in memory
+
+
+@dataclass(frozen=True)
 class CheckedVisits:
     """Visits that `check` has passed: nobody need check them again."""
 
@@ -45,7 +61,7 @@ def checked_table(visits: pd.DataFrame | CheckedVisits) -> pd.DataFrame:
     return visits.table if isinstance(visits, CheckedVisits) else check(visits)
 
 
-def check(visits: pd.DataFrame) -> pd.DataFrame:
+def check(visits: pd.DataFrame, origin: Origin = HERE) -> pd.DataFrame:
     """Return the visits sorted by person and time, or say in one sentence what is wrong.
 
     Beside `REQUIRED` (times with a zone), a table may have ``lon`` and ``lat`` (degrees),
@@ -63,11 +79,13 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
             f"A {type(visits).__name__} is no table of pandas; pgt.read_visits(table) makes one "
             "of other tables and of files."
         )
+    visits = levels_as_columns(visits)
     if len(doubled := visits.columns[visits.columns.duplicated()]):
         raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
     for name in REQUIRED:
         if name not in visits.columns:
-            remedy = "rename your columns (columns={'user_id': 'uid'}, or --columns user_id=uid)"
+            remedy = ("rename your columns (pgt.read_visits(table, columns={'user_id': 'uid'}), or "
+                      "--columns user_id=uid)")  # fmt: skip
             if name == "finished_at":
                 remedy = "for check-ins without an end, set finished_at = started_at"
             have = ", ".join(map(str, visits.columns)) or "no columns"
@@ -79,18 +97,18 @@ def check(visits: pd.DataFrame) -> pd.DataFrame:
         raise DataError("The table has no visits; check the file, or the filter that came before.")
     visits = plain_types(visits)
     for name in ("user_id", "location_id"):
-        _check_ids(visits, name)
-    _check_times(visits)
+        _check_ids(visits, name, origin)
+    _check_times(visits, origin)
     for name in LIMITS if "lon" in visits.columns else ():
-        _check_degrees(visits, name)
+        _check_degrees(visits, name, origin)
     if "split" in visits.columns:
         bad = ~visits["split"].isin(SPLITS) & visits["split"].notna()
         refuse(visits, "split", bad, "is ", "; it must be train, valid, test or empty (then no "
                "window uses the visit); without the column, visits are split by days.",
-               "{!r}")  # fmt: skip
+               "{!r}", origin)  # fmt: skip
     if (twice := visits.duplicated([*REQUIRED])).any():
         raise DataError(
-            f"The same visit stands twice, again in {first_row(visits, twice)}; drop it "
+            f"The same visit stands twice, again in {first_row(visits, twice, origin)}; drop it "
             "with visits.drop_duplicates() (a file that pgt.read_visits reads needs nothing)."
         )
     return visits.take(by_person_and_time(visits)).reset_index(drop=True)
@@ -112,32 +130,35 @@ def plain_types(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**plain) if plain else table
 
 
-def first_row(visits: pd.DataFrame, bad: pd.Series) -> str:
+def levels_as_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Named levels of the index as columns, and rows numbered anew where labels stand twice."""
+    for name in [name for name in table.index.names if name is not None]:
+        table = table.reset_index(level=name, drop=name in table.columns)
+    return table if table.index.nlevels == 1 and table.index.is_unique else table.reset_index(
+        drop=True)  # fmt: skip
+
+
+def first_row(visits: pd.DataFrame, bad: pd.Series, origin: Origin = HERE) -> str:
     """Name the first offending row as an editor counts, and how many more there are."""
     rows = visits.index[bad.to_numpy()]
     more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
-    return f"{visits.attrs.get('row', 'row')} {rows[0]}{more}"
-
-
-def called(visits: pd.DataFrame, name: str) -> str:
-    """What a column was called where it was read."""
-    return str(visits.attrs.get("called", {}).get(name, name))
+    return f"{origin.row} {origin.number(rows[0])}{more}"
 
 
 def refuse(
-    visits: pd.DataFrame, name: str, bad: pd.Series, what: str, remedy: str, value: str = ""
-) -> None:
+    visits: pd.DataFrame, name: str, bad: pd.Series, what: str, remedy: str, value: str = "",
+    origin: Origin = HERE,
+) -> None:  # fmt: skip
     """Say what is wrong with the first ``bad`` row of a column: its value, where, the remedy."""
     if bad.any():
-        held = value.format(visits.loc[bad, name].iloc[0])
-        raise DataError(
-            f"'{called(visits, name)}' {what}{held} in {first_row(visits, bad)}{remedy}"
-        )
+        held = value.format(visits[name][bad.to_numpy()].iloc[0])
+        held = f"{what}{held} in {first_row(visits, bad, origin)}"
+        raise DataError(f"'{origin.called(name)}' {held}{remedy}")
 
 
-def _check_ids(visits: pd.DataFrame, name: str) -> None:
-    ids, theirs, types = visits[name], called(visits, name), pd.api.types
-    refuse(visits, name, ids.isna(), "is empty", "; fill it in or drop the row.")
+def _check_ids(visits: pd.DataFrame, name: str, origin: Origin) -> None:
+    ids, theirs, types = visits[name], origin.called(name), pd.api.types
+    refuse(visits, name, ids.isna(), "is empty", "; fill it in or drop the row.", "", origin)
     kinds = set(ids.map(type)) if types.is_object_dtype(ids.dtype) else set()
     if len(kinds) > 1:
         raise DataError(f"Column '{theirs}' mixes types; convert it with .astype(str).")
@@ -150,9 +171,9 @@ def _check_ids(visits: pd.DataFrame, name: str) -> None:
         )
 
 
-def _check_times(visits: pd.DataFrame) -> None:
+def _check_times(visits: pd.DataFrame, origin: Origin) -> None:
     for name in TIMES:
-        theirs, times = called(visits, name), visits[name]
+        theirs, times = origin.called(name), visits[name]
         if not pd.api.types.is_datetime64_any_dtype(times.dtype):
             raise DataError(
                 f"Column '{theirs}' holds {times.dtype}, not times; pgt.read_visits(table) reads "
@@ -163,25 +184,26 @@ def _check_times(visits: pd.DataFrame) -> None:
                 f"Times in '{theirs}' have no time zone; name it, for example with "
                 "timezone='Asia/Shanghai' (--timezone Asia/Shanghai)."
             )
-        refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.")
+        refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.", "", origin)
         far = (times.dt.year < YEARS[0]) | (times.dt.year > YEARS[1])
         refuse(visits, name, far, "is in the year ", f", outside {YEARS[0]} to {YEARS[1]}; "
                "write the time that is meant, and for an end that is not known the start of the "
-               "visit.", "{.year}")  # fmt: skip
+               "visit.", "{.year}", origin)  # fmt: skip
     if str(visits.started_at.dt.tz) != str(visits.finished_at.dt.tz):
         raise DataError("Starts and ends are in different time zones; .dt.tz_convert both to one.")
-    what = f"lies before '{called(visits, 'started_at')}'"
+    what = f"lies before '{origin.called('started_at')}'"
     backwards = visits.finished_at < visits.started_at
-    refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.")
+    refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.", "", origin)
 
 
-def _check_degrees(visits: pd.DataFrame, name: str) -> None:
-    degrees, limit, theirs = visits[name], LIMITS[name], called(visits, name)
+def _check_degrees(visits: pd.DataFrame, name: str, origin: Origin) -> None:
+    degrees, limit, theirs = visits[name], LIMITS[name], origin.called(name)
     if not pd.api.types.is_numeric_dtype(degrees):
         raise DataError(f"Column '{theirs}' holds text; it must be degrees, as numbers.")
-    refuse(visits, name, degrees.isna(), "is empty", "; fill it in, or drop both lon and lat.")
+    remedy = "; fill it in, or drop both lon and lat."
+    refuse(visits, name, degrees.isna(), "is empty", remedy, "", origin)
     refuse(visits, name, ~(degrees.abs() <= limit), "is ", f", outside ±{limit:g} degrees; "
-           "correct it (are lon and lat swapped?) or drop the row.", "{:g}")  # fmt: skip
+           "correct it (are lon and lat swapped?) or drop the row.", "{:g}", origin)  # fmt: skip
 
 
 # --- clocks and days ---------------------------------------------------------------------------

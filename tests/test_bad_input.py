@@ -6,7 +6,14 @@ the sentence says to do: another content, or another way to read it.
 
 from __future__ import annotations
 
+import argparse
+import ast
 import gzip
+import importlib
+import inspect
+import re
+import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +23,12 @@ import pandas as pd
 import pytest
 
 import pgt
+from pgt import cli
 from pgt.errors import DataError
 from pgt.readers.tables import read, read_visits
 from pgt.visits import check
 
-from .helpers import made, random_visits
+from .helpers import ROOT, made, random_visits
 
 H = "user_id,location_id,started_at,finished_at"
 A = "ann,home,2024-05-01T09:00+02:00,2024-05-01T10:00+02:00"
@@ -47,12 +55,12 @@ ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, di
     ("xz", "v.csv", b"\xfd7zXZ\x00abc", {}, ("packed with xz", "xz -d"), GOOD, {}),
     ("SQLite", "v.gpkg", b"SQLite format 3\0", {}, ("SQLite", "export the table as CSV"), GOOD, {}),
     ("KML", "v.kml", "<?xml version='1.0'?><kml></kml>", {},
-     ("v.kml is KML, which is not read", "gpsbabel -t -i kml -f FILE.kml -o gpx"), None, {}),
-    ("TCX", "v.tcx", "<?xml version='1.0'?><TrainingCenterDatabase>", {}, ("TCX", "-i gtrnctr"),
-     None, {}),
-    ("GeoJSON", "v.json", '{"type": "FeatureCollection", "features": []}', {},
-     ("GEOJSON", "-i geojson"), None, {}),
-    ("other JSON", "v.json", '{"a": 1}', {}, ("neither a Google export nor a list of records",),
+     ("v.kml is KML, which is not read", "export it as GPX"), None, {}),
+    ("TCX", "v.tcx", "<?xml version='1.0'?><TrainingCenterDatabase>", {},
+     ("TCX", "Strava: Export GPX"), None, {}),
+    ("Takeout of settings", "Settings.json", '{"deviceSettings": [], "historyEnabled": true}', {},
+     ("Takeout has held none since 2024", "Android: Settings"), None, {}),
+    ("other JSON", "v.json", '{"a": 1}', {}, ("neither a Google export, nor GeoJSON, nor a list",),
      '[{"user": 1, "place": "h", "time": "2024-05-01T09:00Z"}]', {}),
     ("no GPX after all", "v.gpx", "<gpx><trk>", {},
      ("v.gpx cannot be read", "export it again as GPX"),
@@ -155,7 +163,7 @@ def test_paths_that_are_nothing(path: str, says: str, tmp_path: Path) -> None:
 
 def test_what_a_folder_or_an_archive_holds_is_said(tmp_path: Path) -> None:
     (tmp_path / "ride.kml").write_text("<kml/>")
-    with pytest.raises(DataError, match=r"holds KML, which is not read; make GPX of it"):
+    with pytest.raises(DataError, match=r"holds KML, which is not read; export it as GPX"):
         read(tmp_path)
     with zipfile.ZipFile(tmp_path / "sheet.xlsx", "w") as archive:
         archive.writestr("xl/workbook.xml", "")
@@ -236,3 +244,79 @@ def test_lines_are_counted_as_an_editor_counts(tmp_path: Path) -> None:
         read(made(tmp_path, "v.csv", bad))
     with pytest.raises(DataError, match="in line 7;"):
         read(made(tmp_path, "v.csv.gz", gzip.compress(bad.encode())))
+
+
+# --- what a message says to do exists ----------------------------------------------------------
+
+
+def sentences() -> list[tuple[str, str]]:
+    """Every text of the package that is no docstring: its module, and what it says."""
+    held = []
+    for path in sorted((ROOT / "pgt").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        firsts = [node.body[0] for node in ast.walk(tree) if isinstance(node, documented)]
+        notes = {id(first.value) for first in firsts if isinstance(first, ast.Expr)}
+        for node in ast.walk(tree):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = [part.value if isinstance(part, ast.Constant) else "…" for part in parts]
+            if id(node) not in notes and all(isinstance(text, str) for text in texts):
+                held.append((path.name, "".join(texts)))
+    return held
+
+
+def test_what_a_message_names_exists() -> None:
+    said, checked = sentences(), set()
+    options = {name for command in commands() for action in command._actions
+               for name in action.option_strings}  # fmt: skip
+    for where, text in said:
+        for option in re.findall(r"(?<![\w-])--(?!pgt-)[a-z][a-z-]*", text):
+            assert option in options or tool_of(text) is not None, (where, text)
+            checked.add(option)
+        for name in re.findall(r"\bpgt(?:\.[a-zA-Z_]\w*)+", text):
+            if not name.endswith((".py", ".csv")):
+                thing = pgt
+                for part in name.split(".")[1:]:
+                    thing = getattr(thing, part, None) or found_module(thing, part)
+                    assert thing is not None, (where, name)
+                checked.add(name)
+        for command in re.findall(r"python -m pgt ([a-z]+)", text):
+            assert command in {one.prog.split()[-1] for one in commands()}, (where, text)
+            checked.add(command)
+    assert {"--person", "--visits", "--file-timezone", "visits", "pgt.read_visits"} <= checked
+
+
+def found_module(thing: Any, part: str) -> Any:
+    return importlib.import_module(f"{thing.__name__}.{part}") if inspect.ismodule(thing) else None
+
+
+def commands() -> list[argparse.ArgumentParser]:
+    top = cli.parser()
+    subs = next(one for one in top._actions if isinstance(one, argparse._SubParsersAction))
+    return [top, *subs.choices.values()]
+
+
+# Commands of other programs that messages name: each is run below.
+TOOLS = ("iconv", "xz", "gunzip", "unzip", "gpsbabel", "pip", "conda", "git", "curl", "ogr2ogr")
+RUN = {"iconv", "xz", "gunzip"}
+
+
+def tool_of(text: str) -> str | None:
+    return next((tool for tool in TOOLS if re.search(rf"\b{tool} -", text)), None)
+
+
+def test_a_program_that_a_message_names_was_run(tmp_path: Path) -> None:
+    named = {tool for _, text in sentences() for tool in TOOLS
+             if re.search(rf"\b(with {tool}\b|{tool} -)", text)}  # fmt: skip
+    assert named == RUN
+    made(tmp_path, "v.csv", GOOD.replace("home", "Café").encode("cp1252"))
+    acts = {
+        "iconv": "iconv -f WINDOWS-1252 -t UTF-8 v.csv > utf8.csv",
+        "xz": "xz -k v.csv && mv v.csv.xz x.csv.xz && xz -d x.csv.xz",
+        "gunzip": "gzip -c v.csv > z.csv.gz && gunzip z.csv.gz",
+    }
+    for tool, act in acts.items():
+        if shutil.which(tool):
+            subprocess.run(act, shell=True, cwd=tmp_path, check=True)
+    if shutil.which("iconv"):
+        assert "Café" in set(read(tmp_path / "utf8.csv").location_id)

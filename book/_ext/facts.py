@@ -64,13 +64,15 @@ def change(one: Where, other: Where, column: str = "acc@1") -> Callable[[Results
     return written
 
 
-def board(told: bool) -> Callable[[Results], str]:
-    """Acc@1 of the contextual pointer on New York's leaderboard, told the time or not."""
+def board(
+    model: str = "contextual", past: str = "every earlier visit", told: bool = False
+) -> Callable[[Results], str]:
+    """Acc@1 on New York's leaderboard, with the interval over people."""
 
     def written(results: Results) -> str:
-        rows = results.rows.query(f"model == 'contextual' and seed.isna() and told == {told}")
-        (value,) = rows[rows.past == "every earlier visit"]["acc@1"]
-        return f"{value:.1f}\u00a0%"
+        rows = results.rows.query(f"model == {model!r} and seed.isna() and told == {told}")
+        (row,) = rows[rows.past == past].to_dict("records")
+        return f"{row['acc@1']:.1f}\u00a0% [{row['low']:.1f}, {row['high']:.1f}]"
 
     return written
 
@@ -136,8 +138,11 @@ FACTS: dict[str, Fact] = {
     "new-york-nobody": ("nobody", percent(model="predictor", **NEW_YORK)),
     "contextual": ("beyond", percent(**MEMORY, **GEOLIFE)),
     "new-york-contextual": ("last_visit", percent(**MEMORY, **NEW_YORK)),
-    "board": ("leaderboard", board(told=False)),
-    "board-told": ("leaderboard", board(told=True)),
+    "board": ("leaderboard", board()),
+    "board-same-past": ("leaderboard", board(past="training and session")),
+    "board-frequent": ("leaderboard", board("most_frequent")),
+    "prompts": ("leaderboard", board(past="prompt", told=True)),
+    "prompts-predictor": ("leaderboard", board("predictor", past="prompt", told=True)),
 }
 
 # Those of the page on the design documents: Acc@1 on GeoLife in points, unless it says otherwise.

@@ -69,18 +69,16 @@ class Experts(MixtureModel):
 
     def without(self, feature: str) -> Experts:
         """A copy in which one feature is constant: it tells no visit from another."""
-        found, clock = deepcopy(self), "then_clock" if self.config.knows_time else "clock"
-        for network in found.experts:
+        blind = deepcopy(self)
+        for network in blind.experts:
             torch.nn.init.zeros_(network.scorer.tables[feature])
-        silent: dict[str, Any] = {
-            "age": {"decay": 1.0},
-            "before": {"same": 0.0},
-            clock: {"clock": 0.0},
-        }
-        found.kernels = tuple(replace(one, **silent.get(feature, {})) for one in self.kernels)
+        # What the kernels call it: the clock is that of the moment asked about, if it is known.
+        clock = "then_clock" if self.config.knows_time else "clock"
+        cue = {"age": "age", "before": "before", clock: "clock"}.get(feature, "")
+        blind.kernels = tuple(kernel.without(cue) for kernel in self.kernels)
         if feature == "here":
-            found.weights[len(self.experts) + len(self.kernels) :] = 0
-        return found
+            blind.weights[len(self.experts) + len(self.kernels) :] = 0
+        return blind
 
     @torch.no_grad()
     def returns(self, windows: Any) -> list[tuple[Tensor, Tensor, Tensor]]:

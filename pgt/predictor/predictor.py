@@ -6,7 +6,7 @@ target is not there yet: `ask` puts one empty row behind each person's visits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
@@ -32,11 +32,12 @@ from pgt.predictor.memory import is_new, sample, with_history
 from pgt.predictor.pool import Experts
 from pgt.predictor.questions import (
     Questions,
-    ask,
     find_user,
+    in_groups,
     likeliest,
     moment,
     nobody_before,
+    past_windows,
     share_of_new,
     until,
 )
@@ -145,30 +146,36 @@ class NextLocation:
         n_valid = len(data.valid)
         enough = min(len(data.train), n_valid) >= ENOUGH_WINDOWS
         names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
-        found = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
-        scores = [gains(evaluate(one["next_place"], data.valid)) for one in found if n_valid]
+        candidates = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
+        scores = [gains(evaluate(one["next_place"], data.valid)) for one in candidates if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
         if n_valid >= ENOUGH_WINDOWS:
-            self.experts = found[best]
-            self.novelty, self.calibration = promises(found[best], data.valid)
+            self.experts = nn.ModuleDict(candidates[best])
+            self.novelty, self.calibration = promises(self.experts, data.valid)
         table.insert(0, "candidate", names[: len(table)])
         self.notes = {"selection": table.to_dict("records"), "taken": names[best], "seed": seed,
                       "windows": data.counts()}  # fmt: skip
         return self
 
-    def _candidate(self, name: str, data: Dataset, parts: Any, seed: int, progress: bool) -> Any:
+    def _candidate(
+        self, name: str, data: Dataset, parts: Iterable[str], seed: int, progress: bool
+    ) -> dict[str, Experts]:
         """The experts, weighed for these people; the best of them tuned, or new ones trained."""
-        found: Any = {part: self.experts[part].fit_weights(data.train) for part in parts}
-        for part in found if name != "pretrained" else ():
-            target_time, networks = NETWORKS[part], found[part].experts
-            best = networks[int(found[part].weights[: len(networks)].argmax())]
-            network, training = deepcopy(best), FINE_TUNING
-            if name == "trained":
-                network, training = contextual.new_network(seed, target_time), contextual.TRAINING
+        weighed = {part: self.experts[part].fit_weights(data.train) for part in parts}
+        if name == "pretrained":
+            return weighed
+        experts = {}
+        for part, pool in weighed.items():
+            if name == "fine_tuned":
+                best = int(pool.weights[: len(pool.experts)].argmax())
+                network, training = deepcopy(pool.experts[best]), FINE_TUNING
+            else:
+                network = contextual.new_network(seed, NETWORKS[part])
+                training = contextual.TRAINING
             fit(network, data.train, data.valid, replace(training, seed=seed), progress=progress)
-            found[part] = Experts([network])
-        return nn.ModuleDict(found).eval()
+            experts[part] = Experts([network]).eval()
+        return experts
 
     @one_thread()
     def tuning(self, visits: Any, *, seed: int = 42, progress: bool = False) -> Any:
@@ -199,8 +206,9 @@ class NextLocation:
             with it, all probabilities add up to 1), ``after`` (when the last visit began), and
             ``lon`` and ``lat`` where the visits have them.
         """
-        experts, asked = self._asked(visits, at, user)
-        return asked.named(likeliest(experts, asked, top))
+        experts, groups = self._asked(visits, at, user)
+        parts = [asked.named(likeliest(experts, asked, top)) for asked in groups]
+        return pd.concat(parts, ignore_index=True)
 
     @one_thread()
     def predict_set(
@@ -217,21 +225,20 @@ class NextLocation:
         """
         if isinstance(coverage, str) or not 0 < coverage < 1:
             raise DataError(f"coverage is {coverage!r}; it must lie between 0 and 1, say 0.9.")
-        experts, asked = self._asked(visits, at, user)
-        limit: Any = conformal_quantile(self.calibration, 1 - coverage)
+        experts, groups = self._asked(visits, at, user)
+        parts, scores, limit = [], None, conformal_quantile(self.calibration, 1 - coverage)
         whose = "fit" if "selection" in self.notes else "simulated worlds"
-        if (
-            experts.kernels and len(asked.late) >= ENOUGH_WINDOWS
-        ):  # else a network may know them by heart
-            scores, whose = nonconformity(experts, asked.late, self.novelty), "this table"
-            limit = conformal_quantiles(scores, asked.late.users, asked.windows.users, 1 - coverage)
-        new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
-        found = pd.concat([new, likeliest(experts, asked)])
-        found = found.iloc[np.lexsort((-found.probability, found.window))].reset_index(drop=True)
-        found["rank"] = found.groupby("window").cumcount() + 1
-        limit = np.broadcast_to(limit, len(asked.new))[found.window]
-        kept = (1 - found.probability <= limit) | (found["rank"] == 1)
-        answer = asked.named(found[kept].reset_index(drop=True))
+        for number, asked in enumerate(groups):
+            # A network alone may know the table by heart.
+            if number == 0 and experts.kernels and len(asked.late) >= ENOUGH_WINDOWS:
+                scores, whose = nonconformity(experts, asked.late, self.novelty), "this table"
+                calibrators = asked.late.users
+            people = asked.windows.users
+            limits = np.broadcast_to(limit, len(people))
+            if scores is not None:
+                limits = conformal_quantiles(scores, calibrators, people, 1 - coverage)
+            parts.append(asked.named(held(experts, asked, limits)))
+        answer = pd.concat(parts, ignore_index=True)
         answer.attrs["calibrated_on"] = whose
         return answer
 
@@ -244,7 +251,7 @@ class NextLocation:
         with it minus that without it, in percentage points, what spoke for the place first. A
         feature that is left out says of all visits the same. ``visits``: how often it was visited.
         """
-        experts, asked = self._asked(visits, at, user)
+        experts, (asked, *_) = self._asked(visits, at, user)
         best = likeliest(experts, asked, top)
         table = asked.named(best)[["location_id", "probability"]].assign(
             visits=[int((asked.place == one).sum()) for one in best.place], rank=best["rank"]
@@ -270,7 +277,7 @@ class NextLocation:
         """
         from pgt.maps import places_map
 
-        experts, asked = self._asked(visits, at, user)
+        experts, (asked, *_) = self._asked(visits, at, user)
         guesses = asked.named(likeliest(experts, asked, top))
         mine = asked.visits[asked.visits.user_id == guesses.user_id[0]]
         return places_map(mine, guesses, streets=streets)
@@ -305,14 +312,13 @@ class NextLocation:
             return source
         return tables.visits_of(source, timezone=self.timezone)
 
-    def _asked(self, visits: Any, at: Any, user: Any) -> tuple[Experts, Questions]:
-        """The networks, weighed by everybody's past, and the questions."""
+    def _asked(self, visits: Any, at: Any, user: Any) -> tuple[Experts, Iterator[Questions]]:
+        """The networks, weighed by everybody's past, and the questions, group by group."""
         table = self._read(visits).table
         when = None if at is None else moment(at, table)
         who = None if user is None else find_user(table, user)
         past = until(table, when)
-        asked = ask(past, when, self.novelty, who)
-        if len(asked.new) == 0:
+        if past.empty or (who is not None and not (past.user_id == who).any()):
             raise nobody_before(when, user)
         networks = self.experts["next_place" if at is None else "at_a_time"]
         columns = past[past.columns.intersection([*REQUIRED, "utc_offset"])]
@@ -321,8 +327,19 @@ class NextLocation:
             pd.util.hash_pandas_object(columns).to_numpy().tobytes(),
         )  # fmt: skip
         if self._weighed[0] != known:
-            self._weighed = known, networks.fit_weights(asked.past)
-        return self._weighed[1], asked
+            self._weighed = known, networks.fit_weights(past_windows(past))
+        return self._weighed[1], in_groups(past, when, self.novelty, who)
+
+
+def held(experts: Experts, asked: Questions, limits: np.ndarray) -> pd.DataFrame:
+    """What is likely enough for a set: limits (W,) are 1 minus a probability; place -1 is new."""
+    new = pd.DataFrame({"window": range(len(asked.new)), "place": -1, "probability": asked.new})
+    answers = pd.concat([new, likeliest(experts, asked)])
+    order = np.lexsort((-answers.probability, answers.window))
+    answers = answers.iloc[order].reset_index(drop=True)
+    answers["rank"] = answers.groupby("window").cumcount() + 1
+    kept = (1 - answers.probability <= limits[answers.window]) | (answers["rank"] == 1)
+    return answers[kept].reset_index(drop=True)
 
 
 def promises(experts: Any, windows: Any) -> tuple[tuple[float, float], np.ndarray]:
@@ -356,10 +373,12 @@ def nonconformity(experts: Experts, windows: Any, novelty: tuple[float, float]) 
 
 def conformal_quantiles(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.ndarray:
     """(W,) of each person asked; all others together count as `OTHERS` windows of theirs."""
-    found, users = {}, np.asarray(users)
-    for user in pd.unique(np.asarray(asked)):
+    users, asked = np.asarray(users), np.asarray(asked)
+    # To somebody who has no window of their own all windows are alike.
+    found = dict.fromkeys(pd.unique(asked), conformal_quantile(scores, alpha))
+    for user in pd.unique(asked[np.isin(asked, users)]):
         own = users == user
         found[user] = conformal_quantile(
             scores, alpha, np.where(own, 1, OTHERS / max(1, (~own).sum()))
         )
-    return np.array([found[user] for user in np.asarray(asked)])
+    return np.array([found[user] for user in asked])

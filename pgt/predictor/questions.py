@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,6 +71,7 @@ def nobody_before(at: pd.Timestamp | None, user: Any = None) -> DataError:
 
 
 RECENT = 50  # visits in which the share of new places is counted
+PEOPLE_AT_ONCE = 10_000  # whose questions are in memory together
 CALIBRATED = 6000  # late windows of a table by which sets are calibrated, at most
 
 
@@ -76,13 +80,22 @@ class Questions:
     """For each person a window whose target is not there yet."""
 
     windows: HistoryWindows
-    past: HistoryWindows  # windows of everybody whose target has happened, in their later halves
-    late: HistoryWindows  # and in their last quarters
     new: np.ndarray  # (W,) how likely the next place is a new one
     last: np.ndarray  # (W,) the row of the person's last visit
     first: np.ndarray  # (W,) the number of the person's first place
-    visits: pd.DataFrame  # everybody's, by person and time
+    visits: pd.DataFrame  # of those who are asked about, by person and time
     place: np.ndarray  # (N,) the number of each visit's place; nobody shares one
+    everybody: pd.DataFrame  # all visits, by which the experts are weighed
+
+    @cached_property
+    def past(self) -> HistoryWindows:
+        """`past_windows` of everybody."""
+        return past_windows(self.everybody)
+
+    @cached_property
+    def late(self) -> HistoryWindows:
+        """`late_windows` of everybody."""
+        return late_windows(self.everybody)
 
     def named(self, found: pd.DataFrame) -> pd.DataFrame:
         """Windows and places by their ids; a place below 0 is "somewhere new"."""
@@ -104,34 +117,76 @@ class Questions:
 def ask(
     visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float], user: Any = None
 ) -> Questions:
-    """Ask where everybody, or one person, goes next; and of some visits of all later halves."""
+    """Ask where everybody, or one person, goes next."""
+    everybody = visits
+    if user is not None:
+        visits = visits[visits.user_id == user].reset_index(drop=True)
     person, begins = person_rows(visits.user_id)
-    codes, names = pd.factorize(visits.location_id)
-    place, _ = pd.factorize(person * len(names) + codes)
-    own = place - place[begins]  # everybody's from 0
+    table, place, vocabulary = _with_own_places(visits, person, begins)
     last = np.flatnonzero(np.diff(person, append=-1))
     time = visits.finished_at.iloc[last] if at is None else at
-    empty = visits.iloc[last].assign(location_id=-1, started_at=time, finished_at=time)
-    table = pd.concat([visits.assign(location_id=own), empty], ignore_index=True)
+    empty = table.iloc[last].assign(location_id=-1, started_at=time, finished_at=time)
+    table = pd.concat([table, empty], ignore_index=True)
     order = np.argsort(np.append(person, person[last]), kind="stable")
     table = table.iloc[order].reset_index(drop=True)
     target = last + 1 + np.arange(len(last))
-    n = last + 1 - begins[last]
-    half = np.maximum(0, n - np.maximum(3, n // 2))
-    earlier = []
-    for sizes, most in ((half, PAST), (half // 2, CALIBRATED)):
-        ends, some = np.cumsum(sizes), sample(int(sizes.sum()), most)
-        of = np.searchsorted(ends, some, side="right")
-        earlier.append(target[of] - ends[of] + some)
-    vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
     features = encode(table, vocabulary)
-    if user is not None:
-        mine = visits.user_id.to_numpy()[last] == user
-        last, target = last[mine], target[mine]
-    rows = [target, *earlier]
-    windows, past, late = of_rows(table, features, vocabulary, rows, MEMORY, OLDER)
+    (windows,) = of_rows(table, features, vocabulary, [target], MEMORY, OLDER)
     new = share_of_new(windows, *novelty)
-    return Questions(windows, past, late, new, last, place[begins[last]], visits, place)
+    return Questions(windows, new, last, place[begins[last]], visits, place, everybody)
+
+
+def in_groups(
+    visits: pd.DataFrame, at: pd.Timestamp | None, novelty: tuple[float, float], user: Any = None
+) -> Iterator[Questions]:
+    """`ask` for so many people at a time that memory is bounded; each knows everybody's visits."""
+    person, begins = person_rows(visits.user_id)
+    if user is not None or not len(person) or person[-1] < PEOPLE_AT_ONCE:
+        yield ask(visits, at, novelty, user)
+        return
+    bounds = [*np.flatnonzero((person % PEOPLE_AT_ONCE == 0) & (begins == np.arange(len(person)))),
+              len(person)]  # fmt: skip
+    for start, end in pairwise(bounds):
+        some = ask(visits.iloc[start:end].reset_index(drop=True), at, novelty)
+        yield replace(some, everybody=visits)
+
+
+def past_windows(visits: pd.DataFrame) -> HistoryWindows:
+    """Windows whose targets have happened, in the later halves of everybody's visits."""
+    return _earlier(visits, 1, PAST)
+
+
+def late_windows(visits: pd.DataFrame) -> HistoryWindows:
+    """Such windows in everybody's last quarters."""
+    return _earlier(visits, 2, CALIBRATED)
+
+
+def _earlier(visits: pd.DataFrame, parts: int, most: int) -> HistoryWindows:
+    """Up to ``most`` windows of what came last; only visits of the people drawn are encoded."""
+    person, begins = person_rows(visits.user_id)
+    last = np.flatnonzero(np.diff(person, append=-1))
+    n = last + 1 - begins[last]
+    sizes = np.maximum(0, n - np.maximum(3, n // 2)) // parts
+    ends, drawn = np.cumsum(sizes), sample(int(sizes.sum()), most)
+    whose = np.searchsorted(ends, drawn, side="right")
+    rows = last[whose] + 1 - (ends[whose] - drawn)
+    kept = np.isin(person, whose)
+    some, rows = visits[kept].reset_index(drop=True), (np.cumsum(kept) - 1)[rows]
+    table, _, vocabulary = _with_own_places(some, *person_rows(some.user_id))
+    features = encode(table, vocabulary)
+    (windows,) = of_rows(table, features, vocabulary, [rows], MEMORY, OLDER)
+    return windows
+
+
+def _with_own_places(
+    visits: pd.DataFrame, person: np.ndarray, begins: np.ndarray
+) -> tuple[pd.DataFrame, np.ndarray, Vocabulary]:
+    """The visits with everybody's places numbered from 0, (N,) a number that nobody shares, ids."""
+    codes, names = pd.factorize(visits.location_id)
+    place, _ = pd.factorize(person * len(names) + codes)
+    own = place - place[begins]
+    vocabulary = Vocabulary(tuple(range(int(own.max(initial=0)) + 1)), (), 0)
+    return visits.assign(location_id=own), place, vocabulary
 
 
 @torch.no_grad()

@@ -3,7 +3,9 @@
 from importlib import import_module
 from types import ModuleType
 
-MODULES = ("tables", "columns", "clocks", "recordings", "pieces", "plausibility", "gps")
+MODULES = (
+    "tables", "columns", "clocks", "recordings", "people", "pieces", "plausibility", "gps",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from timezonefinder import TimezoneFinder
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pgt.errors import DataError, note
-from pgt.visits import called, in_zone, refuse
+from pgt.visits import HERE, Origin, in_zone, refuse
 
 TWEET = "%a %b %d %H:%M:%S %z %Y"
 DAY_FIRST = r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
 ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
 OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|([+-]\d{1,2})(?::?(\d\d))?)\s*$"
+MIDNIGHT = r"([T ])24(:?00(?::?00(?:[.,]0+)?)?)$"
+# UTC under its other names: such a zone says nothing of where people live.
+UTC_NAMES = {
+    f"{area}{name}" for area in ("", "etc/")
+    for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
+} | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+ENOUGH = 0.99  # of all rows, that a way to read them must fit
 
 
 def require_zone(zone: str | None) -> None:
@@ -28,122 +38,284 @@ def require_zone(zone: str | None) -> None:
         ) from error
 
 
-def with_local_clocks(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.DataFrame:
+def zone_name(zone: Any) -> str | None:
+    """The name of a zone of whatever library; none for UTC and for bare offsets."""
+    text = re.sub(r"^.*zoneinfo/|'\)$", "", str(zone))  # of dateutil the file
+    if text.lower() in UTC_NAMES or not re.fullmatch(r"[A-Za-z]\w*(/[\w+-]+)*", text):
+        return None
+    try:
+        require_zone(text)
+    except DataError:
+        return None
+    return text
+
+
+def with_local_clocks(
+    table: pd.DataFrame, timezone: str | None, clock: str | None, origin: Origin = HERE
+) -> pd.DataFrame:
     """Starts and ends by local clocks: of the zone that is named, of the place, or of their own."""
-    named = getattr(getattr(table.started_at.dtype, "tz", None), "key", "UTC")
-    if timezone is None and named != "UTC" and "utc_offset" not in table.columns:
-        timezone = named  # a table that is in a zone by name stays in it
-    start, ahead = read_times(table, "started_at", clock or timezone, strict=True)
-    end, _ = read_times(table, "finished_at", clock or timezone, strict=True, after=start)
-    if "utc_offset" in table.columns:
-        ahead = pd.to_numeric(table.utc_offset, errors="coerce").astype(float)
+    stated = "utc_offset" in table.columns
+    if timezone is None and not stated:
+        timezone = zone_name(getattr(table.started_at.dtype, "tz", None))  # it stays in it
+    zone = clock or timezone
+    start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin)
+    end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin)
+    own = _stated_offsets(table.utc_offset, start) if stated else None
     table = table.drop(columns="utc_offset", errors="ignore")
     table = table.assign(started_at=start, finished_at=end)
-    if timezone is not None:
-        return in_zone(table, timezone)
-    return by_local_clocks(table, None if ahead is None or not ahead.any() else ahead)
+    return in_zone(table, timezone) if timezone else by_local_clocks(table, ahead, own)
 
 
-def by_local_clocks(table: pd.DataFrame, ahead: pd.Series | None = None) -> pd.DataFrame:
-    """Visits in UTC by the clocks of their places, or of their offsets (minutes)."""
+def _stated_offsets(column: pd.Series, start: pd.Series) -> pd.Series:
+    """Minutes ahead of UTC, of hours, minutes, seconds, "+01:00" or names of zones."""
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    if numbers.notna().any():
+        most = numbers.abs().max()
+        return numbers * (60 if 0 < most <= 14 else 1 if most <= 900 else 1 / 60)
+    text = column.astype("string").str.strip()
+    part = text.str.extract(r"^(?:UTC|GMT)?([+-])(\d{1,2}):?(\d\d)?$")
+    size = part[1].astype("Float64") * 60 + part[2].astype("Float64").fillna(0)
+    offsets = size.where(part[0] != "-", -size).astype(float)
+    for name in text[offsets.isna()].dropna().unique():
+        if zone_name(name):
+            rows = (text == name).fillna(False)
+            offsets[rows] = _ahead(start[rows], name)
+    return offsets
+
+
+def _ahead(times: pd.Series, zone: Any) -> pd.Series:
+    """By how many minutes the clocks of a zone are ahead of UTC at these times."""
+    local = times.dt.tz_convert(zone).dt.tz_localize(None)
+    return (local - times.dt.tz_convert("UTC").dt.tz_localize(None)).dt.total_seconds() / 60
+
+
+def by_local_clocks(
+    table: pd.DataFrame, ahead: pd.Series | None = None, stated: pd.Series | None = None
+) -> pd.DataFrame:
+    """Visits in UTC by the clocks of their places, or of their offsets (minutes).
+
+    What a record states beside its times is surest, then the place; of offsets that are written
+    with the times, all may be those of the phone on the day of the export.
+    """
     placed = {"lon", "lat"} <= {*table.columns}
-    zones = zones_at(table.lon, table.lat) if placed else pd.Series(dtype=str)
-    found, there = zones.dropna().unique(), pd.Series(0.0, index=table.index)
+    zones = zones_at(table.lon, table.lat) if placed else pd.Series(dtype="str")
+    names = zones.dropna().unique()
+    there = pd.Series(np.nan, index=table.index)
     for zone, rows in zones.groupby(zones).groups.items():
-        at = table.started_at[rows]
-        local = at.dt.tz_convert(zone).dt.tz_localize(None)
-        there[rows] = (local - at.dt.tz_localize(None)).dt.total_seconds() / 60
-    if ahead is None and len(found):
+        there[rows] = _ahead(table.started_at[rows], zone)
+    _note_sea(zones)
+    if ahead is not None and not ahead.any():
+        ahead = None  # in UTC, which is no place
+    if stated is not None:
+        own = stated.fillna(there).fillna(0 if ahead is None else ahead)
+    elif ahead is None:
+        if not len(names):
+            return table
         note(f"the times are in UTC; by the coordinates, local clocks are those of "
-             f"{', '.join(found[:2])}{', …' if len(found) > 2 else ''}.")  # fmt: skip
-        ahead = there
-    if ahead is None:
-        return table
-    if len(found) == 1 and (ahead == there).all():
-        return in_zone(table, str(found[0]))
-    if ahead.nunique() == 1:
-        return in_zone(table, datetime.timezone(datetime.timedelta(minutes=ahead.iloc[0])))
-    return table.assign(utc_offset=ahead.astype("int64"))
+             f"{', '.join(names[:2])}{', …' if len(names) > 2 else ''}.")  # fmt: skip
+        own = there.fillna(0)
+    elif home := _zone_of_export(table.started_at, ahead, there, names):
+        note(f"all offsets are those of {home}, and some places lie in other zones: local clocks "
+             f"are those of the places (--timezone {home} keeps one clock).")  # fmt: skip
+        own = there.fillna(ahead)
+    else:
+        own = ahead
+    if len(names) == 1 and (own == there).all():
+        return in_zone(table, str(names[0]))
+    if own.nunique() == 1:
+        return in_zone(table, datetime.timezone(datetime.timedelta(minutes=own.iloc[0])))
+    return table.assign(utc_offset=own.astype("int64"))
+
+
+def _note_sea(zones: pd.Series) -> None:
+    sea = zones.str.startswith("Etc/", na=False)
+    if len(zones) >= 20 and sea.mean() > 0.5:
+        note(f"{int(sea.sum()):,} of {len(zones):,} visits lie in the sea: are lon and lat in "
+             "their columns (--columns lon=..., lat=...), and in degrees?")  # fmt: skip
+
+
+def _zone_of_export(
+    start: pd.Series, ahead: pd.Series, there: pd.Series, names: Any
+) -> str | None:  # fmt: skip
+    """The one zone whose offsets all times have, though places lie in others as well."""
+    if len(names) > 1 and (there.notna() & (ahead != there)).any():
+        return next((name for name in names[:9] if (_ahead(start, name) == ahead).all()), None)
+    return None
 
 
 def read_times(
     table: pd.DataFrame, name: str, clock: str | None, *, strict: bool,
-    after: pd.Series | None = None,
+    after: pd.Series | None = None, origin: Origin = HERE,
 ) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
     """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it."""
-    raw, theirs, ahead = table[name], called(table, name), None
+    raw, ahead = table[name], None
     if isinstance(raw.dtype, pd.DatetimeTZDtype):
-        times = raw.dt.tz_convert("UTC")
-        gap = raw.dt.tz_localize(None) - times.dt.tz_localize(None)
-        return times, gap.dt.total_seconds() / 60
+        return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz)
     if pd.api.types.is_datetime64_any_dtype(raw.dtype):
         times = raw
-    elif (unix := _unix(raw)) is not None:
-        times = unix
+    elif (quick := _of_one_shape(raw)) is not None:
+        times, ahead = quick
+    elif (numbers := _of_numbers(raw)) is not None:
+        times = numbers
+        bad = times.isna() & raw.notna() & strict
+        refuse(table, name, bad, "is ", ", which is no time as the other rows have it; correct it "
+               "or drop the row.", "{!r}", origin)  # fmt: skip
     else:
-        times, ahead = _written(table, name, strict)
+        times, ahead = _written(table, name, strict, origin)
     if times.dt.tz is not None:
         return times, ahead
-    zone = "UTC" if re.search(r"(^|[^a-z])utc([^a-z]|$)|^utctime", theirs.lower()) else clock
-    if zone is None:
+    theirs = origin.called(name)
+    in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^utctime", theirs.lower())
+    if not in_utc and clock is None:
         raise DataError(
             f"Times in '{theirs}' have no time zone: name it with timezone='Asia/Shanghai' "
             "(--timezone Asia/Shanghai) if they are by the clocks of the place, or with "
             "file_timezone='UTC' (--file-timezone UTC) if they are in UTC."
         )
-    # Clocks go back: the first hour, or the second if that is before ``after``; forward: the next.
+    return _localized(times, "UTC" if in_utc else clock, after), None
+
+
+def _localized(times: pd.Series, zone: str | None, after: pd.Series | None) -> pd.Series:
+    """Wall times as moments: of the hour that comes twice the first, or what is not before."""
     first = np.ones(len(times), dtype=bool)
     local = times.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
     if after is not None and (early := local < after).any():
         second = times.dt.tz_localize(zone, ambiguous=~first, nonexistent="shift_forward")
         local = local.where(~early, second)
-    return local.dt.tz_convert("UTC"), None
+    return local.dt.tz_convert("UTC")
 
 
-def _unix(raw: pd.Series) -> pd.Series | None:
-    """Unix seconds, milliseconds, micro- or nanoseconds, by their size; None where it is text."""
+def _of_one_shape(raw: pd.Series) -> tuple[pd.Series, pd.Series | None] | None:
+    """ISO 8601, all with an offset or all without, at Arrow's speed; None of anything else."""
+    try:
+        text = pa.array(raw, type=pa.large_string(), from_pandas=True)
+        if isinstance(text, pa.ChunkedArray):
+            text = text.combine_chunks()
+        if text.null_count or not len(text):
+            return None
+        ends = pc.utf8_slice_codeunits(text, start=-6).dictionary_encode()
+        tails = ends.dictionary.to_pylist()
+        zoned = [tail.endswith("Z") or bool(re.fullmatch(r"[+-]\d\d:\d\d", tail)) for tail in tails]
+        if any(zoned) and not all(zoned):
+            return None
+        at = pc.cast(text, pa.timestamp("us", tz="UTC" if all(zoned) else None))
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
+    wall = at.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
+    times = pd.Series(wall, raw.index, name=raw.name)
+    if not all(zoned):
+        return times, None
+    signed = [(int(f"{tail[0]}1"), tail) if tail[-1] != "Z" else (0, "+00:00") for tail in tails]
+    minutes = [sign * (60 * int(tail[1:3]) + int(tail[4:])) for sign, tail in signed]
+    ahead = np.array(minutes, dtype=float)[ends.indices.to_numpy(zero_copy_only=False)]
+    return times.dt.tz_localize("UTC"), pd.Series(ahead, raw.index)
+
+
+def _of_numbers(raw: pd.Series) -> pd.Series | None:
+    """Digits of a calendar (20250303, … 20250303074200), or Unix time; None where it is text.
+
+    Nearly all rows must be dates to be read so; Unix times are by chance one in a hundred.
+    """
     numbers = pd.to_numeric(raw, errors="coerce").astype(float)
-    size = numbers.abs().median()
-    if numbers.notna().sum() * 2 <= raw.notna().sum() or not size > 1e8:  # before 1973
+    known = numbers.dropna()
+    if len(known) * 2 <= raw.notna().sum() or known.empty:
+        return None
+    for digits in (8, 10, 12, 14):
+        if (known.between(1900 * 10 ** (digits - 4), 2101 * 10 ** (digits - 4))).mean() >= ENOUGH:
+            dates = _calendar(numbers, digits)
+            if dates.notna().sum() >= ENOUGH * len(known):
+                return dates
+    size = known.abs().median()
+    if not size > 1e8:  # before 1973
         return None
     unit = "s" if size < 1e11 else "ms" if size < 1e14 else "us" if size < 1e17 else "ns"
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
 
 
-def _written(table: pd.DataFrame, name: str, strict: bool) -> tuple[pd.Series, pd.Series | None]:
+def _calendar(numbers: pd.Series, digits: int) -> pd.Series:
+    """Year, month, day, hour, minute, second, as one number; NaT where it is no date."""
+    whole = np.floor(numbers.fillna(0).to_numpy())
+    rest = (whole * 10 ** (14 - digits)).astype(np.int64)
+    parts = []
+    for _ in range(5):
+        rest, part = np.divmod(rest, 100)
+        parts.append(part)
+    second, minute, hour, day, month = parts
+    good = (rest > 0) & (rest < 9999) & (month >= 1) & (month <= 12) & (minute < 60) & (second < 60)
+    months = np.where(good, (rest - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
+    days = months.astype("datetime64[D]") + (day - 1)
+    good &= (day >= 1) & (days.astype("datetime64[M]") == months)
+    good &= (hour < 24) | ((hour == 24) & (minute == 0) & (second == 0))
+    at = days.astype("datetime64[s]") + (3600 * hour + 60 * minute + second)
+    return pd.Series(at.astype("datetime64[us]"), numbers.index, name=numbers.name).where(good)
+
+
+def _written(
+    table: pd.DataFrame, name: str, strict: bool, origin: Origin
+) -> tuple[pd.Series, pd.Series | None]:
     """Times that are written out, and their offsets in minutes; without a zone if none has one."""
     raw = table[name]
-    text = raw.astype("string").str.strip().str.replace("\N{MINUS SIGN}", "-")
-    refuse(table, name, text.str.match(DAY_FIRST).fillna(False), "is ", ", where day and month "
-           "cannot be told apart; write ISO 8601 times such as 2024-05-01 09:00.",
-           "{!r}")  # fmt: skip
-    tweets = pd.to_datetime(text.astype(object), format=TWEET, utc=True, errors="coerce")
-    text = text.str.replace(r"^(\d{4})/(\d{1,2})/", r"\1-\2-", regex=True)
-    parts = text.where(text.str.contains(r"\d[T ]\d")).str.extract(OFFSET)
-    hours, zoned = parts[2].astype("Float64"), parts[0].notna()
-    ahead = 60 * hours + parts[3].astype("Float64") * parts[2].str.get(0).map({"+": 1, "-": -1})
-    ahead = ahead.fillna(60 * hours).fillna(0).astype(float)
-    # Only what begins like a date is one: "now", a month or a year are no moments.
-    text = text.where(~zoned, text.str.replace(OFFSET, r"\1", regex=True))
-    text = text.where(text.str.fullmatch(ISO).fillna(False))
-    times = pd.to_datetime(text.astype(object), format="ISO8601", errors="coerce")
-    bare = times.notna() & ~zoned
-    refuse(table, name, bare & zoned.any(), "has a time zone in some rows and none",
-           "; write all of them the same way.")  # fmt: skip
-    if not bare.any():
-        times = (times - pd.to_timedelta(ahead, unit="min")).dt.tz_localize("UTC").fillna(tweets)
-    bad = times.isna() & (strict | raw.notna())
+    codes, texts = pd.factorize(raw.astype("string").str.strip())
+    text = pd.Series(texts, dtype="string")
+
+    def of_rows(values: pd.Series, missing: Any) -> pd.Series:
+        return values.reindex(codes, fill_value=missing).set_axis(raw.index)
+
+    day_first = text.str.match(DAY_FIRST).fillna(False).astype(bool)
+    refuse(table, name, of_rows(day_first, False), "is ", ", where day and month cannot be told "
+           "apart; write ISO 8601 times such as 2024-05-01 09:00.", "{!r}", origin)  # fmt: skip
+    at, ahead = _each(text)
+    times, offset = of_rows(at, pd.NaT), of_rows(ahead, np.nan)
+    zoned, known = offset.notna(), times.notna()
+    refuse(table, name, known & ~zoned & zoned.any(), "has a time zone in some rows and none",
+           "; write all of them the same way.", "", origin)  # fmt: skip
+    bad = ~known & (strict | raw.notna())
     if strict or bad.mean() > 0.5:
         refuse(table, name, bad, "is ", ", which is no ISO 8601 time (such as "
-               "2024-05-01T09:00:00+02:00); correct it or drop the row.", "{!r}")  # fmt: skip
-    return times, ahead if zoned.any() else None
+               "2024-05-01T09:00:00+02:00); correct it or drop the row.", "{!r}",
+               origin)  # fmt: skip
+    if not zoned.any():
+        return times, None
+    return (times - pd.to_timedelta(offset, unit="min")).dt.tz_localize("UTC"), offset.fillna(0)
+
+
+def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """Wall times of different texts, and their offsets in minutes (NaN: none is written)."""
+    tweets = pd.to_datetime(text.astype(object), format=TWEET, utc=True, errors="coerce")
+    text = text.str.replace("\N{MINUS SIGN}", "-")
+    text = text.str.replace(r"^(\d{4})/(\d{1,2})/", r"\1-\2-", regex=True)
+    parts = text.where(text.str.contains(r"\d[T ]\d").fillna(False)).str.extract(OFFSET)
+    zoned, hours = parts[0].notna(), parts[2].astype("Float64")
+    minutes = parts[3].astype("Float64") * parts[2].str.get(0).map({"+": 1, "-": -1})
+    ahead = (60 * hours + minutes.fillna(0)).fillna(0).astype(float).where(zoned)
+    # Only what begins like a date is one: "now", a month or a year are no moments.
+    text = text.where(~zoned, text.str.replace(OFFSET, r"\1", regex=True))
+    at_midnight = text.str.replace(MIDNIGHT, r"\g<1>00\2", regex=True)
+    late = (at_midnight != text).fillna(False).astype("int64")  # 24:00 is the next midnight
+    text = at_midnight
+    text = text.where(text.str.fullmatch(ISO).fillna(False))
+    times = pd.to_datetime(text.astype(object), format="ISO8601", errors="coerce")
+    times = times + pd.to_timedelta(late, unit="D")
+    tweeted = tweets.notna()
+    return times.where(~tweeted, tweets.dt.tz_localize(None)), ahead.mask(tweeted, 0.0)
+
+
+@cache
+def _finder() -> Any:
+    from timezonefinder import TimezoneFinder  # slow to load
+
+    return TimezoneFinder()
 
 
 def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
     """The time zone of each position, by name, to about a kilometre; at sea one by longitude."""
-    at = pd.DataFrame({"lon": lon, "lat": lat}).apply(pd.to_numeric, errors="coerce").round(2)
-    known = at[(at.lon.abs() <= 180) & (at.lat.abs() <= 90)].drop_duplicates()
-    finder = TimezoneFinder()
-    zone = [finder.timezone_at(lng=x, lat=y) for x, y in known.to_numpy(dtype=float)]
-    found = at.merge(known.assign(zone=pd.Series(zone, known.index, dtype="str")), how="left")
-    return found.zone.set_axis(at.index)
+    east, north = (pd.to_numeric(one, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+                   for one in (lon, lat))  # fmt: skip
+    known = (np.abs(east) <= 180) & (np.abs(north) <= 90)
+    x, y = (np.round(100 * one[known]).astype(np.int64) for one in (east, north))
+    cells, cell = np.unique(100_000 * x + y + 9000, return_inverse=True)
+    names = [_finder().timezone_at(lng=one // 100_000 / 100, lat=(one % 100_000 - 9000) / 100)
+             for one in cells.tolist()]  # fmt: skip
+    zones = np.full(len(known), None, dtype=object)
+    zones[known] = np.array(names, dtype=object)[cell]
+    return pd.Series(zones, lon.index, dtype="str", name="zone")

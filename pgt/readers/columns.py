@@ -3,40 +3,53 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from pgt.errors import DataError
-from pgt.visits import REQUIRED, plain_types
+from pgt.errors import DataError, note
+from pgt.readers.clocks import ENOUGH, zones_at
+from pgt.visits import HERE, REQUIRED, Origin, plain_types
 
 # What others call our columns, in lower case, letters and digits only, the surest names first.
 ALIASES: dict[str, tuple[str, ...]] = {
     "user_id": (
         "userid", "user uid person personid userids",
-        "deviceid device individuallocalidentifier tid taxiid vehicleid",
+        "individuallocalidentifier taxiid vehicleid deviceid device devicetag tid",
     ),
+    "device": ("device", "deviceid devicetag trackerid tid"),
     "location_id": ("locationid", "venueid placeid poiid", "location venue place poi", "cluster"),
     "started_at": (
         "startedat trackedat",
         "start starttime arrival arrivedat arrivaltime checkintime checkinat checkin time "
-        "timestamp datetime localtime utctime recordedat t starttimestamp utctimestamp",
-        "timestampms gpstime fixtime date",
+        "timestamp datetime localtime utctime recordedat t starttimestamp utctimestamp startdate "
+        "tst localtimestamp gmttime",
+        "timestampms gpstime fixtime date utcdate",
     ),
     "finished_at": (
         "finishedat",
         "finish end endtime endedat departure departuretime departedat leftat checkouttime "
-        "checkout leavingdatetime leavingtime endtimestamp",
+        "checkout leavingdatetime leavingtime endtimestamp enddate",
     ),
-    "lon": ("lon", "lng long longitude lone7 longitudee7 locationlong longitudeew"),
-    "lat": ("lat", "latitude late7 latitudee7 locationlat latitudens"),
-    "utc_offset": ("utcoffset", "timezoneoffset"),
+    "lon": ("lon", "lng long longitude locationlong longitudeew lone5 lone6 lone7 longitudee5 "
+            "longitudee6 longitudee7"),
+    "lat": ("lat", "latitude locationlat latitudens late5 late6 late7 latitudee5 latitudee6 "
+            "latitudee7"),
+    "utc_offset": ("utcoffset", "timezoneoffset tzoffset utcoffsetminutes offsetminutes "
+                   "starttimetimezoneutcoffsetminutes", "timezone tz tzid timezoneid"),
     "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy"),
     "hdop": ("hdop", "horizontaldilution gpshdop"),
     "valid": ("valid", "isvalid visible"),
     "outdated": ("outdated", "manuallymarkedoutlier algorithmmarkedoutlier"),
 }  # fmt: skip
-PAIRS = ("geometry", "geom", "center", "wkt", "point", "latlng")
+DEVICES = {"deviceid", "device", "devicetag", "tid", "trackerid"}
+PAIRS = ("geometry", "geom", "center", "wkt", "point", "latlng", "position", "coordinates",
+         "coords", "location", "gps", "wkb", "wkbgeometry", "thegeom", "geomwkb",
+         "geometrywkb")  # fmt: skip
 # Sets that are published without a header line, by what stands in the fields of a line: a time, a
 # whole number, a fraction, another text.
 SHAPES = {
@@ -45,7 +58,7 @@ SHAPES = {
     "nt[fn][fn].": "user_id started_at lat lon location_id",  # Gowalla, Brightkite
     "nt[fn][fn]": "user_id started_at lon lat",  # T-Drive
 }
-PAIR = r"(?:geo:)?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)"  # latitude, longitude
+PAIR = r"(?:geo:|[(\[])?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)"  # latitude, longitude
 WKT = r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)"
 DEGREES = r"^([NSEW])?\s*([+-]?\d+(?:[.,]\d*)?(?:E-?\d+)?)\s*°?\s*([NSEW])?$"
 NO = ["0", "0.0", "false", "no", "n", "no fix", "v", "invalid"]
@@ -56,9 +69,9 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 def names_without_header(first: list[str], file: str) -> list[str]:
     """Names for the fields of a known set without a header line; none where there is a header."""
     kinds = ""
-    for one in first:
-        is_time = re.match(r"\d{4}-\d\d-\d\d[T ]\d|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d ", one)
-        is_whole, is_float = re.fullmatch(r"-?\d+", one), re.fullmatch(r"-?\d+\.\d+", one)
+    for field in first:
+        is_time = re.match(r"\d{4}-\d\d-\d\d[T ]\d|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d ", field)
+        is_whole, is_float = re.fullmatch(r"-?\d+", field), re.fullmatch(r"-?\d+\.\d+", field)
         kinds += "t" if is_time else "n" if is_whole else "f" if is_float else "s"
     if not re.search("[tnf]", kinds) or recognized(first):
         return []
@@ -75,74 +88,246 @@ def plain_name(name: object) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).lower())
 
 
-def columns_held(table: pd.DataFrame) -> str:
+def columns_held(table: pd.DataFrame, origin: Origin = HERE) -> str:
     """The names of the columns as the source has them."""
-    theirs = table.attrs.get("called", {})
-    return ", ".join(str(theirs.get(name, name)) for name in table.columns) or "no columns"
+    return ", ".join(origin.called(str(name)) for name in table.columns) or "no columns"
 
 
-def recognized(all_names: list[str], columns: dict[str, str] | None = None) -> dict[str, str]:
-    """Names in the file -> ours, the surest name first; both coordinates or none."""
+def recognized(
+    all_names: list[str], columns: dict[str, str] | None = None, *, account: bool = False
+) -> dict[str, str]:
+    """Names in the file -> ours, the surest name first; both coordinates or none.
+
+    In the export of one ``account``, a device is not a person.
+    """
     listed = columns or {}
-    names = [name for name in all_names if name not in listed.values()]
-    plain, found = {name: plain_name(name) for name in names}, {}
-    for ours, tiers in ALIASES.items():
-        for tier in () if ours in listed else ((ours,), *(tier.split() for tier in tiers)):
-            theirs = [n for n in names if (n == ours or plain[n] in tier) and n not in found]
-            if len(theirs) > 1 and ours in REQUIRED and ours not in theirs:
-                raise DataError(
-                    f"Both '{theirs[0]}' and '{theirs[1]}' could be {ours}; say which with "
-                    f"columns={{'{ours}': '{theirs[0]}'}} (--columns {ours}='{theirs[0]}')."
-                )
-            if theirs:
-                found[ours if ours in theirs else theirs[0]] = ours
-                break
+    pairs = {date for date, _ in _dates_with_clocks(all_names)}  # half of a time
+    names = [name for name in all_names if name not in {*listed.values(), *pairs}]
+    found = _of_states(names, listed)
+    for ours in ALIASES:
+        if ours not in {*listed, *found.values()} and (
+            theirs := _surest(ours, names, found, account)
+        ):
+            found[theirs] = ours
     kept = {*found.values(), *listed}
     if "finished_at" not in kept:  # a label of every fix
-        found = {name: ours for name, ours in found.items() if plain[name] != "cluster"}
+        found = {name: ours for name, ours in found.items() if plain_name(name) != "cluster"}
     if ("lon" in kept) != ("lat" in kept):
         found = {n: ours for n, ours in found.items() if ours not in ("lon", "lat") or n == ours}
     return found
 
 
-def with_our_names(raw: pd.DataFrame, columns: dict[str, str], source: str) -> pd.DataFrame:
-    """Give columns our names: those that the caller lists, and those that usual names show."""
+def _of_states(names: list[str], listed: dict[str, str]) -> dict[str, str]:
+    """Of a log of Home Assistant: whose state, which, since when."""
+    plain = {plain_name(name): name for name in names}
+    since = plain.get("lastchanged") or plain.get("lastupdated")
+    if since is None or not {"entityid", "state"} <= plain.keys():
+        return {}
+    ours = {plain["entityid"]: "user_id", plain["state"]: "location_id", since: "started_at"}
+    return {theirs: name for theirs, name in ours.items() if name not in listed}
+
+
+def _surest(ours: str, names: list[str], taken: Iterable[str], account: bool) -> str | None:
+    """The column that is surely called so; of two clocks that of UTC, of other twos neither."""
+    for tier in ((ours,), *(tier.split() for tier in ALIASES[ours])):
+        known = [one for one in tier if not (account and ours == "user_id" and one in DEVICES)]
+        theirs = [name for name in names
+                  if (name == ours or plain_name(name) in known) and name not in taken]  # fmt: skip
+        if len(theirs) > 1 and len(utc := [n for n in theirs if re.match("utc|gmt", n.lower())]):
+            theirs = utc
+        if len(theirs) > 1 and ours in REQUIRED and ours not in theirs:
+            raise DataError(
+                f"Both '{theirs[0]}' and '{theirs[1]}' could be {ours}; say which with "
+                f"columns={{'{ours}': '{theirs[0]}'}} (--columns {ours}='{theirs[0]}')."
+            )
+        if theirs:
+            return ours if ours in theirs else theirs[0]
+    return None
+
+
+def with_our_names(
+    raw: pd.DataFrame, columns: dict[str, str], source: str, *, account: bool = False,
+    clock: str | None = None,
+) -> tuple[pd.DataFrame, dict[str, str]]:  # fmt: skip
+    """Give columns our names: those that the caller lists, and those that usual names show.
+
+    The second value is what each was called.
+    """
     if len(doubled := raw.columns[raw.columns.duplicated()]):
         raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
-    table = _with_points(raw)
     mine = {theirs: ours.replace("tracked", "started") for ours, theirs in columns.items()}
+    raw = _as_layout(raw, set(mine), clock or "UTC")
+    table = _with_points(_with_whole_times(raw, mine))
     for theirs, ours in mine.items():
         if theirs not in table.columns:
             raise DataError(f"Column '{theirs}' is not in {source} (it has {columns_held(raw)}).")
         if ours in table.columns and ours != theirs:
             raise DataError(f"{source} already has a column '{ours}' beside '{theirs}'; drop one.")
     listed = {ours: theirs for theirs, ours in mine.items()}
-    found = recognized([*map(str, table.columns)], listed) | mine
-    table = _mended(table, found).rename(columns=found)
-    table.attrs["called"] = {ours: name for name, ours in found.items() if ours != name}
-    have = {*table.columns}
+    found = recognized([*map(str, table.columns)], listed, account=account) | mine
+    table = _with_hemispheres(table, found).rename(columns=found)
+    names = {ours: name for name, ours in found.items() if ours != name}
+    _require_columns(table, source, Origin(names=names))
+    return table, names
+
+
+def _require_columns(table: pd.DataFrame, source: str, origin: Origin) -> None:
+    """Refuse a table that says neither when nor where."""
+    have, held = {*table.columns}, columns_held(table, origin)
     if "started_at" not in have:
         if have & {"location_id", "lon"}:
             raise DataError(
-                f"No column of {source} says when (it has {columns_held(table)}); name it with "
+                f"No column of {source} says when (it has {held}); name it with "
                 "columns={'started_at': ...} (--columns started_at=...)."
             )
     elif "location_id" not in have and "finished_at" in have:
         raise DataError(
-            f"{source} has stays and no column for the place (it has {columns_held(table)}): find "
+            f"{source} has stays and no column for the place (it has {held}): find "
             "the places with pgt.readers.gps.generate_locations, or name it with "
             "columns={'location_id': ...}."
         )
     if "location_id" not in have and not {"lon", "lat"} <= have:
         raise DataError(
-            f"No column of {source} says where (it has {columns_held(table)}); name the place with "
+            f"No column of {source} says where (it has {held}); name the place with "
             "columns={'location_id': ...} (--columns location_id=...), or lon and lat."
         )
+
+
+def fixes_or_visits(table: pd.DataFrame, at: pd.Series) -> tuple[int, bool]:
+    """How many of four signs say that rows with a place and a position are fixes, and if surely.
+
+    Most rows have no place; places are as many as rows, or positions written out; rows follow one
+    another by minutes; the positions at one place differ.
+    """
+    place = table.location_id.astype("string")
+    known, held = place.notna(), place.dropna()
+    if held.str.match(r"\s*" + PAIR).mean() > 0.5:
+        return 4, True
+    gap = (
+        at.groupby(table.user_id).diff() if "user_id" in table.columns else at.sort_values().diff()
+    )
+    at_place = pd.DataFrame({name: pd.to_numeric(table[name], errors="coerce")[known].round(5)
+                             for name in ("lon", "lat")})  # fmt: skip
+    moved = (at_place != at_place.groupby(held).transform("first")).any(axis=1).sum()
+    signs = [not known.mean() > 0.5, held.nunique() > 0.5 * len(table),
+             gap.abs().median() < pd.Timedelta(minutes=20),
+             moved > 0.5 * max(len(held) - held.nunique(), 1)]  # fmt: skip
+    rare = known.mean() < 0.1  # which says it twice
+    return sum(map(bool, signs)) + bool(rare), bool(signs[0])
+
+
+# --- layouts: what several columns say together ------------------------------------------------
+
+
+def _as_layout(table: pd.DataFrame, named: set[str], clock: str) -> pd.DataFrame:
+    """Tables of the literature that count days, and logs of states; others as they are."""
+    plain = {plain_name(name): name for name in table.columns}
+    if named & {*table.columns} & {*map(plain.get, ("startday", "d", "lastchanged", "state"))}:
+        return table
+    if {"startday", "startmin"} <= plain.keys() and {"endday", "duration"} & plain.keys():
+        return _of_days_and_minutes(table, plain, clock)
+    if {"uid", "d", "t", "x", "y"} == plain.keys():
+        return _of_half_hours(table, clock)
     return table
 
 
+def _of_days_and_minutes(
+    table: pd.DataFrame, plain: dict[str, str], clock: str
+) -> pd.DataFrame:  # fmt: skip
+    """A day that is counted, the minute in it, and a weekday: a first day that fits them."""
+    numbers = {name: pd.to_numeric(table[theirs], errors="coerce") for name, theirs in plain.items()
+               if name in ("startday", "startmin", "endday", "endmin", "duration",
+                           "weekday")}  # fmt: skip
+    first, fits = pd.Timestamp("2024-01-01"), ""  # a Monday
+    if "weekday" in numbers:
+        shift = (numbers["weekday"] - numbers["startday"]) % 7
+        if (shift == shift.mode()[0]).mean() >= ENOUGH:
+            first, fits = (
+                first + pd.Timedelta(days=int(shift.mode()[0])),
+                ", which fits the weekdays",
+            )
+    start = first + _days(numbers["startday"], numbers["startmin"])
+    if {"endday", "endmin"} <= numbers.keys():
+        end = first + _days(numbers["endday"], numbers["endmin"])
+    else:
+        end = start + pd.to_timedelta(numbers["duration"], unit="min")
+    note(f"days are counted and have no date: day 0 is read as {first:%A, %Y-%m-%d}{fits}.")
+    drop = [theirs for name, theirs in plain.items() if name in numbers]
+    return table.drop(columns=drop).assign(
+        started_at=_at(start, clock), finished_at=_at(end, clock)
+    )
+
+
+def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
+    """People in cells of a grid, by day and half hour."""
+    number = table.rename(columns=plain_name).apply(pd.to_numeric, errors="coerce")
+    if not number.t.between(0, 47).all():
+        return table
+    note("days are counted and have no date: day 0 is read as Monday, 2024-01-01; each row is half "
+         "an hour in a cell of the grid.")  # fmt: skip
+    start = pd.Timestamp("2024-01-01") + _days(number.d, 30 * number.t)
+    x, y = (number[axis].astype("Int64").astype(str) for axis in "xy")
+    return pd.DataFrame({"user_id": table[table.columns[0]], "location_id": x + "-" + y,
+                         "started_at": _at(start, clock),
+                         "finished_at": _at(start + pd.Timedelta(minutes=30), clock)})  # fmt: skip
+
+
+def _days(day: pd.Series, minute: pd.Series) -> pd.Series:
+    return pd.to_timedelta(day, unit="D") + pd.to_timedelta(minute, unit="min")
+
+
+def _at(times: pd.Series, clock: str) -> pd.Series:
+    """Wall times by a clock; without one they are of no place, and UTC keeps them as they are."""
+    first = np.ones(len(times), dtype=bool)
+    return times.dt.as_unit("us").dt.tz_localize(clock, first, "shift_forward")
+
+
+def _dates_with_clocks(names: list[str]) -> list[tuple[str, str]]:
+    """Columns of a date and of the time of day by the same clock: LOCAL DATE, LOCAL TIME."""
+    plain = {plain_name(name): name for name in names}
+    beside = ((name, plain.get(f"{name[:-4]}time")) for name in plain if name.endswith("date"))
+    return [(plain[date], clock) for date, clock in beside if clock]
+
+
+def _with_whole_times(table: pd.DataFrame, mine: dict[str, str]) -> pd.DataFrame:
+    """Dates and times of day in two columns as one; those of one clock belong together."""
+    for date, clock in _dates_with_clocks([*map(str, table.columns)]):
+        if (joined := _joined(table[date], table[clock])) is not None:
+            kept, gone = (date, clock) if date in mine else (clock, date)
+            table = table.drop(columns=gone).assign(**{kept: joined})
+    return table
+
+
+def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
+    six = r"^(\d\d)(\d\d)(\d\d)(\.\d+)?$"
+    day, time = (one.astype("string").str.strip() for one in (date, clock))
+    time = time.str.replace(six, r"\1:\2:\3\4", regex=True)
+    day = day.str.replace(six, r"20\1-\2-\3", regex=True)
+    day = day.str.replace(r"^(\d{4})(\d\d)(\d\d)$", r"\1-\2-\3", regex=True)
+    is_time = time.str.match(r"\d{1,2}:\d\d").fillna(False)
+    is_day = day.str.fullmatch(r"[\d./-]{6,10}").fillna(False)
+    if min(is_time.mean(), is_day.mean()) < ENOUGH:
+        return None
+    return (day + " " + time).astype(object)
+
+
+def _with_hemispheres(table: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
+    """Loggers write N or S, E or W into a column beside."""
+    plain, theirs = {plain_name(n): n for n in table.columns}, {o: n for n, o in found.items()}
+    fresh = {}
+    for ours, beside in (("lat", "ns"), ("lon", "ew")):
+        if ours in theirs and beside in plain:
+            fresh[theirs[ours]] = table[theirs[ours]].astype(str) + table[plain[beside]].astype(str)
+    return table.assign(**fresh)
+
+
+# --- positions ---------------------------------------------------------------------------------
+
+
 def _with_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Points of a geometry, as objects or as text such as ``POINT (16 48)`` or ``48°, 16°``."""
+    """Points of a geometry: objects, WKB, or text such as ``POINT (16 48)`` or ``48°, 16°``."""
+    have = {plain_name(name) for name in table.columns}
+    known = bool(have & {*ALIASES["lon"][1].split(), "lon"})
     for name in table.columns:
         if plain_name(name) not in PAIRS:
             continue
@@ -151,53 +336,81 @@ def _with_points(table: pd.DataFrame) -> pd.DataFrame:
             points = points.to_crs("EPSG:4326")
         if set(getattr(points, "geom_type", ())) == {"Point"}:
             return table.assign(lon=points.x, lat=points.y)
-        text = table[name].astype("string")
+        if (pair := _of_wkb(table[name])) is not None:
+            return table.drop(columns=name).assign(lon=pair[0], lat=pair[1])
+        if known or not (pd.api.types.is_object_dtype(table[name]) or
+                         pd.api.types.is_string_dtype(table[name])):  # fmt: skip
+            continue
+        text = table[name].map(lambda one: one if isinstance(one, str) else None).astype("string")
         for pattern, order in ((WKT, ["lon", "lat"]), (PAIR, ["lat", "lon"])):
-            found = text.str.extract(pattern).set_axis(order, axis=1).astype("Float64")
-            if found.lon.notna().any():
-                return table.assign(lon=found.lon.astype(float), lat=found.lat.astype(float))
+            part = text.str.extract(pattern).set_axis(order, axis=1).astype("Float64").astype(float)
+            if part.lon.notna().sum() * 2 > text.notna().sum():
+                swapped = order[0] == "lat" and (part["lat"].abs() > 90).any()
+                lon, lat = (part["lat"], part.lon) if swapped else (part.lon, part["lat"])
+                table = table.drop(columns=name) if pattern == PAIR else table
+                return table.assign(lon=lon, lat=lat)
     return table
 
 
-def _mended(table: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
-    """Loggers write N or S, E or W into a column beside, and the date and the time into two."""
-    plain, theirs = {plain_name(n): n for n in table.columns}, {o: n for n, o in found.items()}
-    fresh = {}
-    for ours, beside in (("lat", "ns"), ("lon", "ew")):
-        if ours in theirs and beside in plain:
-            fresh[theirs[ours]] = table[theirs[ours]].astype(str) + table[plain[beside]].astype(str)
-    date, clock = plain.get("date"), plain.get("time")
-    if date and clock and theirs.get("started_at") in (date, clock):
-        six, one = r"^(\d\d)(\d\d)(\d\d)$", table[clock].astype(str).str.strip()
-        one = one.str.replace(six, r"\1:\2:\3", regex=True)
-        if one.str.match(r"\d{1,2}:\d\d").all():
-            day = table[date].astype(str).str.strip().str.replace(six, r"20\1-\2-\3", regex=True)
-            fresh[theirs["started_at"]] = day + " " + one
-    return table.assign(**fresh)
+def _of_wkb(column: pd.Series) -> tuple[np.ndarray, np.ndarray] | None:
+    """Points in well-known binary (GeoParquet), or in its hexadecimal digits (PostGIS)."""
+    first = column.dropna().head(1).tolist()
+    if not first or _as_bytes(first[0]) is None:
+        return None
+    out = np.full((len(column), 2), np.nan)
+    for row, value in enumerate(column.tolist()):
+        if (blob := _as_bytes(value)) is None:
+            continue
+        order = "<" if blob[:1] == b"\x01" else ">"
+        kind = int(np.frombuffer(blob, f"{order}u4", 1, 1)[0]) if len(blob) >= 21 else 0
+        if (kind & 0x1FFFFFFF) % 1000 != 1:  # a point, with or without height and reference
+            return None
+        out[row] = np.frombuffer(blob, f"{order}f8", 2, 9 if kind & 0x20000000 else 5)
+    return out[:, 0], out[:, 1]
+
+
+def _as_bytes(value: object) -> bytes | None:
+    if isinstance(value, str) and re.fullmatch(r"0[01][0-9A-Fa-f]{40,}", value):
+        return bytes.fromhex(value)
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
 
 
 def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
-    for name in {"user_id", "location_id"} & {*table.columns}:
+    fresh: dict[str, pd.Series] = {}
+    for name in [name for name in ("user_id", "location_id") if name in table.columns]:
         ids, known = table[name], table[name].dropna()
         if pd.api.types.is_float_dtype(ids.dtype) or ids.dtype == "Int64":
             whole = len(known) == len(ids) and (known % 1 == 0).all()  # a gap made them fractions
+        elif pd.api.types.is_numeric_dtype(ids.dtype):
+            continue
+        elif isinstance(ids.dtype, pd.StringDtype) and len(known):
+            text = pa.array(known, type=pa.large_string())
+            if not pc.all(pc.match_substring_regex(text, f"^({WHOLE_NUMBER.pattern})$")).as_py():
+                continue
+            if len(known) == len(ids):
+                fresh[name] = pd.Series(text.cast(pa.int64()).to_numpy(), ids.index, name=name)
+                continue
+            whole = True
         else:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(one, str) and WHOLE_NUMBER.fullmatch(one) for one in texts)
         if whole:
-            table[name] = ids.astype("Int64" if len(known) < len(ids) else "int64")
-    return table
+            fresh[name] = ids.astype("Int64" if len(known) < len(ids) else "int64")
+    return table.assign(**fresh)
 
 
-def with_numbers(table: pd.DataFrame, *, strict: bool) -> pd.DataFrame:
+def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.DataFrame:
     """Degrees and measures of quality as numbers; of ``strict`` tables what is none stays."""
     fresh: dict[str, Any] = {}
-    for name in {"lon", "lat"} & {*table.columns}:
-        fresh[name] = _degrees(table[name], table.attrs["called"].get(name, name), strict)
+    for name in [name for name in ("lon", "lat") if name in table.columns]:
+        fresh[name] = _degrees(table[name], strict)
+    if len(fresh) == 2 and all(pd.api.types.is_float_dtype(one) for one in fresh.values()):
+        unit = _unit(fresh["lon"], fresh["lat"], origin)
+        fresh = {name: values / unit for name, values in fresh.items()} if unit > 1 else fresh
     if not strict:
-        for name in {"accuracy", "hdop"} & {*table.columns}:
+        for name in [name for name in ("accuracy", "hdop") if name in table.columns]:
             fresh[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
         for name, bad in (("valid", NO), ("outdated", YES)):
             if name in table.columns:
@@ -206,7 +419,7 @@ def with_numbers(table: pd.DataFrame, *, strict: bool) -> pd.DataFrame:
     return table.assign(**fresh)
 
 
-def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
+def _degrees(values: pd.Series, strict: bool) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(values.dtype):
         text = values.astype("string").str.strip().str.upper()
         part = text.str.extract(DEGREES)
@@ -214,6 +427,42 @@ def _degrees(values: pd.Series, theirs: str, strict: bool) -> pd.Series:
         if strict and (number.isna() & text.notna()).any():
             return values  # `check` says which
         values = number.where(~part[0].fillna(part[2]).isin(["S", "W"]), -number)
-    values = values.astype(float)
-    whole = (values.dropna() % 1 == 0).all() and (values.abs() > 36_000).any()
-    return values / 1e7 if plain_name(theirs).endswith("e7") or whole else values
+    return values.astype(float)
+
+
+def _unit(lon: pd.Series, lat: pd.Series, origin: Origin) -> float:
+    """Of how many parts of a degree positions are: their names say it, else Earth and land do."""
+    if named := re.search(r"e(\d)$", plain_name(origin.called("lon"))):
+        return 10.0 ** int(named[1])
+    east, north = lon.dropna().abs(), lat.dropna().abs()
+    if min((east <= 360).mean(), (north <= 90).mean()) >= 0.5 or east.empty or north.empty:
+        return 1.0
+    units = [u for u in (1e5, 1e6, 1e7)
+             if min((east <= 180 * u).mean(), (north <= 90 * u).mean()) >= ENOUGH]  # fmt: skip
+    whole = min((east % 1 == 0).mean(), (north % 1 == 0).mean()) >= ENOUGH
+    metres = max(east.quantile(ENOUGH), north.quantile(ENOUGH)) < 20_037_509
+    names = f"'{origin.called('lon')}' and '{origin.called('lat')}'"
+    at = f"{names} hold numbers such as {lon.dropna().iloc[0]:g} and {lat.dropna().iloc[0]:g}"
+    if metres and not (whole and units):
+        raise DataError(
+            f"{at}, which look like metres of a map and not degrees; convert them to longitude "
+            "and latitude (WGS 84, EPSG:4326), for example with GeoPandas' .to_crs(4326)."
+        )
+    if not (whole and units):
+        return 1.0  # `check` says which row is beyond
+    on_land = {u: _share_on_land(lon / u, lat / u) for u in units}
+    best, *others = sorted(units, key=on_land.__getitem__, reverse=True)
+    if metres or (others and on_land[others[0]] > on_land[best] - 0.5):
+        second = "metres of a map" if metres else f"degrees times {others[0]:,.0f}"
+        raise DataError(
+            f"{at}: degrees times {best:,.0f}, or {second}? Write degrees, or the unit into the "
+            "names of the columns (lon_e6 and lat_e6, or lon_e7 and lat_e7)."
+        )
+    return best
+
+
+def _share_on_land(lon: pd.Series, lat: pd.Series) -> float:
+    """Of a hundred different positions."""
+    at = pd.DataFrame({"lon": lon, "lat": lat}).round(2).drop_duplicates()
+    at = at.iloc[:: max(1, len(at) // 100)]
+    return float((~zones_at(at.lon, at["lat"]).str.startswith("Etc/", na=True)).mean())

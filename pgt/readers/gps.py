@@ -38,6 +38,7 @@ POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 LEAP = 50.0  # metres a second, there and back
 # Stays at one place lie within four times the scatter of their fixes, in metres between these.
 SCATTERS, EPS, LARGEST_EPS = 4.0, 20.0, 60.0
+ONE_BY_ONE, BLOCK = 12, 64  # fixes that are looked at, until somebody has left
 ACTIVITY = 25.0  # minutes; a shorter staypoint is no activity
 HaversineOrder = Literal["right", "swapped"]
 
@@ -201,12 +202,11 @@ def generate_staypoints(
             found.append((start, high, high - 1))
     # A staypoint's first fix, the one behind its last, and the one that ends it.
     first, stop, end = np.array(found, dtype=np.int64).reshape(-1, 3).T
-    middle = np.array([_middle(lon[a:b], lat[a:b]) for a, b in zip(first, stop, strict=True)])
-    ids, middle = fixes.user_id, middle.reshape(-1, 2)
+    ids, (east, north) = fixes.user_id, _middles(lon, lat, first, stop)
     stays = pd.DataFrame({"user_id": ids.to_numpy()[first]}).astype({"user_id": ids.dtype})
     return stays.assign(
-        started_at=at.iloc[first].array, finished_at=at.iloc[end].array, lon=middle[:, 0],
-        lat=middle[:, 1], n_fixes=stop - first, first_fix=first,
+        started_at=at.iloc[first].array, finished_at=at.iloc[end].array, lon=east, lat=north,
+        n_fixes=stop - first, first_fix=first,
     )  # fmt: skip
 
 
@@ -239,24 +239,48 @@ def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[i
     """Go from fix to fix and name each that is ``distance`` or more from the last one named."""
     # On the unit sphere, a great circle of d metres has the chord 2 sin(d / 2R).
     reach = float(2 * np.sin(min(distance / (2 * EARTH_RADIUS), np.pi / 2))) ** 2
-    # Through a memoryview single numbers are read faster than from an array, without a copy.
-    views: list[Any] = [memoryview(axis) for axis in on_sphere(lon, lat)]  # type: ignore[arg-type]
-    x0, y0, z0 = (axis[0] for axis in views)
-    for i, (x, y, z) in enumerate(zip(*views, strict=True)):
-        if (x - x0) ** 2 + (y - y0) ** 2 + (z - z0) ** 2 >= reach:
-            x0, y0, z0 = x, y, z
-            yield i
+    x, y, z = on_sphere(lon, lat)
+    near = [axis.tolist() for axis in (x, y, z)]  # single numbers are read faster from lists
+    at, n = 0, len(x)
+    while at < n:
+        x0, y0, z0 = near[0][at], near[1][at], near[2][at]
+        # Who moves is soon far away: look at a few fixes one by one.
+        start, far = min(n, at + 1 + ONE_BY_ONE), n
+        for i in range(at + 1, start):
+            if (near[0][i] - x0) ** 2 + (near[1][i] - y0) ** 2 + (near[2][i] - z0) ** 2 >= reach:
+                far = i
+                break
+        # Who stays does so for long: look at twice as many fixes each time.
+        wide = BLOCK
+        while far == n and start < n:
+            part = slice(start, start + wide)
+            away = ((x[part] - x0) ** 2 + (y[part] - y0) ** 2 + (z[part] - z0) ** 2) >= reach
+            first = int(away.argmax())
+            far = start + first if away[first] else n
+            start, wide = start + wide, 2 * wide
+        if far < n:
+            yield far
+        at = far
 
 
-def _middle(lon: np.ndarray, lat: np.ndarray) -> tuple[float, float]:
-    """The mean of the different positions; longitudes as angles, for those on both sides of 180."""
-    order = np.lexsort((lat, lon))
-    lon, lat = lon[order], lat[order]
-    new = np.ones(len(lon), dtype=bool)
-    new[1:] = (np.diff(lon) != 0) | (np.diff(lat) != 0)
-    east = np.radians(lon[new])
-    mean = np.degrees(np.arctan2(np.sin(east).mean(), np.cos(east).mean()))
-    return float(mean), float(lat[new].mean())
+def _middles(
+    lon: np.ndarray, lat: np.ndarray, first: np.ndarray, stop: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(S,) twice, the means of the different positions of fixes ``first`` to ``stop``.
+
+    Longitudes are averaged as angles, for those on both sides of 180.
+    """
+    east = np.radians(lon)
+    axes = np.sin(east), np.cos(east), lat
+    means = np.empty((3, len(first)))
+    for number, (a, b) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
+        order = a + np.lexsort((lat[a:b], lon[a:b]))
+        here, there = order[1:], order[:-1]
+        new = np.append(True, (lon[here] != lon[there]) | (lat[here] != lat[there]))
+        for axis, mean in zip(axes, means, strict=True):
+            mean[number] = np.add.reduce(axis[order[new]]) / new.sum()
+    sin, cos, north = means
+    return np.degrees(np.arctan2(sin, cos)), north
 
 
 def require_stays(staypoints: pd.DataFrame, *more: str) -> None:

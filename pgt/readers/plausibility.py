@@ -23,6 +23,11 @@ CELL, DIAGONAL = 0.1, 5.0
 # people, the six quietest half hours do, whose middle lies between 2 and 5:30 by local clocks.
 NIGHT, VISITS, PEOPLE, NIGHTS = 5, 300, 30, (2.0, 5.5)
 HOURS = 2.0  # that clocks which people live by are at most from those of the zone
+# One person's quiet hours are by day between these hours, and hold less than such a share of the
+# visits (of everybody's, of the quiet half hours); UTC is at least so many hours away, and a night
+# ends at seven. So large a share of the people must sleep by day.
+DAY, QUIET_HOURS, QUIET_HALF_HOURS, FAR_AHEAD, END_OF_NIGHT = (7.5, 22.5), 0.1, 1 / 8, 3, 7
+MANY = 0.2
 
 
 def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
@@ -78,7 +83,7 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
 
 
 def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
-    """Coordinates that are empty, in radians, swapped, or far from the clocks."""
+    """Coordinates that are empty, in radians, swapped, or far from the clocks; then the clocks."""
     if "lon" in visits.columns:
         empty = ((visits.lon == 0) & (visits.lat == 0)).to_numpy()
         if empty.sum() >= SEVERAL:
@@ -88,8 +93,7 @@ def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
                 "coordinates, or drop these visits.",
             )  # fmt: skip
             visits = visits[~empty]
-        small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
-        if len(visits) >= SEVERAL and small.all():
+        if _in_radians(visits):
             yield (
                 f"{len(visits):,} visits lie within 3.15 degrees of longitude 0 and 1.58 of "
                 "latitude 0, in the sea off Africa: are lon and lat in radians? They must be in "
@@ -104,18 +108,38 @@ def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
                 "swap lon and lat in these rows if they are wrong.",
             )  # fmt: skip
             visits = visits[~mirrored]
-        swapped, off = _against_clocks(visits)
-        for rows, what in ((swapped, "lon and lat look swapped; swap the columns."),
-                           (off, "are these not local times? Name the zone of the places with "
-                                 "timezone= (--timezone).")):  # fmt: skip
-            if rows.any():
-                part = visits[rows]
-                yield (
-                    f"{len(part):,} visits ({part.user_id.nunique()} people) lie around longitude "
-                    f"{part.lon.median():.1f} and latitude {part.lat.median():.1f}, where the "
-                    f"clocks are not those of {part.started_at.dt.tz}: {what}"
-                )
-                return
+        if said := _other_clocks(visits):
+            yield said
+            return
+    yield from _by_day(visits)
+
+
+def _in_radians(visits: pd.DataFrame) -> bool:
+    """Whether all positions would be on Earth if they were in radians."""
+    small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
+    return len(visits) >= SEVERAL and bool(small.all())
+
+
+def _other_clocks(visits: pd.DataFrame) -> str:
+    """A sentence on places where the clocks are others than the table's, or nothing."""
+    swapped, off = _against_clocks(visits)
+    remedies = {
+        "lon and lat look swapped; swap the columns.": swapped,
+        "are these not local times? Name the zone of the places with timezone= (--timezone).": off,
+    }
+    for remedy, rows in remedies.items():
+        if rows.any():
+            part = visits[rows]
+            return (
+                f"{len(part):,} visits ({part.user_id.nunique()} people) lie around longitude "
+                f"{part.lon.median():.1f} and latitude {part.lat.median():.1f}, where the "
+                f"clocks are not those of {part.started_at.dt.tz}: {remedy}"
+            )
+    return ""
+
+
+def _by_day(visits: pd.DataFrame) -> Iterator[str]:
+    """People who seem to sleep by day."""
     if len(late := _asleep_by_day(visits)):
         yield (
             f"{len(late):,} of {visits.user_id.nunique():,} people ({late[0]!r}"
@@ -167,25 +191,32 @@ def _hours_ahead(visits: pd.DataFrame, local: pd.Series) -> pd.Series:
 def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
     local = local_clock(visits, "started_at")
-    ahead, found = _hours_ahead(visits, local), []
+    ahead = _hours_ahead(visits, local)
     sizes = visits.user_id.value_counts(sort=False)
-    for user in sizes.index[sizes >= VISITS]:
-        mine = visits.user_id == user
-        middle, share = _quietest(local[mine].dt.hour, NIGHT, 24)
-        offset = float(ahead[mine].median())
-        by_day = abs(offset) >= 3 and share < 0.1 and 7.5 <= middle <= 22.5
-        if by_day and (middle + offset) % 24 <= 7:
-            found.append(user)
+    many = sizes.index[sizes >= VISITS]
+    sleepers = [user for user in many if _sleeps_by_day(local, ahead, visits.user_id == user)]
     # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
-    if found and len(found) * 5 >= (sizes >= VISITS).sum():
-        return found
+    if sleepers and len(sleepers) >= MANY * len(many):
+        return sleepers
+    enough = len(sizes) >= PEOPLE and len(visits) >= VISITS
+    return sizes.index.tolist() if enough and _all_sleep_by_day(local, ahead) else []
+
+
+def _sleeps_by_day(local: pd.Series, ahead: pd.Series, mine: pd.Series) -> bool:
+    """Whether a person's five quietest hours lie by day, and at night if times were in UTC."""
+    middle, share = _quietest(local[mine].dt.hour, NIGHT, 24)
+    offset, (morning, evening) = float(ahead[mine].median()), DAY
+    by_day = morning <= middle <= evening and share < QUIET_HOURS
+    return abs(offset) >= FAR_AHEAD and by_day and (middle + offset) % 24 <= END_OF_NIGHT
+
+
+def _all_sleep_by_day(local: pd.Series, ahead: pd.Series) -> bool:
+    """The same of everybody together, by half hours, for whom less of a shift is seen."""
     offset, (first, last) = float(ahead.median()), NIGHTS
     middle, share = _quietest(2 * local.dt.hour + local.dt.minute // 30, 12, 48)
-    by_day = abs(offset) >= 2 and share < 1 / 8 and not first <= middle <= last
+    by_day = abs(offset) >= HOURS and share < QUIET_HALF_HOURS and not first <= middle <= last
     by_day = by_day and (last < middle < 12) == (offset < 0)
-    enough = len(sizes) >= PEOPLE and len(visits) >= VISITS
-    night = first <= (middle + offset) % 24 <= last
-    return sizes.index.tolist() if enough and by_day and night else []
+    return by_day and first <= (middle + offset) % 24 <= last
 
 
 def _quietest(times: pd.Series, n: int, of: int) -> tuple[float, float]:

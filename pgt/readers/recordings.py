@@ -7,17 +7,16 @@ import io
 import json
 import re
 import stat
+import tarfile
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import gpxpy
-import gpxpy.gpx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -31,18 +30,27 @@ UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
 UNREADABLE: tuple[type[Exception], ...] = (
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError,
     OSError, RecursionError, RuntimeError, SyntaxError, TypeError, ValueError, pa.ArrowException,
-    zipfile.BadZipFile, zlib.error, gpxpy.gpx.GPXException,
+    zipfile.BadZipFile, zlib.error, tarfile.TarError,
 )  # fmt: skip
 # Endings, in the order in which the kinds of a folder are preferred: one kind is read.
 KINDS = {
-    "plt": "GeoLife", "gpx": "GPX", "rec": "OwnTracks", "json": "JSON", "parquet": "Parquet",
-    "csv": "table", "tsv": "table", "txt": "text",
+    "plt": "GeoLife", "gpx": "GPX", "rec": "OwnTracks", "json": "JSON", "geojson": "JSON",
+    "parquet": "Parquet", "geoparquet": "Parquet", "csv": "table", "tsv": "table", "txt": "text",
 }  # fmt: skip
-# What is not read, and what GPSBabel, which makes GPX of it, calls it.
-FOREIGN = {"fit": "garmin_fit", "tcx": "gtrnctr", "kml": "kml", "kmz": "kml", "geojson": "geojson",
-           "nmea": "nmea"}  # fmt: skip
-ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx",
-         b'"featurecollection"': "geojson", b"$gpgga": "nmea", b"$gprmc": "nmea"}  # fmt: skip
+# What is not read, and what to do instead.
+RIDES = "export the activity as GPX where it is kept (Garmin Connect, Strava: Export GPX)"
+FOREIGN = {
+    "fit": RIDES, "tcx": RIDES, "nmea": "save the log as GPX or CSV",
+    "kml": "export it as GPX, GeoJSON or CSV where it comes from (a KML map has no times)",
+    "kmz": "export it as GPX, GeoJSON or CSV where it comes from (a KML map has no times)",
+}  # fmt: skip
+ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx", b"$gpgga": "nmea",
+         b"$gprmc": "nmea"}  # fmt: skip
+TAKEOUT = (
+    "settings of Google's Timeline and no visits: Takeout has held none since 2024, they are on "
+    "the phone; export them there (Android: Settings, Location, Timeline, Export Timeline data; "
+    "iPhone: Google Maps, Settings, Personal content, Export Timeline data)"
+)
 MAGIC = (
     (b"\xfd7zxz", "packed with xz", "unpack it with xz -d"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file", "save the sheet as CSV"),
@@ -99,47 +107,93 @@ class File:
 def files_of(path: Path) -> list[File]:
     """The files at a path: itself, or those of the folder or archive, without hidden ones."""
     if path.is_dir():
-        found = [File(file.relative_to(path).as_posix(), file.read_bytes)
+        files = [File(file.relative_to(path).as_posix(), file.read_bytes)
                  for file in sorted(path.rglob("*")) if file.is_file()]  # fmt: skip
     else:
         with path.open("rb") as handle:
-            if handle.read(4) != b"PK\x03\x04":
-                return [File(path.name, path.read_bytes)]
-        found = _members(path)
+            start = handle.read(262)
+        packed = start[:2] == b"\x1f\x8b" and re.search(r"(?i)\.(tgz|tar\.gz)$", path.name)
+        if start[:4] == b"PK\x03\x04":
+            files = _members(path, *_zip(path))
+        elif packed or start[257:] == b"ustar":
+            files = _members(path, *_tar(path))
+        else:
+            return [File(path.name, path.read_bytes)]
     hidden = re.compile(r"(^|/)(\.|_|~\$)")
-    return [file for file in found if not hidden.search(file.name)]
+    return [file for file in files if not hidden.search(file.name)]
 
 
-def _members(path: Path) -> list[File]:
-    """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
+@dataclass(frozen=True)
+class Member:
+    """A file in an archive."""
+
+    name: str
+    size: int
+    packed: int
+    plain: bool  # neither a link nor a device
+    load: Callable[[], bytes]
+
+
+def _zip(path: Path) -> tuple[list[Member], int]:
     try:
         archive = zipfile.ZipFile(path)
     except UNREADABLE as error:
         raise DataError(
             f"{path.name} is no complete zip archive ({reason(error)}); download it again."
         ) from error
-    infos = sorted(archive.infolist(), key=lambda info: info.filename)
     if "xl/workbook.xml" in archive.namelist():
         raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
-    for info in infos:
-        # ``filename`` ends at a null byte and has the system's separators turned into slashes.
-        name = info.orig_filename.replace("\\", "/")
+    kinds = (0, stat.S_IFREG, stat.S_IFDIR)
+    # ``filename`` ends at a null byte and has the system's separators turned into slashes.
+    return [Member(info.orig_filename, info.file_size, info.compress_size,
+                   stat.S_IFMT(info.external_attr >> 16) in kinds, partial(archive.read, info))
+            for info in archive.infolist()], LARGEST_ARCHIVE  # fmt: skip
+
+
+def _tar(path: Path) -> tuple[list[Member], int]:
+    most, size, members = max(UNPACKED, TIMES_PACKED * path.stat().st_size), 0, []
+    try:
+        archive = tarfile.open(path)  # noqa: SIM115 (members are read later)
+        for info in archive:
+            size += info.size
+            if size > most:  # what follows would be unpacked to find the next member
+                break
+            load = partial(lambda info: archive.extractfile(info).read(), info)  # type: ignore[union-attr]
+            name = info.name + "/" * info.isdir()
+            members.append(Member(name, info.size, 0, info.isfile() or info.isdir(), load))
+    except UNREADABLE as error:
+        raise DataError(
+            f"{path.name} is no complete tar archive ({reason(error)}); download it again."
+        ) from error
+    if size > most:
+        raise DataError(
+            f"{path.name} would unpack to more than {most / 2**20:,.0f} MiB; unpack it yourself "
+            "and give the folder."
+        )
+    return members, most
+
+
+def _members(path: Path, members: list[Member], most: int) -> list[File]:
+    """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
+    members = sorted(members, key=lambda member: member.name)
+    for member in members:
+        name = member.name.replace("\\", "/")
         wrong = {
             "has an absolute path": name.startswith("/") or name[1:2] == ":",
             "leads out of its folder": ".." in name.split("/") or "\0" in name,
-            "is a link or a device":
-                stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR),
-            f"would unpack to {info.file_size / 2**20:,.0f} MiB":
-                info.file_size > max(UNPACKED, TIMES_PACKED * info.compress_size),
+            "is a link or a device": not member.plain,
+            f"would unpack to {member.size / 2**20:,.0f} MiB":
+                member.size > max(UNPACKED, TIMES_PACKED * member.packed),
         }  # fmt: skip
         for what in (what for what, is_so in wrong.items() if is_so):
             raise DataError(
-                f"{path.name} is not safe to read: its member {info.orig_filename!r} {what}; get "
+                f"{path.name} is not safe to read: its member {member.name!r} {what}; get "
                 "the archive again, or unpack it yourself and give the folder."
             )
-    if sum(info.file_size for info in infos) > LARGEST_ARCHIVE:
+    if sum(member.size for member in members) > most:
         raise DataError(f"{path.name} would unpack to more than 64 GiB; unpack it yourself.")
-    return [File(info.filename, partial(archive.read, info)) for info in infos if not info.is_dir()]
+    return [File(member.name.replace("\\", "/"), member.load) for member in members
+            if not member.name.endswith("/")]  # fmt: skip
 
 
 def kind_of(file: File) -> str:
@@ -163,11 +217,8 @@ def kind_of(file: File) -> str:
 
 
 def foreign(ending: str) -> str:
-    """What a kind of file is, and how it becomes GPX."""
-    return (
-        f"{ending.upper()}, which is not read; make GPX of it, for example with GPSBabel: "
-        f"gpsbabel -t -i {FOREIGN[ending]} -f FILE.{ending} -o gpx -F FILE.gpx"
-    )
+    """What a kind of file is, and what to do instead."""
+    return f"{ending.upper()}, which is not read; {FOREIGN[ending]}."
 
 
 def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
@@ -176,7 +227,9 @@ def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
     kind = next((kind for kind in KINDS.values() if kind in kinds), "")
     mine = [file for file in files if KINDS.get(file.ending) == kind]
     if kind == "JSON":  # of a Google export the visits, not the raw positions beside them
-        wanted = r"\d{4}_[a-z]+|timeline|location-history", r"records|location history", r".*"
+        if any(file.stem == "Timeline Edits" for file in mine):
+            raise DataError(f"{name} holds {TAKEOUT}.")
+        wanted = r"\d{4}_[a-z]+|.*(timeline|location-history).*", r"records|location history", r".*"
         named = ([file for file in mine if re.fullmatch(one, file.stem.lower())] for one in wanted)
         mine = next(filter(None, named))
     if not mine:
@@ -185,7 +238,7 @@ def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
                 raise DataError(f"{name} holds {foreign(file.ending)}")
         raise DataError(
             f"{name} holds nothing that is read ({_counted(files) or 'no files'}); give GPX, "
-            "GeoLife, a Google or OwnTracks export, or tables as .csv or .parquet."
+            "GeoLife, GeoJSON, a Google or OwnTracks export, or tables as .csv or .parquet."
         )
     rest = [file for file in files if file not in mine]
     return kind, mine, f"not read in {name}: {_counted(rest)}." if rest else ""
@@ -196,25 +249,56 @@ def _counted(files: list[File]) -> str:
     return ", ".join(f"{n} {ending}" for ending, n in counts.most_common())
 
 
-def gpx(file: File) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Recording:
+    """What a file holds, and how many of its visits are left out, by reason."""
+
+    frame: pd.DataFrame
+    left_out: Counter[str] = field(default_factory=Counter)
+    account: bool = False  # of one person, whatever devices it names
+
+
+def gpx(file: File) -> Recording:
     """Track points; waypoints and routes are places somebody marked or planned."""
+    import gpxpy  # slow to load
+    import gpxpy.gpx
+
     data = file.bytes()
     declared = re.match(rb"[^<]*<\?xml[^>]*encoding=[\"']([\w.-]+)", data)
     mark = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     text = data.decode("utf-16" if mark else declared[1].decode() if declared else "utf-8")
     if "<!ENTITY" in text:
         raise ValueError("it declares an entity, which no GPX needs")
+    accuracy = _accuracy_of_points(text)
     # The library copies extensions by recursion, which what nests without end would end.
     text = re.sub(r"<(\w+:)?extensions\b.*?</(\w+:)?extensions\s*>", "", text, flags=re.DOTALL)
-    content = gpxpy.parse(re.sub(r"^[^<]*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL))
-    points = [point for track in content.tracks for part in track.segments for point in part.points]
-    rows = [(p.time, p.longitude, p.latitude, p.horizontal_dilution) for p in points]
-    table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat", "hdop"])
+    text = re.sub(r"^[^<]*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL)
+    try:
+        content = gpxpy.parse(text)
+    except gpxpy.gpx.GPXException as error:
+        raise ValueError(reason(error)) from error
+    rows = [(p.time, p.longitude, p.latitude, p.horizontal_dilution, track.name)
+            for track in content.tracks
+            for part in track.segments for p in part.points]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat", "hdop", "track"])
     table["tracked_at"] = pd.to_datetime(table.tracked_at, utc=True)
-    return table.dropna(axis=1, how="all")
+    if len(accuracy) == len(table):
+        table["accuracy"] = accuracy
+    if table.track.nunique() < 2:
+        table = table.drop(columns="track")
+    return Recording(table.dropna(axis=1, how="all"))
 
 
-def plt(file: File) -> pd.DataFrame:
+def _accuracy_of_points(text: str) -> list[float]:
+    """Of each track point the accuracy in its extensions, where the file has any."""
+    if not re.search(r"<(\w+:)?h?acc(uracy)?>", text):
+        return []
+    points = re.findall(r"<trkpt\b[^>]*/>|<trkpt\b.*?</trkpt\s*>", text, flags=re.DOTALL)
+    held = (re.search(r"<(?:\w+:)?h?acc(?:uracy)?>\s*(-?[\d.]+)\s*<", point) for point in points)
+    return [float(one[1]) if one else np.nan for one in held]
+
+
+def plt(file: File) -> Recording:
     """A trajectory: six header lines, then latitude, longitude, 0, feet, days, date, time (UTC)."""
     data = file.bytes()
     if not data.startswith(b"Geolife trajectory"):
@@ -224,87 +308,161 @@ def plt(file: File) -> pd.DataFrame:
         io.BytesIO(data), skiprows=6, names=names, dtype=dict.fromkeys(names[5:], "str")
     )
     at = pd.to_datetime(table.date + "T" + table.time, format="ISO8601", utc=True, errors="coerce")
-    return table[["lon", "lat"]].assign(tracked_at=at)
+    return Recording(table[["lon", "lat"]].assign(tracked_at=at))
 
 
-def owntracks(file: File) -> pd.DataFrame:
+def owntracks(file: File) -> Recording:
     """A recorder's .rec: a line a message, with JSON behind the last tab."""
-    rows = []
-    for line in file.bytes().decode().splitlines():
-        said = json.loads(line.rpartition("\t")[2]) if line.endswith("}") else {}
-        if "tst" in said and "lat" in said:
-            user = [*str(said.get("topic", "")).split("/"), None, None][1]
-            rows.append((user, said["tst"], said.get("lon"), said["lat"], said.get("acc")))
-    frame = pd.DataFrame(rows, columns=["user_id", "tracked_at", "lon", "lat", "accuracy"])
-    return frame if frame.user_id.notna().all() else frame.drop(columns="user_id")
+    lines = (line.rpartition("\t")[2] for line in file.bytes().decode().splitlines())
+    messages = [json.loads(line) for line in lines if line.endswith("}")]
+    return _messages([one for one in messages if "tst" in one and "lat" in one])
 
 
-def from_json(file: File) -> pd.DataFrame:
-    """A Google export (visits, or positions of ``Records.json``), or a list of flat records."""
+def _messages(messages: list[dict[str, Any]]) -> Recording:
+    """OwnTracks' messages, whose topic names a user and a device."""
+    names = ["topic", "tst", "lon", "lat", "acc"]
+    table = pd.DataFrame(messages, columns=names)
+    topic = table.topic.astype("string").str.extract(r"^[^/]*/([^/]+)/([^/]+)")
+    table = table.drop(columns="topic").assign(user=topic[0], device=topic[1])
+    return Recording(table.dropna(axis=1, how="any" if table.user.isna().any() else "all"),
+                     account=True)  # fmt: skip
+
+
+def from_json(file: File) -> Recording:
+    """What the JSON of an app holds: Google's, Arc's, OwnTracks', GeoJSON, or flat records."""
     text = file.bytes().decode("utf-8-sig")
     try:
         content = json.loads(text)
     except ValueError:  # a record a line
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(content, dict):
-        for name in ("semanticSegments", "timelineObjects", "locations"):
-            content = content.get(name, content) if isinstance(content, dict) else content
+    if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
+        raise DataError(f"{file.name} holds {TAKEOUT}.")
+    signals = content.get("rawSignals") if isinstance(content, dict) else None
+    for name in ("semanticSegments", "timelineObjects", "timelineItems", "locations", "features",
+                 "data"):  # fmt: skip
+        if isinstance(content, dict) and (name != "features" or content.get(name)):
+            content = content.get(name, content)
+    if isinstance(content, dict) and content.get("type") == "Feature":
+        content = [content]
+    if isinstance(content, dict) and signals:
+        content = []
     if not (isinstance(content, list) and all(isinstance(one, dict) for one in content)):
-        raise ValueError("it is neither a Google export nor a list of records")
-    if any({"visit", "activity", "timelinePath", "placeVisit"} & one.keys() for one in content):
-        return _stays(content)
-    return pd.DataFrame(content)
-
-
-def _stays(segments: list[dict[str, Any]]) -> pd.DataFrame:
-    """Visits of an export; of stays within stays (a shop within a mall), the outer one."""
-    rows: list[tuple[Any, ...]] = []
-    for one in segments:
-        if "placeVisit" in one:  # monthly, older
-            place, span = (one["placeVisit"].get(name, {}) for name in ("location", "duration"))
-            ms = [span.get(f"{edge}TimestampMs") for edge in ("start", "end")]
-            start, end = (span.get(f"{edge}Timestamp") for edge in ("start", "end"))
-            if start is None and None not in ms:
-                start, end = (pd.Timestamp(int(n), unit="ms", tz="UTC").isoformat() for n in ms)
-            lat, lon = (place.get(f"{name}E7", np.nan) / 1e7 for name in ("latitude", "longitude"))
-        elif "visit" in one and str(one["visit"].get("hierarchyLevel", 0)) == "0":
-            place = one["visit"].get("topCandidate", {})
-            start, end = one.get("startTime"), one.get("endTime")
-            where = place.get("placeLocation", "")
-            found = re.match(PAIR, where.get("latLng", "") if isinstance(where, dict) else where)
-            lat, lon = map(float, found.groups()) if found else (np.nan, np.nan)
-        else:
-            continue
-        name = place.get("placeId") or place.get("placeID") or place.get("name")
-        there = f"{lat:.4f},{lon:.4f}" if np.isfinite(lat) else None
-        rows.append((name or there, start, end, lon, lat))
-    table = pd.DataFrame(rows, columns=["location_id", "started_at", "finished_at", "lon", "lat"])
-    return table.drop(columns=["lon", "lat"]) if table.lon.isna().any() else table
-
-
-def owners(files: list[File], folder: str, kind: str) -> tuple[list[Any], str]:
-    """Whose each file of a folder is, and a sentence: a sub-folder's, or, but for days, its own."""
-    parts = [PurePosixPath(file.name).parts for file in files]
-    if kind == "GeoLife":
-        names = [([*part[:-1]] or [file.stem])[-1 if part[-2:-1] != ("Trajectory",) else -2]
-                 for part, file in zip(parts, files, strict=True)]  # fmt: skip
-        return [*map(int, names)] if all(map(str.isdecimal, names)) else names, ""
-    if kind == "JSON":
-        return [folder] * len(files), ""
-    while len({part[0] for part in parts}) == 1 and all(len(part) > 1 for part in parts):
-        folder, parts = parts[0][0], [part[1:] for part in parts]
-    flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
-    shapes = {re.sub(r"\d+", "#", name) if sum(map(str.isdigit, name)) >= 8 else name
-              for name in flat}  # fmt: skip
-    days = len(flat) > 1 and len(shapes) == 1
-    people = [part[0] if len(part) > 1 else folder if days else file.stem
-              for file, part in zip(files, parts, strict=True)]  # fmt: skip
-    if days:
-        return people, (
-            f"the {len(flat)} files of {folder} ({flat[0]}, …) look like one person's days and are "
-            "read as such; if they are several people's, put each one's files into a folder."
+        raise ValueError("it is neither a Google export, nor GeoJSON, nor a list of records")
+    kinds = {key for one in content for key in one}
+    if "placeVisit" in kinds or "activitySegment" in kinds:
+        return _kept(
+            [_google_monthly(one["placeVisit"]) for one in content if one.get("placeVisit")]
         )
-    return people, "" if len(flat) < 2 else (
-        f"the files of {folder} are read as {len(set(people))} people; if they are one person's, "
-        "say person='me' (--person me)."
-    )
+    if {"visit", "activity", "timelinePath"} & kinds or signals:
+        return _google_phone(content, signals or [])
+    if "isVisit" in kinds:
+        return _kept([_arc_visit(one) for one in content if one.get("isVisit")])
+    if "geometry" in kinds:
+        return _features(content)
+    if {"tst", "lat"} <= kinds:
+        return _messages([one for one in content if "tst" in one and "lat" in one])
+    return Recording(pd.DataFrame(content), account="latitudeE7" in kinds)
+
+
+LIVED = (1990, 2100)  # years in which phones write times
+STAY = ["location_id", "started_at", "finished_at", "lon", "lat", "utc_offset"]
+
+
+def _kept(rows: list[tuple[Any, ...]]) -> Recording:
+    """Visits with a start, an end behind it and a place; the others are counted."""
+    table = pd.DataFrame(rows, columns=STAY)
+    start, end = (pd.to_datetime(table[name], format="ISO8601", utc=True, errors="coerce")
+                  for name in ("started_at", "finished_at"))  # fmt: skip
+    bad = {
+        "visits without a time": ~(start.dt.year.between(*LIVED) & end.dt.year.between(*LIVED)),
+        "visits that end before they begin": end < start,
+        "visits that name no place": table.location_id.isna(),
+    }
+    counts, good = Counter[str](), pd.Series(True, index=table.index)
+    for what, rows_ in bad.items():
+        counts[what] += int((good & rows_).sum())
+        good &= ~rows_
+    return Recording(table[good].reset_index(drop=True).astype({"utc_offset": "float64"}),
+                     +counts, account=True)  # fmt: skip
+
+
+def _google_monthly(visit: dict[str, Any]) -> tuple[Any, ...]:
+    """A stay of the older export, a file a month."""
+    place, span = visit.get("location") or {}, visit.get("duration") or {}
+    ms: list[Any] = [span.get(f"{edge}TimestampMs") for edge in ("start", "end")]
+    start, end = (span.get(f"{edge}Timestamp") for edge in ("start", "end"))
+    if start is None and None not in ms:
+        start, end = (pd.Timestamp(int(n), unit="ms", tz="UTC").isoformat() for n in ms)
+    lat, lon = (float(place.get(f"{name}E7") or np.nan) / 1e7 for name in ("latitude", "longitude"))
+    return _id_of(place, lat, lon), start, end, lon, lat, None
+
+
+def _google_phone(segments: list[dict[str, Any]], signals: list[dict[str, Any]]) -> Recording:
+    """A phone's export: visits (of stays in stays the outer one), else paths, else signals."""
+    rows = []
+    for one in segments:
+        visit = one.get("visit")
+        if isinstance(visit, dict) and str(visit.get("hierarchyLevel", 0)) == "0":
+            place = visit.get("topCandidate") or {}
+            lat, lon = _pair(place.get("placeLocation", ""))
+            name, offset = _id_of(place, lat, lon), one.get("startTimeTimezoneUtcOffsetMinutes")
+            rows.append((name, one.get("startTime"), one.get("endTime"), lon, lat, offset))
+    if rows:
+        return _kept(rows)
+    fixes = []
+    for one in segments:
+        begin = pd.to_datetime(one.get("startTime"), errors="coerce", utc=True)
+        for point in one.get("timelinePath", []):
+            lat, lon = _pair(point.get("point", ""))
+            later = float(point.get("durationMinutesOffsetFromStartTime", 0) or 0)
+            at = point.get("time") or (begin + pd.Timedelta(minutes=later)).isoformat()
+            fixes.append((at, lon, lat, None))
+    for one in [] if fixes else (signal.get("position") or {} for signal in signals):
+        lat, lon = _pair(one.get("LatLng") or one.get("latLng") or "")
+        fixes.append((one.get("timestamp"), lon, lat, one.get("accuracyMeters")))
+    table = pd.DataFrame(fixes, columns=["tracked_at", "lon", "lat", "accuracy"])
+    table = table[table.tracked_at.notna()].dropna(axis=1, how="all")
+    return Recording(table.reset_index(drop=True), account=True)
+
+
+def _pair(where: Any) -> tuple[float, float]:
+    """Latitude and longitude of a text such as "48.2°, 16.4°" or "geo:48.2,16.4"."""
+    text = where.get("latLng", "") if isinstance(where, dict) else where
+    match = re.match(PAIR, text if isinstance(text, str) else "")
+    return (float(match[1]), float(match[2])) if match else (np.nan, np.nan)
+
+
+def _id_of(place: dict[str, Any], lat: float, lon: float) -> Any:
+    there = f"{lat:.4f},{lon:.4f}" if np.isfinite(lat) else None
+    return place.get("placeId") or place.get("placeID") or place.get("name") or there
+
+
+def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
+    """A visit of Arc's timeline."""
+    place = item.get("place") or {}
+    centre = place.get("center") or item.get("center") or {}
+    lat, lon = (float(centre.get(name, np.nan)) for name in ("latitude", "longitude"))
+    offset = item.get("startTimeZoneOffset") or item.get("utcOffset")
+    name = place.get("placeId") or place.get("name") or _id_of({}, lat, lon)
+    return (name, item.get("startDate"), item.get("endDate"), lon, lat,
+            None if offset is None else float(offset) / 60)  # fmt: skip
+
+
+def _features(features: list[dict[str, Any]]) -> Recording:
+    """GeoJSON: points with a time among their properties, or lines with a time a point."""
+    rows: list[dict[str, Any]] = []
+    for one in features:
+        geometry, about = one.get("geometry") or {}, one.get("properties") or {}
+        at = geometry.get("coordinates") or []
+        if geometry.get("type") == "Point" and len(at) >= 2:
+            held = {name: value for name, value in about.items()
+                    if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
+            rows.append({**held, "lon": at[0], "lat": at[1]})
+        elif geometry.get("type") == "LineString":
+            inner = about.get("coordinateProperties") or {}
+            times = about.get("coordTimes") or about.get("times") or inner.get("times") or []
+            rows += [{"time": time, "lon": point[0], "lat": point[1]}
+                     for time, point in zip(times, at, strict=False)]  # fmt: skip
+    if rows and all("topic" in row and "tst" in row for row in rows):
+        return _messages(rows)
+    return Recording(pd.DataFrame(rows), account=True)

@@ -7,31 +7,52 @@ import csv
 import io
 import json
 import re
-import warnings
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import pandas as pd
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from pgt import files
 from pgt.errors import DataError, note
 from pgt.readers import recordings
 from pgt.readers.clocks import read_times, require_zone, with_local_clocks
 from pgt.readers.columns import (
-    columns_held,
+    fixes_or_visits,
     names_without_header,
+    plain_name,
     recognized,
     whole_ids,
     with_numbers,
     with_our_names,
 )
+from pgt.readers.people import Part, note_followers, one_device_at_a_time, with_owners
+from pgt.readers.pieces import join_pieces
 from pgt.readers.plausibility import note_data_checks
-from pgt.readers.recordings import UNREADABLE, File, reason
-from pgt.visits import REQUIRED, TIMES, CheckedVisits, check, first_row
+from pgt.readers.recordings import UNREADABLE, File, Recording, reason
+from pgt.visits import (
+    HERE,
+    REQUIRED,
+    TIMES,
+    CheckedVisits,
+    Origin,
+    check,
+    first_row,
+    levels_as_columns,
+)
 
 SEPARATORS = ",;\t|"
+ROW_KINDS = ("fixes", "visits")
+# What stands for nothing in a field; in a field of ids only nothing does: people live in "NA".
+EMPTY = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
+]  # fmt: skip
+NO_PLACES, AWAY = ("unavailable", "unknown"), "not_home"  # states of Home Assistant
+MANY = 20  # rows, from which on their kind can be told
 GEOLIFE_URL = (
     "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
     "Geolife%20Trajectories%201.3.zip"
@@ -68,6 +89,23 @@ def _city(folder: Any) -> pd.DataFrame:
     return check(visits.assign(**{n: visits.location_id.map(where[n]) for n in ("lon", "lat")}))
 
 
+@dataclass(frozen=True)
+class How:
+    """How a source is to be read: see `read`; ``lean`` is the kind that is meant in doubt."""
+
+    columns: dict[str, str] = field(default_factory=dict)
+    timezone: str | None = None
+    file_timezone: str | None = None
+    person: int | str | None = None
+    kind: str | None = None
+    lean: str | None = None
+
+    @property
+    def clock(self) -> str | None:
+        """By which clock times without an offset are."""
+        return self.file_timezone or self.timezone
+
+
 def read_visits(source: Any, **how: Any) -> pd.DataFrame:
     """Read visits from a file, folder, archive or table, as `read` does; fixes are refused.
 
@@ -75,7 +113,7 @@ def read_visits(source: Any, **how: Any) -> pd.DataFrame:
     ----------
     source : path or table
     how
-        ``columns``, ``timezone``, ``file_timezone``, ``person``: see `read`.
+        ``columns``, ``timezone``, ``file_timezone``, ``person``, ``kind``: see `read`.
 
     Returns
     -------
@@ -87,10 +125,14 @@ def read_visits(source: Any, **how: Any) -> pd.DataFrame:
     >>> read_visits(pd.DataFrame(rows), timezone="Europe/Vienna").started_at.dt.hour.tolist()
     [8]
     """
-    table = read(source, **how)
+    table = _read(source, How(**how, lean="visits"))
     if "location_id" in table.columns:
         return table
-    raise DataError(
+    raise _no_place(source)
+
+
+def _no_place(source: Any) -> DataError:
+    return DataError(
         f"{_name(source)} holds positions and no column for the place: make visits of it with "
         "pgt.readers.gps.visits(pgt.read_fixes(...)) (python -m pgt visits); if a column names the "
         "place, say which with columns={'location_id': ...} (--columns location_id=...)."
@@ -116,7 +158,7 @@ def read_fixes(source: Any, **how: Any) -> pd.DataFrame:
     >>> read_fixes(pd.DataFrame(rows)).tracked_at.dt.hour.tolist()
     [8]
     """
-    table = read(source, **how)
+    table = _read(source, How(**how, lean="fixes"))
     if "location_id" in table.columns:
         raise DataError(f"{_name(source)} holds visits, not fixes; read it with pgt.read_visits.")
     return table
@@ -129,51 +171,168 @@ def read(
     timezone: str | None = None,
     file_timezone: str | None = None,
     person: int | str | None = None,
+    kind: str | None = None,
 ) -> pd.DataFrame:
     """Read visits (`pgt.visits.check`) or, without ``location_id``, position fixes.
 
-    ``source`` is a table of any library, or a file, folder or zip archive of tables (CSV, Parquet,
-    JSON), GPX, GeoLife, OwnTracks, Google Timeline or published check-ins. ``columns`` maps our
-    names to those in the file. ``timezone`` is where the places are (else each visit keeps the
-    clock of its own offset, or of its coordinates), ``file_timezone`` by which clock times without
-    an offset are. ``person`` says whose records these are where no column does.
+    ``source`` is a table of any library, or a file, folder or archive of tables (CSV, Parquet,
+    JSON), GPX, GeoJSON, GeoLife, OwnTracks, Google Timeline or published check-ins. ``columns``
+    maps our names to those in the file. ``timezone`` is where the places are (else each visit keeps
+    the clock of its own offset, or of its coordinates), ``file_timezone`` by which clock times
+    without an offset are. ``person`` says whose records these are, over what was guessed.
+    ``kind``, "fixes" or "visits", says what the rows are where both could be.
     """
-    for zone in filter(None, (timezone, file_timezone)):
+    return _read(source, How(columns or {}, timezone, file_timezone, person, kind))
+
+
+def _read(source: Any, how: How) -> pd.DataFrame:
+    how = replace(how, columns=how.columns or {})
+    for zone in filter(None, (how.timezone, how.file_timezone)):
         require_zone(zone)
+    if how.kind not in (None, *ROW_KINDS):
+        raise DataError(f"kind is {how.kind!r}; it must be fixes or visits.")
     if isinstance(source, str | Path) and (Path(source) / "city.json").is_file():
         return _city(Path(source))
-    table = _gathered(source, columns or {}, person)
-    if table.empty:
+    gathered = _gathered(source, how)
+    if gathered.table.empty:
         raise DataError(f"{_name(source)} has no rows; check the file, or what was filtered.")
-    if "location_id" in table.columns:
-        return note_data_checks(_visits(table, timezone, file_timezone))
-    at, _ = read_times(table, "started_at", file_timezone or timezone, strict=False)
-    table = with_numbers(table, strict=False).assign(started_at=at.dt.as_unit("us"))
-    names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid"]
+    if _holds_visits(gathered, how, source):
+        return note_data_checks(_visits(gathered, how))
+    return _fixes(gathered, how)
+
+
+def _holds_visits(gathered: Gathered, how: How, source: Any) -> bool:
+    """Whether the rows are visits; where they could be fixes as well, all rows are asked."""
+    table, origin = gathered.table, gathered.origin
+    if "location_id" not in table.columns:
+        if how.kind == "visits":
+            raise _no_place(source)
+        return False
+    placed = {"lon", "lat", "started_at"} <= {*table.columns}
+    if how.kind == "fixes" and not placed:
+        raise DataError(f"{_name(source)} holds visits, not fixes; read it with pgt.read_visits.")
+    if how.kind or not placed or "finished_at" in table.columns or len(table) < MANY:
+        return how.kind != "fixes"
+    if "location_id" in how.columns:
+        return True
+    at, _ = read_times(table, "started_at", how.clock or "UTC",
+                       strict=False, origin=origin)  # fmt: skip
+    signs, mostly_empty = fixes_or_visits(table, at)
+    theirs = origin.called("location_id")
+    if signs >= 3:
+        note(f"{_name(source)} is read as position fixes, and '{theirs}' as no place (it changes "
+             "like a position, or few rows have it); if the rows are visits, say kind='visits' "
+             "(--visits).")  # fmt: skip
+        return False
+    if (signs == 2 or mostly_empty) and how.lean is None:
+        raise DataError(
+            f"The rows of {_name(source)} could be visits to the places in '{theirs}', or position "
+            "fixes that name some: say which with kind='visits' or kind='fixes' (--visits or "
+            "--fixes)."
+        )
+    return signs < 2 or how.lean != "fixes"
+
+
+def _fixes(gathered: Gathered, how: How) -> pd.DataFrame:
+    """Positions and moments, by person and time; what each is worth is asked in `gps`."""
+    table, origin = gathered.table, gathered.origin
+    at, _ = read_times(table, "started_at", how.clock, strict=False, origin=origin)
+    table = with_numbers(table, origin, strict=False).assign(started_at=at.dt.as_unit("us"))
+    names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid", "device"]
     table = table[[name for name in names if name in table.columns]]
     table = table.rename(columns={"started_at": "tracked_at"})
+    table = one_device_at_a_time(table, origin, account=gathered.account)
+    note_followers(table, "tracked_at", origin)
     return table.sort_values(["user_id", "tracked_at"], kind="stable", ignore_index=True)
 
 
-def _visits(table: pd.DataFrame, timezone: str | None, clock: str | None) -> pd.DataFrame:
+def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     """Check a table whose columns have our names, after what can be mended was mended."""
+    table, origin = gathered.table.drop(columns="device", errors="ignore"), gathered.origin
+    table = _without_states(table, origin, how.clock)
     empty = table.location_id.isna()
     if empty.any() and not empty.all():  # such as trackintel's noise
-        note(f"{int(empty.sum()):,} rows without a place are left out ({first_row(table, empty)}).")
+        where = first_row(table, empty, origin)
+        note(f"{int(empty.sum()):,} rows without a place are left out ({where}).")
         table = table[~empty]
     if "finished_at" not in table.columns:
         table = table.assign(finished_at=table.started_at)  # check-ins
-    table = with_local_clocks(with_numbers(whole_ids(table), strict=True), timezone, clock)
+    table = with_numbers(whole_ids(table), origin, strict=True)
+    table = _with_positions(table, origin, forgiving=gathered.account)
+    table = with_local_clocks(table, how.timezone, how.file_timezone, origin)
     if "split" in table.columns:
         part = table["split"].astype(object)  # of categories, none could be added
         table = table.assign(split=part.replace({"val": "valid", "validation": "valid"}))
     twice = table.duplicated([*REQUIRED])
     if twice.any():
         note(f"{int(twice.sum()):,} visits stand twice and are read once "
-             f"({first_row(table, twice)}).")  # fmt: skip
-    visits = check(table[~twice])
-    visits.attrs = {"called": table.attrs.get("called", {})}
+             f"({first_row(table, twice, origin)}).")  # fmt: skip
+    visits, n_pieces = join_pieces(check(table[~twice] if twice.any() else table, origin))
+    if n_pieces:
+        note(f"{n_pieces:,} visits touch or overlap one of the same person at the same place, or "
+             "check in there again within minutes, and are joined with it.")  # fmt: skip
+    start = visits.started_at
+    if len(visits) >= MANY and start.max() - start.min() < pd.Timedelta(days=1):
+        note(f"all {len(visits):,} visits begin within one day ({start.min():%Y-%m-%d}): are the "
+             f"times in '{origin.called('started_at')}' read as they are meant?")  # fmt: skip
+    note_followers(visits, "started_at", origin)
     return visits
+
+
+def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> pd.DataFrame:
+    """States that are no places left out; a log of states as stays, each until the next one."""
+    if pd.api.types.is_numeric_dtype(table.location_id):
+        return table
+    place = table.location_id.astype("string").str.strip().str.lower()
+    none = place.isin(NO_PLACES).to_numpy(dtype=bool)
+    log = "finished_at" not in table.columns and (
+        plain_name(origin.called("location_id")) == "state" or (place == AWAY).any()
+    )
+    if log:
+        none = none | place.isna().to_numpy(dtype=bool)
+    if none.any() and not none.all():
+        what = ", ".join(name for name in NO_PLACES if (place == name).any()) or "empty"
+        goes_on = "; the stay before goes on" if log else ""
+        note(f"{int(none.sum()):,} rows of no place ({what}) are left out "
+             f"({first_row(table, pd.Series(none), origin)}){goes_on}.")  # fmt: skip
+        table, place = table[~none], place[~none]
+    if not log:
+        return table
+    at, _ = read_times(table, "started_at", clock, strict=True, origin=origin)
+    table = table.assign(at=at).sort_values(["user_id", "at"], kind="stable").drop(columns="at")
+    place = place.loc[table.index]
+    again = (place == place.shift()) & (table.user_id == table.user_id.shift())
+    table = table[~again.fillna(False).to_numpy(dtype=bool)]
+    ends = table.started_at.groupby(table.user_id).shift(-1)
+    table = table.assign(finished_at=ends.where(ends.notna(), table.started_at))
+    return table[(place.loc[table.index] != AWAY).to_numpy(dtype=bool)]
+
+
+def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> pd.DataFrame:
+    """A visit without a position lies where its place does; of an export, others are left out."""
+    names = [name for name in ("lon", "lat") if name in table.columns]
+    if len(names) < 2 or not all(pd.api.types.is_float_dtype(table[name]) for name in names):
+        return table
+    missing = table[names].isna().any(axis=1)
+    if not missing.any():
+        return table
+    centre = table[~missing].groupby("location_id")[names].median()
+    known = missing & table.location_id.isin(centre.index)
+    at = centre.reindex(table.location_id).set_axis(table.index)
+    table = table.assign(**{name: table[name].where(~known, at[name]) for name in names})
+    if known.any():
+        note(f"visits without a position, put where their place is: {int(known.sum()):,} "
+             f"({first_row(table, known, origin)}).")  # fmt: skip
+    lost = missing & ~known
+    if (forgiving or missing.all()) and lost.any():
+        if lost.mean() > 0.5:
+            note(f"{int(lost.sum()):,} of {len(table):,} visits have no position; lon and lat are "
+                 "left out of all.")  # fmt: skip
+            return table.drop(columns=names)
+        note(f"visits without a position, left out: {int(lost.sum()):,} "
+             f"({first_row(table, lost, origin)}).")  # fmt: skip
+        return table[~lost]
+    return table
 
 
 def visits_of(
@@ -183,12 +342,14 @@ def visits_of(
     timezone: str | None = None,
     file_timezone: str | None = None,
     person: int | str | None = None,
+    kind: str | None = None,
     **of_positions: Any,
 ) -> CheckedVisits:
     """The visits of whatever `read` reads; in positions they are found first, by `gps.visits`."""
     table = read(
-        source, columns=columns, timezone=timezone, file_timezone=file_timezone, person=person
-    )
+        source, columns=columns, timezone=timezone, file_timezone=file_timezone, person=person,
+        kind=kind,
+    )  # fmt: skip
     if "location_id" not in table.columns:
         from pgt.readers import gps  # clustering is slow to load
 
@@ -236,105 +397,142 @@ def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, str | Path) else "the table"
 
 
-def _gathered(source: Any, columns: dict[str, str], person: int | str | None) -> pd.DataFrame:
-    """All rows of a source under our names, with whose they are."""
+# --- from files to one table -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All rows of a source under our names, with whose they are, and where they are from."""
+
+    table: pd.DataFrame
+    origin: Origin
+    account: bool = False  # the export of somebody's account
+
+
+def _gathered(source: Any, how: How) -> Gathered:
     if not isinstance(source, str | Path):
-        table = with_our_names(_of_library(source), columns, "the table")
-        return _owned([table], [], "", person, "the table")
+        table, names = with_our_names(
+            _of_library(source), how.columns, "the table", clock=how.clock
+        )
+        part = Part(table, Origin(names=names))
+        return Gathered(with_owners([part], "the table", "", how.person, how.columns), part.origin)
     path = Path(source)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(source)):
         raise DataError(f"{source} is an address, and only local files are read; download it.")
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
-    found = recordings.files_of(path)
-    left = ""
-    if single := path.is_file() and [file.name for file in found] == [path.name]:
-        kind = recordings.kind_of(found[0])
-    else:
-        kind, found, left = recordings.chosen(found, path.name)
+    choice = _chosen(path)
+    parts, left_out, account = _rows_of_files(choice, path, how)
+    if left_out:
+        what = ", ".join(f"{n:,} {reason}" for reason, n in left_out.items())
+        note(f"left out of {path.name}: {what}.")
+    if choice.beside:
+        note(choice.beside)
+    table = with_owners(parts, path.stem, choice.kind, how.person, how.columns)
+    origin = parts[0].origin if len(parts) == 1 else Origin(names=parts[0].origin.names)
+    return Gathered(table, origin, account)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which files at a path are read and as what, and a sentence on those beside them."""
+
+    kind: str
+    files: list[File]
+    single: bool
+    beside: str = ""
+
+
+def _chosen(path: Path) -> Choice:
+    files_ = recordings.files_of(path)
+    if path.is_file() and [file.name for file in files_] == [path.name]:
+        return Choice(recordings.kind_of(files_[0]), files_, single=True)
+    kind, files_, beside = recordings.chosen(files_, path.name)
     if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
-        found = [File(path.name, lambda: b"")]
-    frames, owned, bad = [], [], {}
-    for file in found:
+        files_ = [File(path.name, lambda: b"")]
+    return Choice(kind, files_, False, beside)
+
+
+def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Counter[str], bool]:
+    """The rows of each file that can be read; of the others how many there are, and why."""
+    parts, bad, left_out, account = [], {}, Counter[str](), False
+    for file in choice.files:
         try:
-            frame = _one(file, kind, columns, path)
-            if frame.empty:
+            recording, origin = _one(file, choice.kind, how.columns, path)
+            if recording.frame.empty:
                 bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
                 continue
-            frames.append(with_our_names(frame, columns, file.name))
-            owned.append(file)
+            frame, names = with_our_names(
+                recording.frame, how.columns, file.name, account=recording.account, clock=how.clock
+            )
+            parts.append(Part(frame, replace(origin, names=names), file))
+            left_out, account = left_out + recording.left_out, account or recording.account
         except DataError:
-            if single:
+            if choice.single:
                 raise
             bad[file.name] = "cannot be read"
         except UNREADABLE as error:
             bad[file.name] = f"cannot be read ({reason(error)})"
-    for what in sorted(set(bad.values())) if frames else ():
-        names = [name for name in bad if bad[name] == what]
-        note(f"{len(names)} of {len(found)} files of {path.name} left out: {names[0]}"
-             f"{', …' if names[1:] else ''} {what}.")  # fmt: skip
-    if not frames:
+    for what in sorted(set(bad.values())) if parts else ():
+        names_ = [name for name in bad if bad[name] == what]
+        note(f"{len(names_)} of {len(choice.files)} files of {path.name} left out: {names_[0]}"
+             f"{', …' if names_[1:] else ''} {what}.")  # fmt: skip
+    if not parts:
         name, what = next(iter(bad.items()))
         table = "it must be a CSV in UTF-8 with a header line"
-        raise DataError(
-            f"{name} {what}; {table if kind == 'table' else f'export it again as {kind}'}."
-        )
-    if left:
-        note(left)
-    return _owned(frames, owned, kind, person, path.stem)
+        again = table if choice.kind == "table" else f"export it again as {choice.kind}"
+        raise DataError(f"{name} {what}; {again}.")
+    return parts, left_out, account
 
 
-def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> pd.DataFrame:
+def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> tuple[Recording, Origin]:
     if kind == "Parquet":
-        table = pq.read_table(io.BytesIO(file.bytes()) if file.load() else path)
-        frame = table.to_pandas()
-        frame.attrs = {}  # a file's own remarks are none of ours
-        for name, text in (table.schema.metadata or {}).items():
-            if text.startswith(b"1e-7 degrees"):
-                frame[name.decode()] /= 1e7
-        return frame
+        return Recording(_parquet(file, path)), HERE
     readers = {"GPX": recordings.gpx, "GeoLife": recordings.plt, "JSON": recordings.from_json,
                "OwnTracks": recordings.owntracks}  # fmt: skip
-    return readers[kind](file) if kind in readers else _csv(file, columns)
+    if kind in readers:
+        return readers[kind](file), HERE
+    frame, origin = _csv(file, columns)
+    return Recording(frame), origin
 
 
-def _owned(
-    frames: list[pd.DataFrame], owned: list[File], kind: str, person: int | str | None, name: str
-) -> pd.DataFrame:
-    """One table of all frames, with the person where no column of a file says who."""
-    alone = [frame for frame in frames if "user_id" not in frame.columns]
-    if person is not None and len(alone) < len(frames):
-        theirs = frames[0].attrs["called"].get("user_id", "user_id")
-        raise DataError(f"Column '{theirs}' of {name} says who; leave person (--person) out.")
-    names = [person] * len(alone)
-    if alone and person is None:
-        if not owned:
-            raise DataError(
-                f"No column of {name} says who (it has {columns_held(frames[0])}): if it is one "
-                "person, say person='me' (--person me), else name it with columns={'user_id': ...}."
-            )
-        files_ = [file for file, frame in zip(owned, frames, strict=True) if "user_id" not in frame]
-        names, told = recordings.owners(files_, name, kind)
-        if told:
-            note(told)
-    for frame, one in zip(alone, names, strict=True):
-        frame["user_id"] = one
-    table, names = frames[0], frames[0].attrs["called"]
-    if frames[1:]:
-        for frame in frames:
-            frame.attrs = {}
-        table = pd.concat(frames, ignore_index=True)
-        table.attrs["called"] = names
-    if "cluster" in table.attrs["called"].get("location_id", "") and table.user_id.nunique() > 1:
-        # scikit-mobility numbers everybody's places alone
-        table["location_id"] = table.user_id.astype(str) + "-" + table.location_id.astype(str)
-    return whole_ids(table)
+def _parquet(file: File, path: Path) -> pd.DataFrame:
+    import pyarrow as pa  # slow to load
+    import pyarrow.parquet as pq
+    from pyarrow import dataset
+
+    if file.load():
+        table = pq.read_table(io.BytesIO(file.bytes()))
+    else:
+        # Of folders such as user_id=007 the values are text, as of a CSV's ids: 007 is not 7.
+        names = {part.partition("=")[0] for one in path.rglob("*.parquet")
+                 for part in one.relative_to(path).parts[:-1] if "=" in part}  # fmt: skip
+        parts = dataset.partitioning(
+            pa.schema([(name, pa.string()) for name in sorted(names)]), flavor="hive"
+        )
+        table = pq.read_table(path, partitioning=parts if names else None)
+    about = table.schema.metadata or {}
+    frame = table.to_pandas()
+    frame.attrs = {}  # a file's own remarks are none of ours
+    for name, text in about.items():
+        if text.startswith(b"1e-7 degrees"):
+            frame[name.decode()] /= 1e7
+    if b"geo" in about:  # GeoParquet says which column is the geometry
+        shape = json.loads(about[b"geo"]).get("primary_column", "geometry")
+        frame = frame.rename(columns={shape: "geometry"})
+    return levels_as_columns(frame)
 
 
 def _of_library(source: Any) -> pd.DataFrame:
-    """A table of any library as one of pandas."""
+    """A table of any library as one of pandas; named levels of its index are columns."""
     if isinstance(source, pd.DataFrame):
-        return pd.DataFrame(source).copy(deep=False)  # of a subclass (GeoPandas) only the table
+        table = pd.DataFrame(source).copy(deep=False)  # of a subclass (GeoPandas) only the table
+        table.attrs = {}
+        if isinstance(table.index, pd.DatetimeIndex) and table.index.name is None:
+            table = table.rename_axis("time")
+        return levels_as_columns(table)
+    import narwhals as nw  # slow to load
+
     try:
         native = nw.from_native(source)
     except TypeError:
@@ -342,44 +540,139 @@ def _of_library(source: Any) -> pd.DataFrame:
     return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
 
 
-def _csv(file: File, columns: dict[str, str]) -> pd.DataFrame:
-    """The rows of a text, numbered as an editor counts lines; ids and times as they are written."""
-    data = file.bytes()
+# --- CSV ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text holds a table: letters, separator, names, and lines before these."""
+
+    encoding: str
+    separator: str
+    names: list[str]
+    headless: bool
+    before: int
+
+    def lines(self, data: bytes) -> list[int]:
+        """The line of each row as an editor counts them: only asked for when a row is named."""
+        text = io.StringIO(data.decode(self.encoding, "replace"))
+        for _ in range(self.before):
+            text.readline()
+        rows = csv.reader(text, delimiter=self.separator)
+        return [rows.line_num + self.before for row in rows if row][0 if self.headless else 1 :]
+
+
+def _dialect(data: bytes, name: str) -> Dialect:
     encoding = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
-    start = data[: 1 << 16].decode(encoding, "replace").lstrip().splitlines()
-    bare = "".join(start[0].split('"')[::2])  # without what stands between quotes
-    separator = max(SEPARATORS, key=lambda one: (bare.count(one), -SEPARATORS.index(one)))
-    names = [name.strip() for name in next(csv.reader(start, delimiter=separator))]
-    headless = names_without_header(names, file.name)
-    try:  # sets without a header are older than UTF-8
-        text = data.decode("latin-1" if headless else encoding)
+    start = data[: 1 << 16].decode(encoding, "replace")
+    before = len(start) - len(start.lstrip())
+    lines, before = start.lstrip().splitlines(), start[:before].count("\n")
+    told = re.fullmatch(r"(?i)\W?sep=(.|\\t)\W?", lines[0])  # for Excel
+    lines, before = (lines[1:], before + 1) if told else (lines, 0)
+    bare = "".join(lines[0].split('"')[::2]) if lines else ""  # without what stands in quotes
+    separator = max(SEPARATORS, key=lambda sign: (bare.count(sign), -SEPARATORS.index(sign)))
+    if told:
+        separator = told[1].replace("\\t", "\t")
+    names = [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
+    if headless := names_without_header(names, name):
+        encoding = "latin-1"  # such sets are older than UTF-8
+    names = headless or [files.MARKED.sub(r"\1", one) for one in names]
+    if twice := [one for one in names if one and names.count(one) > 1]:
+        raise DataError(f"Column '{twice[0]}' appears twice in {name}; keep one of them.")
+    names = [one or f"Unnamed: {place}" for place, one in enumerate(names)]
+    return Dialect(encoding, separator, names, bool(headless), before)
+
+
+def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
+    """The rows of a text; ids and times as they are written."""
+    data = file.bytes()
+    dialect = _dialect(data, file.name)
+    ours = recognized(dialect.names, columns) | {theirs: ours for ours, theirs in columns.items()}
+    clocks = re.compile("(date|time|hour)$")
+    as_text = {name: "str" for name in dialect.names
+               if ours.get(name, "lon") not in ("lon", "lat")
+               or clocks.search(plain_name(name))}  # fmt: skip
+    ids = {name for name in ours if ours[name] in ("user_id", "location_id")}
+    table = _quick(data, dialect, as_text, ids)
+    if table is None:
+        table = _careful(data, dialect, as_text, ids, file.name)
+    if b"'" in data:
+        table = files.without_marks(table)
+    again = cache(lambda: dialect.lines(file.bytes()))
+
+    def line_of(label: Any) -> Any:
+        lines = again()
+        return lines[label] if len(lines) == len(table) else label + 2
+
+    return table, Origin("line", number=line_of)
+
+
+def _quick(
+    data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str]
+) -> pd.DataFrame | None:
+    """What Arrow reads at once and as pandas would: a plain table; None of all others."""
+    from pyarrow import csv as arrow  # slow to load
+
+    odd = (dialect.separator + " ").encode() in data or data[:1].isspace()
+    if odd or dialect.headless or dialect.before or dialect.encoding != "utf-8-sig":
+        return None
+    try:
+        table = arrow.read_csv(
+            io.BytesIO(data),
+            arrow.ReadOptions(column_names=dialect.names, skip_rows=1),
+            arrow.ParseOptions(delimiter=dialect.separator, newlines_in_values=b'"' in data),
+            arrow.ConvertOptions(column_types=dict.fromkeys(as_text, "string"), null_values=EMPTY,
+                                 quoted_strings_can_be_null=True),
+        )  # fmt: skip
+    except (pa.ArrowException, KeyError):
+        return None
+    if {str(kind) for kind in table.schema.types} - {"string", "int64", "double", "bool", "null"}:
+        return None
+    frame = table.to_pandas()
+    for name in frame.columns[[str(kind) == "string" for kind in table.schema.types]]:
+        empty = frame[name] == "" if name in ids else frame[name].isin(EMPTY)
+        if empty.any():
+            frame[name] = frame[name].mask(empty)
+    return frame
+
+
+def _careful(
+    data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str], name: str
+) -> pd.DataFrame:
+    """Any other table, or what is wrong with it."""
+    try:
+        table = pd.read_csv(
+            io.BytesIO(data), sep=dialect.separator, dtype=as_text, low_memory=False,
+            skipinitialspace=True, header=None if dialect.headless else 0, names=dialect.names,
+            skiprows=dialect.before, encoding=dialect.encoding, keep_default_na=False,
+            na_values={name: [""] if name in ids else EMPTY for name in dialect.names}, engine="c",
+        )  # fmt: skip
+    except UnicodeDecodeError as error:
+        raise _not_utf8(data, name) from error
+    except pd.errors.ParserError as error:
+        line = re.search(r"in line (\d+), saw", str(error))
+        if line is None:
+            raise
+        raise _more_fields(name, f"line {line[1]} has") from error
+    if not isinstance(table.index, pd.RangeIndex):
+        raise _more_fields(name, "its rows have")
+    return table
+
+
+def _not_utf8(data: bytes, name: str) -> DataError:
+    try:
+        data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line, near = data[: error.start].count(b"\n") + 1, data[error.start - 12 : error.start + 4]
-        raise DataError(
-            f"{file.name} cannot be read (line {line} is not UTF-8: {near!r}); save it as UTF-8, "
+        return DataError(
+            f"{name} cannot be read (line {line} is not UTF-8: {near!r}); save it as UTF-8, "
             "for example with iconv -f WINDOWS-1252 -t UTF-8."
-        ) from error
-    names = headless or names
-    if twice := [name for name in names if name and names.count(name) > 1]:
-        raise DataError(f"Column '{twice[0]}' appears twice in {file.name}; keep one of them.")
-    ours = recognized(names, columns) | {theirs: ours for ours, theirs in columns.items()}
-    as_text = {name: "str" for name in ours if name in names and ours[name] not in ("lon", "lat")}
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        table = pd.read_csv(
-            io.StringIO(text), sep=separator, dtype=as_text, low_memory=False, on_bad_lines="warn",
-            skipinitialspace=True, header=None if headless else 0, names=headless or None,
-        )  # fmt: skip
-    bad = re.findall(r"line (\d+)", " ".join(str(one.message) for one in said))
-    if bad or not isinstance(table.index, pd.RangeIndex):
-        raise DataError(
-            f"{file.name} cannot be read ({f'line {bad[0]} has' if bad else 'its rows have'} more "
-            "fields than the header line); name every column (where numbers have a decimal comma, "
-            "write a point, or separate by semicolons)."
         )
-    table.columns = [str(name).strip() for name in table.columns]
-    rows = csv.reader(io.StringIO(text), delimiter=separator)
-    at = [rows.line_num for row in rows if row][0 if headless else 1 :]
-    table.index = at if len(at) == len(table) else table.index + 2
-    table.attrs["row"] = "line"
-    return files.without_marks(table)
+    return DataError(f"{name} cannot be read (it is no complete text); save it as UTF-8.")
+
+
+def _more_fields(name: str, what: str) -> DataError:
+    return DataError(
+        f"{name} cannot be read ({what} more fields than the header line); name every column "
+        "(where numbers have a decimal comma, write a point, or separate by semicolons)."
+    )

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 import answers
 import folium
+import jupytext
 import nbformat
 import notebooks
 import portable
 import pytest
+from jupytext.magics import is_magic
 from wherenext.exercises import ANSWERS, answer_to
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,3 +109,18 @@ def test_no_slip_is_right_by_the_tolerance_of_its_fields(number: str) -> None:
             one != true if "choices" in field else abs(one - true) > field["within"] * 1.001
             for field, one, true in fields
         ), slip["why"]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_no_comment_becomes_a_command(path: Path) -> None:
+    """jupytext takes a comment such as ``# ls the places`` for a command of the notebook's."""
+    for cell in jupytext.read(path).cells:
+        if cell.cell_type == "code":
+            commands = [line for line in cell.source.splitlines() if line.startswith(("%", "!"))]
+            assert commands == []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    code, inside = [], False
+    for line in lines:
+        inside = ("[markdown]" not in line) if line.startswith("# %%") else inside
+        code += [line] if inside and not line.startswith("# %%") else []
+    assert [line for line in code if line.startswith("#") and is_magic(line, "python", True)] == []

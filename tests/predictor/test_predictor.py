@@ -18,7 +18,7 @@ from pgt.batch import Slots, add_up
 from pgt.checkpoint import shipped
 from pgt.errors import DataError
 from pgt.metrics import FEW
-from pgt.predictor import contextual, pool
+from pgt.predictor import contextual, pool, questions
 from pgt.predictor.calibration import conformal_quantile
 from pgt.predictor.features import FEATURES
 from pgt.predictor.memory import sample, with_history
@@ -125,6 +125,31 @@ def test_coordinates_are_those_of_the_latest_visit(
     assert answer[answer.index.isna()][["lon", "lat"]].isna().all(axis=None)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_groups_of_people_give_the_same_answers(
+    model: NextLocation, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits = check(random_visits(0, users=5, visits=120))
+    whole = model.predict(visits), model.predict_set(visits)
+    monkeypatch.setattr(questions, "PEOPLE_AT_ONCE", size)
+    for one, other in zip(whole, (model.predict(visits), model.predict_set(visits)), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    alone = model.predict(visits, user=3)
+    expected = whole[0][whole[0].user_id == 3].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, expected)
+
+
+def test_who_asks_again_gets_the_same_and_who_asks_of_another_past_does_not(
+    model: NextLocation,
+) -> None:
+    visits = check(random_visits(0, users=5, visits=120))
+    first = model.predict(visits)
+    other = model.predict(visits.iloc[:-30])
+    pd.testing.assert_frame_equal(model.predict(visits), first)
+    fresh = replace(model, _weighed=(None, None))
+    pd.testing.assert_frame_equal(fresh.predict(visits.iloc[:-30]), other)
+
+
 def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: NextLocation) -> None:
     visits = check(random_visits(0, visits=200))
     every = model.predict(visits, top=1000)
@@ -132,10 +157,10 @@ def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: Next
     new["probability"] = new.somewhere_new
     answers = pd.concat([every, new])
     first = answers.groupby("user_id").probability.max()
-    experts, asked = model._asked(visits, None, None)
+    experts, (asked,) = model._asked(visits, None, None)
     late = asked.late
     assert 0.4 < len(late) / len(asked.past) < 0.6
-    scores = nonconformity(experts.fit_weights(asked.past), late, model.novelty)
+    scores = nonconformity(experts, late, model.novelty)
     users = asked.windows.users
     sizes = []
     for coverage in (0.3, 0.6, 0.9, 0.95):
@@ -204,9 +229,8 @@ def test_effects_are_what_the_answer_loses(
     silent = {"age": {"decay": 1.0}, "clock": {"clock": 0.0} if at is None else {}, "days": {}}
     for feature, change in silent.items():
         # Everybody is weighed with the feature: only the answer goes without it.
-        experts, asked = model._asked(visits, at, 1)
-        blind = experts.fit_weights(asked.past)
-        blind = deepcopy(blind)
+        experts, (asked,) = model._asked(visits, at, 1)
+        blind = deepcopy(experts)
         blind.kernels = tuple(replace(one, **change) for one in blind.kernels)
         for network in blind.experts:
             torch.nn.init.zeros_(network.scorer.tables[feature])

@@ -25,7 +25,7 @@ from pgt.errors import DataError, DataNote
 from pgt.readers.tables import fetch_geolife, load_city, read, read_fixes, read_visits, write
 from pgt.visits import check, local_clock
 
-from ..helpers import made, refusal
+from ..helpers import made, refusal, routine_visits
 
 ZONE = "Europe/Vienna"
 PLACES = {"home": (16.37, 48.21), "work": (16.403, 48.231), "shop": (16.358, 48.216)}
@@ -39,7 +39,8 @@ def life() -> pd.DataFrame:
     table = pd.DataFrame({"user_id": "me", "location_id": ["home", "work", "shop", "home"] * 7,
                           "started_at": start})  # fmt: skip
     last = start.iloc[-1] + pd.Timedelta("5h")
-    table["finished_at"] = table.started_at.shift(-1, fill_value=last)
+    on_the_way = pd.Timedelta("5min")  # or home would be one stay over midnight
+    table["finished_at"] = table.started_at.shift(-1, fill_value=last) - on_the_way
     table["lon"], table["lat"] = zip(*table.location_id.map(PLACES), strict=True)
     return table
 
@@ -317,8 +318,9 @@ def test_geolife_as_folder_and_as_archive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["gpx", "csv"])
 def test_days_of_one_person_in_many_files(kind: str, tmp_path: Path) -> None:
-    content = gpx(F) if kind == "gpx" else csv_of(F)
     for day in range(1, 7):
+        own = F.assign(tracked_at=F.tracked_at + pd.Timedelta(days=day))
+        content = gpx(own) if kind == "gpx" else csv_of(own)
         made(tmp_path, f"mine/2024-05-0{day}.{kind}", content)
     found, notes = told(lambda: read(tmp_path / "mine"))
     assert found.user_id.unique().tolist() == ["mine"] and len(found) == 30
@@ -328,8 +330,9 @@ def test_days_of_one_person_in_many_files(kind: str, tmp_path: Path) -> None:
 
 
 def test_people_are_files_or_folders(tmp_path: Path) -> None:
-    for name in ("ann.gpx", "bob.gpx", "cy/1.gpx", "cy/2.gpx"):
-        made(tmp_path, f"all/{name}", gpx(F))
+    for day, name in enumerate(("ann.gpx", "bob.gpx", "cy/1.gpx", "cy/2.gpx")):
+        own = F.assign(tracked_at=F.tracked_at + pd.Timedelta(days=day))
+        made(tmp_path, f"all/{name}", gpx(own))
     assert read(tmp_path / "all").user_id.value_counts().to_dict() == {"ann": 5, "bob": 5, "cy": 10}
     _, notes = told(lambda: read(tmp_path / "all"))
     assert notes == ["the files of all are read as 3 people; if they are one person's, say "
@@ -591,3 +594,14 @@ def test_geolife_is_fetched_once_and_its_hash_is_held(tmp_path: Path) -> None:
             fetch_geolife(tmp_path / "new", accept_terms=True, url=url, known_hash="0" * 64)
         server.shutdown()
     assert fetch_geolife(tmp_path / "home", accept_terms=True, url=url) == path
+
+
+def test_ids_in_names_of_folders_are_text(tmp_path: Path) -> None:
+    """007 and 7 are two people, and 0x10 is not 16, also where a folder's name says who."""
+    table = routine_visits(users=3, days=5)
+    names = dict(zip(table.user_id.unique(), ("007", "7", "0x10"), strict=True))
+    table = table.assign(user_id=table.user_id.map(names))
+    table.to_parquet(tmp_path / "by_person", partition_cols=["user_id"], index=False)
+    found = read(tmp_path / "by_person", timezone="Europe/Vienna")
+    assert set(found.user_id) == set(names.values())
+    assert found.user_id.value_counts().to_dict() == table.user_id.value_counts().to_dict()

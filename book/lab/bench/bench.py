@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # It runs from a checkout without installing.
 sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(Path(__file__).parent)]
 
+import answers  # noqa: E402
 from lab.data_sets import GEOLIFE_WINDOWS, has_data, read_windows_folder  # noqa: E402
 from lab.gps_protocol import staypoints_and_triplegs  # noqa: E402
 from reference import DocumentedTraining, prepare_by_loop  # noqa: E402
@@ -239,9 +240,15 @@ def step(n: int, in_stretches: bool) -> tuple[float, float]:
     return statistics.median(clock(one) for _ in range(5)), peak
 
 
+def bench_answers() -> Iterator[Row]:
+    """From a file to an answer, in processor seconds."""
+    for name, ours, reference, peak in answers.bench_answers():
+        yield row(name, ours, reference, peak=peak)
+
+
 SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "windows": bench_windows, "training": bench_training, "gpu": bench_gpu, "gps": bench_gps,
-    "vocabulary": bench_vocabulary,
+    "vocabulary": bench_vocabulary, "answers": bench_answers,
 }  # fmt: skip
 
 

@@ -125,6 +125,12 @@ def _falling() -> Worked:
     }
 
 
+@works_out("12.2", ["Times"], digits=0, atol=0.5)
+def _louder() -> Worked:
+    """At ×1 the content decides alone."""
+    return 100.0, {"at ×30 the place that came first at ×1 is still the first.": 30.0}
+
+
 @works_out("13.5", ["Change without the first", "Change without the third"], digits=2, atol=0.005)
 def _taken_out() -> Worked:
     """The visit with most attention is the one whose loss helps."""

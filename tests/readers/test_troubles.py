@@ -1,0 +1,664 @@
+"""Troubles that people have with their files: each invented life comes back as it was lived."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pgt
+from pgt import cli
+from pgt.errors import DataError
+from pgt.readers import clocks
+from pgt.readers.tables import read, read_fixes, read_visits, visits_of, write
+from pgt.visits import check, local_clock
+
+from ..helpers import made
+from .lives import ZONE, gpx, iso, phone, positions, records, resting, stays, timeline, told, zulu
+
+LIFE = stays()
+N = len(LIFE)
+FIXES = positions(LIFE)
+
+
+def as_lived(table: pd.DataFrame, life: pd.DataFrame = LIFE, slack: int = 0) -> None:
+    """The same number of stays at five places, begun at the same times of the local day."""
+    assert len(table) == len(life) and table.location_id.nunique() == 5
+    assert table.user_id.nunique() == 1
+    wall = local_clock(table, "started_at").reset_index(drop=True)
+    apart = (wall - life.started_at.dt.tz_localize(None)).abs()
+    assert apart.max() <= pd.Timedelta(minutes=slack)
+
+
+def found_in(path: Path, **how: Any) -> pd.DataFrame:
+    return visits_of(path, **how).table
+
+
+def ours(**more: Any) -> pd.DataFrame:
+    table = LIFE.assign(
+        user_id=1, started_at=iso(LIFE.started_at), finished_at=iso(LIFE.finished_at)
+    )
+    return table.assign(**more)
+
+
+def csv(table: pd.DataFrame, **how: Any) -> str:
+    return str(table.to_csv(index=False, **how))
+
+
+def fixes(**more: Any) -> pd.DataFrame:
+    table = pd.DataFrame({"time": zulu(FIXES["at"]), "lat": FIXES.lat, "lon": FIXES.lon})
+    return table.assign(**more)
+
+
+# --- person, device, file ----------------------------------------------------------------------
+
+
+def test_a_tablet_at_home_hides_no_life(tmp_path: Path) -> None:
+    path = made(tmp_path, "Records.json", records(t111=FIXES, t222=resting()))
+    table, notes = told(lambda: found_in(path))
+    as_lived(table, slack=10)
+    left = next(note for note in notes if "left out" in note)
+    assert f"{len(resting()):,} fixes of 222" in left and "--columns user_id=deviceTag" in left
+    each = found_in(path, columns={"user_id": "deviceTag"})
+    assert each.user_id.value_counts().to_dict() == {111: N, 222: 1}
+
+
+def test_an_old_phone_and_a_new_one_of_an_account_are_one_life(tmp_path: Path) -> None:
+    half = len(FIXES) // 2
+    path = made(tmp_path, "Records.json", records(t1=FIXES[:half], t2=FIXES[half:]))
+    as_lived(found_in(path), slack=10)
+
+
+def test_a_file_a_device_of_one_person(tmp_path: Path) -> None:
+    for name, table in (("phone", FIXES), ("tablet", resting())):
+        made(tmp_path, f"all/lena/{name}.gpx", gpx(x=table))
+    table, notes = told(lambda: found_in(tmp_path / "all" / "lena", person="me"))
+    as_lived(table, slack=10)
+    assert any("fixes of tablet are left out" in note for note in notes)
+    made(tmp_path, "all/ben/phone.gpx", gpx(x=FIXES.assign(lon=FIXES.lon + 0.2)))
+    both = found_in(tmp_path / "all")
+    assert both.user_id.value_counts().to_dict() == {"lena": N, "ben": N}
+
+
+def test_rides_beside_one_another_are_no_devices(tmp_path: Path) -> None:
+    rides = {f"2025-03-03T{number:02}": FIXES[4 * number : 4 * number + 4] for number in range(20)}
+    for name, ride in rides.items():
+        made(tmp_path, f"rides/{name}.gpx", gpx(x=ride))
+    one = made(tmp_path, "one.gpx", gpx(**{f"ride {name}": ride for name, ride in rides.items()}))
+    for path in (tmp_path / "rides", one):
+        table, notes = told(lambda path=path: read(path, person="me"))
+        assert len(table) == 80 and not any("left out" in note for note in notes)
+
+
+def test_devices_of_owntracks_are_told_apart_by_the_topic(tmp_path: Path) -> None:
+    lines = []
+    for device, table in (("phone", FIXES), ("tablet", resting())):
+        for row in table.itertuples():
+            message = {"_type": "location", "tst": int(row.at.timestamp()), "lat": row.lat,
+                       "lon": row.lon, "acc": 12, "topic": f"owntracks/lena/{device}"}  # fmt: skip
+            lines.append(f"2025-03-03T00:00:00Z\t*\t{json.dumps(message)}")
+    path = made(tmp_path, "lena.rec", "\n".join(lines))
+    table, notes = told(lambda: found_in(path))
+    as_lived(table, slack=10)
+    assert table.user_id.unique().tolist() == ["lena"] and any("of tablet" in one for one in notes)
+
+
+def test_tracks_that_overlap_are_people_and_tracks_in_a_row_are_not(tmp_path: Path) -> None:
+    other = FIXES.assign(lon=FIXES.lon + 0.2)
+    path = made(tmp_path, "session.gpx", gpx(anna=FIXES, ben=other))
+    table, notes = told(lambda: found_in(path))
+    assert table.user_id.value_counts().to_dict() == {"anna": N, "ben": N}
+    assert any("2 tracks of session overlap in time" in note for note in notes)
+    both = read(path, person="me")
+    assert both.user_id.unique().tolist() == ["me"] and len(both) == len(FIXES)
+    half = len(FIXES) // 2
+    rides = made(tmp_path, "rides.gpx", gpx(monday=FIXES[:half], tuesday=FIXES[half:]))
+    as_lived(found_in(rides), slack=10)
+
+
+def test_a_sub_folder_is_a_person_and_a_year_is_not(tmp_path: Path) -> None:
+    ben = stays(seed=1).assign(lon=LIFE.lon + 0.1)
+    for name, life in (("anna", LIFE), ("ben", ben)):
+        made(tmp_path, f"family/{name}/Timeline.json", phone(life))
+        made(tmp_path, f"flat/Timeline_{name}.json", phone(life))
+    for folder in ("family", "flat"):
+        table, notes = told(lambda folder=folder: read(tmp_path / folder))
+        assert table.user_id.value_counts().tolist() == [N, N]
+        assert any("read as 2 people" in note for note in notes)
+    middle = N // 2
+    for year, part in (("2024", LIFE[:middle]), ("2025", LIFE[middle:])):
+        made(tmp_path, f"years/Semantic Location History/{year}/{year}_MARCH.json", phone(part))
+        made(tmp_path, f"tracks/{year}/{year}-03-03.gpx", gpx(**{f"t{year}": positions(part)}))
+    as_lived(read(tmp_path / "years"))
+    as_lived(found_in(tmp_path / "tracks"), slack=10)
+    assert read(tmp_path / "family", person="us").user_id.unique().tolist() == ["us"]
+
+
+def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> None:
+    phones = np.where(np.arange(len(FIXES)) < 2000, "pixel-6", "pixel-9")
+    path = made(tmp_path, "gps.csv", csv(fixes(device_id=phones)))
+    table, notes = told(lambda: found_in(path))
+    assert set(table.user_id) == {"pixel-6", "pixel-9"}
+    follow = [note for note in notes if "follow one another in time" in note]
+    assert len(follow) == 1 and "--person me" in follow[0]
+    table, notes = told(lambda: found_in(path, person="me"))
+    as_lived(table, slack=10)
+    assert not any("follow" in note for note in notes)
+    with pytest.raises(DataError, match="'device_id' of gps says who; leave person"):
+        read(path, person="me", columns={"user_id": "device_id"})
+    people = csv(pd.concat([fixes(user="a"), fixes(user="b", lon=FIXES.lon + 1)]))
+    _, notes = told(lambda: read(made(tmp_path, "two.csv", people)))
+    assert not any("follow" in note for note in notes)
+
+
+def test_ids_stay_text_across_files(tmp_path: Path) -> None:
+    rows = "user_id,location_id,started_at\n{},{},2024-05-0{}T09:00Z\n"
+    for number, (user, place) in enumerate((("7", "479123"), ("007", "47e6651")), 1):
+        made(tmp_path, f"all/{number}.csv", rows.format(user, place, number))
+    table = read(tmp_path / "all")
+    assert set(table.location_id) == {"479123", "47e6651"} and set(table.user_id) == {"7", "007"}
+    frames = [pd.DataFrame({"uid": 7, "place": [place], "time": ["2024-05-01T09:00Z"]})
+              for place in (5, "47e6651")]  # fmt: skip
+    for number, frame in enumerate(frames):
+        made(tmp_path, f"p{number}", "")
+        (tmp_path / "json").mkdir(exist_ok=True)
+        frame.to_json(tmp_path / "json" / f"{number}.json", orient="records")
+    assert set(read(tmp_path / "json", person="me").location_id) == {"5", "47e6651"}
+
+
+# --- clocks ------------------------------------------------------------------------------------
+
+TOKYO = stays(zone="Asia/Tokyo").assign(lon=139.70, lat=LIFE["lat"] - 12.6,
+                                       location_id=LIFE.location_id + "-t")  # fmt: skip
+
+
+def trip(*, stated: bool) -> pd.DataFrame:
+    """Four weeks in Vienna and four in Tokyo, every offset that of the phone on the last day."""
+    later = TOKYO.assign(**{name: TOKYO[name] + pd.Timedelta(days=35)
+                            for name in ("started_at", "finished_at")})  # fmt: skip
+    both = [part.assign(offset=[int(one.utcoffset().total_seconds() / 60)
+                                for one in part.started_at]) for part in (LIFE, later)]  # fmt: skip
+    return pd.concat([part.assign(**{name: part[name].dt.tz_convert(ZONE)
+                                     for name in ("started_at", "finished_at")})
+                      for part in both], ignore_index=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_a_traveller_works_by_day(stated: bool, tmp_path: Path) -> None:
+    life = trip(stated=stated)
+    more = {"startTimeTimezoneUtcOffsetMinutes": life.offset.tolist()} if stated else {}
+    for path in (made(tmp_path, "Timeline.json", phone(life, **more)),
+                 made(tmp_path, "t.csv", csv(life.assign(
+                     user_id=1, started_at=iso(life.started_at), finished_at=iso(life.finished_at)
+                 ).drop(columns="offset")))):  # fmt: skip
+        table = read(path)
+        work = table.location_id.str.startswith("work")
+        assert local_clock(table, "started_at")[work].dt.hour.unique().tolist() == [8]
+        assert set(table.utc_offset) == {60, 120, 540}
+
+
+@pytest.mark.parametrize(
+    ("column", "first"),
+    [(["+09:00", "-04:00"], [540, -240]), ([9, -4], [540, -240]), ([540, -240], [540, -240]),
+     ([32400, -14400], [540, -240]), (["Asia/Tokyo", "America/New_York"], [540, -240])],
+)  # fmt: skip
+def test_an_offset_beside_the_times_is_used(column: list[Any], first: list[int]) -> None:
+    table = pd.DataFrame({"user": ["a", "b"], "place": "h", "time": ["2024-05-06T08:00Z"] * 2,
+                          "utc_offset": column})  # fmt: skip
+    assert read(table).utc_offset.tolist() == first
+
+
+@pytest.mark.parametrize(
+    "zone", ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "UCT", "Universal", "GMT0",
+             "Etc/Greenwich", "Etc/Zulu"])  # fmt: skip
+def test_other_names_of_utc_are_utc(zone: str) -> None:
+    table = LIFE.assign(user_id=1, **{name: LIFE[name].dt.tz_convert(zone)
+                                      for name in ("started_at", "finished_at")})  # fmt: skip
+    found, notes = told(lambda: read_visits(table))
+    as_lived(found)
+    assert any("the times are in UTC" in note for note in notes)
+
+
+def test_zones_of_every_library_are_read_by_name() -> None:
+    import datetime
+    import zoneinfo
+
+    dateutil = pytest.importorskip("dateutil.tz")
+
+    class Pytz:
+        """Of a library that may be missing, what counts: a zone is its text."""
+
+        def __str__(self) -> str:
+            return ZONE
+
+    for zone in (zoneinfo.ZoneInfo(ZONE), dateutil.gettz(ZONE), Pytz()):
+        assert clocks.zone_name(zone) == ZONE
+    hour = datetime.timezone(datetime.timedelta(hours=1))
+    for zone in (zoneinfo.ZoneInfo("Etc/UTC"), dateutil.tzutc(), datetime.UTC, hour, None):
+        assert clocks.zone_name(zone) is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "floor"),
+    [("%Y%m%d%H%M%S", "s"), ("%Y%m%d%H%M", "min"), ("%Y%m%d%H", "h"),
+     ("%Y%m%dT%H%M%S", "s"), ("%Y-%m-%d %H:%M:%S", "s"), ("%Y/%m/%d %H:%M", "min")],
+)  # fmt: skip
+def test_digits_that_are_a_date_are_that_date(shape: str, floor: str, tmp_path: Path) -> None:
+    times = {name: LIFE[name].dt.strftime(shape) for name in ("started_at", "finished_at")}
+    table = ours(**times)
+    digits = all(text.isdecimal() for text in times["started_at"])
+    numbers = table.astype(dict.fromkeys(times, "int64")) if digits else table
+    for source in (made(tmp_path, "v.csv", csv(table)), table, numbers):
+        found = read(source, timezone=ZONE)
+        expected = LIFE.started_at.dt.tz_localize(None).dt.floor(floor)
+        assert sorted(found.started_at.dt.tz_localize(None)) == sorted(expected)
+
+
+def test_a_day_in_digits_is_that_day() -> None:
+    table = pd.DataFrame({"started_at": [20250303, 20251231]})
+    at, _ = clocks.read_times(table, "started_at", "UTC", strict=True)
+    assert at.dt.strftime("%Y-%m-%d").tolist() == ["2025-03-03", "2025-12-31"]
+
+
+@pytest.mark.parametrize("factor", [1, 10**3, 10**6])
+def test_unix_times_are_not_taken_for_dates(factor: int) -> None:
+    seconds = LIFE.started_at.dt.as_unit("s").astype("int64")
+    table = ours(started_at=seconds * factor).drop(columns="finished_at")
+    assert read(table).started_at.tolist() == LIFE.started_at.tolist()
+
+
+def test_a_day_ends_at_24() -> None:
+    for text in ("2024-05-01 24:00", "2024-05-01T24:00:00", "20240501240000"):
+        table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-05-01 20:00"], "end": text})
+        assert read(table, timezone=ZONE).finished_at[0] == pd.Timestamp("2024-05-02", tz=ZONE)
+
+
+def test_a_table_of_one_day_is_doubted() -> None:
+    at = pd.date_range("1976-06-02", periods=40, freq="5min", tz=ZONE)
+    table = pd.DataFrame({"user": 1, "place": np.arange(40) % 3, "start": at, "end": at})
+    assert any("begin within one day (1976-06-02)" in note for note in told(lambda: read(table))[1])
+
+
+def test_date_and_time_of_one_clock_belong_together(tmp_path: Path) -> None:
+    local = FIXES["at"].dt.tz_convert(ZONE)
+    table = pd.DataFrame({
+        "INDEX": range(len(FIXES)), "UTC DATE": FIXES["at"].dt.strftime("%Y/%m/%d"),
+        "UTC TIME": FIXES["at"].dt.strftime("%H:%M:%S"),
+        "LOCAL DATE": local.dt.strftime("%Y/%m/%d"), "LOCAL TIME": local.dt.strftime("%H:%M:%S"),
+        "LATITUDE": FIXES.lat, "N/S": "N", "LONGITUDE": FIXES.lon, "E/W": "E",
+    })  # fmt: skip
+    path = made(tmp_path, "qstarz.csv", csv(table))
+    as_lived(found_in(path), slack=10)
+    mine = read(path, columns={"tracked_at": "LOCAL TIME"}, timezone=ZONE)
+    assert mine.tracked_at.tolist() == FIXES["at"].tolist()
+    two = pd.DataFrame({"user": 1, "place": LIFE.location_id,
+                        "start_date": LIFE.started_at.dt.strftime("%Y-%m-%d"),
+                        "start_time": LIFE.started_at.dt.strftime("%H:%M"),
+                        "end_date": LIFE.finished_at.dt.strftime("%Y%m%d"),
+                        "end_time": LIFE.finished_at.dt.strftime("%H%M%S")})  # fmt: skip
+    found = read(made(tmp_path, "two.csv", csv(two)), timezone=ZONE)
+    as_lived(found)
+    assert found.finished_at.tolist() == LIFE.finished_at.tolist()
+
+
+# --- kinds and units ---------------------------------------------------------------------------
+
+
+def test_a_few_places_among_fixes_make_no_visits(tmp_path: Path) -> None:
+    place = [f"P{number}" if number % 200 == 0 else "" for number in range(len(FIXES))]
+    path = made(tmp_path, "f.csv", csv(fixes(placeId=place)))
+    table, notes = told(lambda: found_in(path))
+    as_lived(table, slack=10)
+    assert any("read as position fixes, and 'placeId'" in note for note in notes)
+    assert len(found_in(path, kind="visits")) == sum(map(bool, place))
+    assert len(read_fixes(path)) == len(FIXES)
+
+
+def test_a_position_in_words_is_no_place(tmp_path: Path) -> None:
+    words = [f"{row.lat:.5f}, {row.lon:.5f}" for row in FIXES.itertuples()]
+    as_lived(found_in(made(tmp_path, "f.csv", csv(fixes(location=words)))), slack=10)
+    alone = fixes(location=words).drop(columns=["lon", "lat"])
+    as_lived(found_in(made(tmp_path, "alone.csv", csv(alone))), slack=10)
+
+
+def test_what_could_be_both_is_asked_and_the_options_answer(tmp_path: Path) -> None:
+    stay = np.searchsorted(LIFE.started_at, FIXES["at"], side="right") - 1
+    path = made(tmp_path, "f.csv", csv(fixes(place=LIFE.location_id.to_numpy()[stay])))
+    with pytest.raises(DataError, match=r"--visits or --fixes"):
+        read(path)
+    assert "location_id" in read(path, kind="visits") and "location_id" in read_visits(path)
+    for kind in ({"kind": "fixes"}, {}):
+        assert "tracked_at" in (read(path, **kind) if kind else read_fixes(path))
+    out = tmp_path / "o.csv"
+    assert cli.main(["visits", str(path), "--fixes", "--out", str(out)]) == 0
+    assert len(pd.read_csv(out)) == N
+    with pytest.raises(DataError, match="must be fixes or visits"):
+        read(path, kind="stays")
+
+
+def test_check_ins_with_positions_stay_visits() -> None:
+    table = ours().drop(columns="finished_at")
+    assert len(read(table)) == N and "location_id" in read(table)
+
+
+@pytest.mark.parametrize(
+    ("names", "factor"),
+    [(("lat", "lon"), 1e6), (("lat", "lon"), 1e7), (("lat_e5", "lon_e5"), 1e5),
+     (("latitudeE6", "longitudeE6"), 1e6), (("latE7", "lonE7"), 1e7)],
+)  # fmt: skip
+def test_parts_of_a_degree_are_told(names: tuple[str, str], factor: float, tmp_path: Path) -> None:
+    table = ours(lat=(LIFE["lat"] * factor).round().astype(int),
+                 lon=(LIFE.lon * factor).round().astype(int))  # fmt: skip
+    table = table.rename(columns={"lat": names[0], "lon": names[1]})
+    found = read(made(tmp_path, "v.csv", csv(table)))
+    np.testing.assert_allclose(found[["lon", "lat"]], LIFE[["lon", "lat"]], atol=1e-5)
+
+
+def test_metres_and_what_could_be_two_units_are_refused() -> None:
+    metres = ours(lat=5_350_000.5 + LIFE["lat"], lon=600_000.25 + LIFE.lon)
+    with pytest.raises(DataError, match="metres of a map and not degrees"):
+        read(metres)
+    with pytest.raises(DataError, match=r"degrees times .*or metres of a map\? .*lon_e6"):
+        read(ours(lat=5_350_000, lon=600_000))
+    # 39.9 N 116.4 E in millionths is 4.0 N 11.6 E in ten-millionths: both on land.
+    with pytest.raises(DataError, match="or degrees times"):
+        read(ours(lat=39_900_000, lon=116_400_000))
+
+
+def test_places_in_the_sea_are_doubted() -> None:
+    table = ours(started_at=zulu(LIFE.started_at), finished_at=zulu(LIFE.finished_at))
+    notes = told(lambda: read(table.assign(lat=-40.0, lon=-30.0)))[1]
+    assert any("lie in the sea" in note for note in notes)
+    assert not any("sea" in note for note in told(lambda: read(table))[1])
+
+
+# --- what cannot be used is counted ------------------------------------------------------------
+
+
+def test_one_bad_visit_costs_one_visit(tmp_path: Path) -> None:
+    segments = timeline(LIFE)
+    del segments[20]["visit"]["topCandidate"]["placeLocation"]
+    table, notes = told(lambda: read(made(tmp_path, "Timeline.json", json.dumps(segments))))
+    as_lived(table)
+    assert table.lon.tolist() == LIFE.lon.tolist() and any(
+        "where their place is: 1" in n for n in notes
+    )
+    segments = timeline(LIFE)
+    segments[30]["endTime"], segments[40]["startTime"] = segments[3]["endTime"], None
+    segments[50]["visit"]["topCandidate"], segments[51]["visit"] = None, None
+    segments[52]["endTime"] = "9999-12-31T00:00:00Z"
+    table, notes = told(lambda: read(made(tmp_path, "Timeline.json", json.dumps(segments))))
+    assert len(table) == N - 5 and {"lon", "lat"} <= {*table.columns}
+    count = next(note for note in notes if note.startswith("left out of Timeline.json"))
+    assert "2 visits without a time" in count and "1 visits that end before they begin" in count
+    assert "1 visits that name no place" in count
+
+
+def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
+    rows = []
+    for number, row in enumerate(LIFE.itertuples()):
+        rows.append((row.location_id, row.started_at))
+        if number % 3 == 0:
+            again = row.started_at + pd.Timedelta(minutes=9)
+            rows += [("unavailable", again), ("unknown", again + pd.Timedelta(minutes=1)),
+                     (row.location_id, again + pd.Timedelta(minutes=2))]  # fmt: skip
+        rows.append(("not_home", row.finished_at))
+    states, since = zip(*rows, strict=True)
+    log = pd.DataFrame({"entity_id": "person.lena", "state": states,
+                        "last_changed": zulu(pd.Series(since))})  # fmt: skip
+    path = made(tmp_path, "history.csv", csv(log))
+    named = {"user_id": "entity_id", "location_id": "state", "started_at": "last_changed"}
+    for columns in ({}, named):
+        table, notes = told(lambda columns=columns: read(path, timezone=ZONE, columns=columns))
+        as_lived(table)
+        assert table.finished_at.tolist() == LIFE.finished_at.tolist()
+        assert not any("touch" in note for note in notes)
+        gone = int(log.state.isin(["unavailable", "unknown"]).sum())
+        assert any(note.startswith(f"{gone} rows of no place") for note in notes)
+
+
+def test_a_place_may_be_called_na(tmp_path: Path) -> None:
+    for word in ("NA", "None", "null", "nan"):
+        table = ours(location_id=LIFE.location_id.replace({"home": word}), user_id=word)
+        write(read_visits(table), tmp_path / "v.csv")
+        again, notes = told(lambda: read_visits(tmp_path / "v.csv", timezone=ZONE))
+        as_lived(again)
+        assert word in set(again.location_id) and set(again.user_id) == {word}
+        assert not any("left out" in note for note in notes)
+        excel = "sep=,\n" + (tmp_path / "v.csv").read_text()
+        assert word in set(read(made(tmp_path, "x.csv", excel), timezone=ZONE).location_id)
+    empty = ours(location_id=LIFE.location_id.replace({"gym": ""}))
+    assert any("without a place are left out" in note
+               for note in told(lambda: read(made(tmp_path, "e.csv", csv(empty))))[1])  # fmt: skip
+
+
+# --- formats -----------------------------------------------------------------------------------
+
+
+def features(about: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"type": "Feature", "properties": own,
+             "geometry": {"type": "Point", "coordinates": [row.lon, row.lat, 260.0]}}
+            for row, own in zip(FIXES.itertuples(), about, strict=True)]  # fmt: skip
+
+
+UNIX = [int(one.timestamp()) for one in FIXES["at"]]
+TEXT = zulu(FIXES["at"])
+COLLECTION = "FeatureCollection"
+APPS: dict[str, Any] = {
+    "dawarich.geojson": {"type": COLLECTION, "features": features(
+        [{"timestamp": at, "accuracy": 12, "tracker_id": "AR"} for at in UNIX])},
+    "gpslogger.geojson": {"type": COLLECTION, "features": features(
+        [{"time": at, "provider": "gps", "time_long": 1000 * unix, "accuracy": 4.5}
+         for at, unix in zip(TEXT, UNIX, strict=True)])},
+    "overland.json": {"locations": features(
+        [{"timestamp": at, "horizontal_accuracy": 5, "motion": ["driving"], "device_id": "x"}
+         for at in TEXT])},
+    "owntracks.geojson": {"type": COLLECTION, "features": features(
+        [{"tst": at, "acc": 9, "topic": "owntracks/lena/phone"} for at in UNIX])},
+    "owntracks.json": {"count": len(UNIX), "data": [
+        {"_type": "location", "tst": at, "acc": 9, "lon": row.lon, "lat": row.lat,
+         "topic": "owntracks/lena/phone"}
+        for row, at in zip(FIXES.itertuples(), UNIX, strict=True)]},
+    "line.geojson": {"type": "Feature", "properties": {"coordTimes": TEXT}, "geometry": {
+        "type": "LineString", "coordinates": FIXES[["lon", "lat"]].to_numpy().tolist()}},
+    "path.json": {"semanticSegments": [{"startTime": TEXT[0], "endTime": TEXT[-1], "timelinePath": [
+        {"point": f"{row.lat}°, {row.lon}°", "time": at}
+        for row, at in zip(FIXES.itertuples(), TEXT, strict=True)]}]},
+    "signals.json": {"semanticSegments": [], "rawSignals": [{"position": {
+        "LatLng": f"{row.lat}°, {row.lon}°", "accuracyMeters": 12, "timestamp": at}}
+        for row, at in zip(FIXES.itertuples(), TEXT, strict=True)]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
+    path = made(tmp_path, name, json.dumps(APPS[name]))
+    table = read_fixes(path)
+    assert table.tracked_at.tolist() == FIXES["at"].tolist()
+    assert ("accuracy" in table) is (name not in ("line.geojson", "path.json"))
+    as_lived(found_in(path), slack=10)
+
+
+def test_a_path_of_an_iphone_counts_minutes(tmp_path: Path) -> None:
+    path = [{"point": f"geo:48.2{number},14.3", "durationMinutesOffsetFromStartTime": str(number)}
+            for number in range(5)]  # fmt: skip
+    one = [{"startTime": "2025-03-03T08:00:00+01:00", "endTime": "2025-03-03T09:00:00+01:00",
+            "timelinePath": path}]  # fmt: skip
+    table = read_fixes(made(tmp_path, "location-history.json", json.dumps(one)))
+    assert table.tracked_at.dt.minute.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_arc_names_visits(tmp_path: Path) -> None:
+    items = [{"isVisit": True, "startDate": start, "endDate": end, "place": {
+        "name": row.location_id, "center": {"longitude": row.lon, "latitude": row.lat}}}
+        for row, start, end in zip(LIFE.itertuples(), zulu(LIFE.started_at), zulu(LIFE.finished_at),
+                                   strict=True)]  # fmt: skip
+    text = json.dumps({"timelineItems": [*items, {"isVisit": False, "samples": []}]})
+    as_lived(read(made(tmp_path, "2025-03.json", text)))
+
+
+def test_a_takeout_of_settings_says_where_the_visits_are(tmp_path: Path) -> None:
+    made(tmp_path, "Takeout/Timeline/Settings.json", '{"deviceSettings": []}')
+    made(tmp_path, "Takeout/Timeline/Timeline Edits.json", '{"timelineEdits": []}')
+    for path in (tmp_path, tmp_path / "Takeout/Timeline/Timeline Edits.json"):
+        with pytest.raises(
+            DataError, match="Takeout has held none since 2024, they are on the phone"
+        ):
+            read(path)
+
+
+@pytest.mark.parametrize("kind", ["plain", "big", "height", "reference", "hexadecimal"])
+def test_points_in_well_known_binary(kind: str, tmp_path: Path) -> None:
+    def blob(row: Any) -> Any:
+        order = ">" if kind == "big" else "<"
+        what = {"height": 1001, "reference": 0x20000001}.get(kind, 1)
+        head = struct.pack(f"{order}BI", order == "<", what)
+        head += struct.pack("<I", 4326) if kind == "reference" else b""
+        point = head + struct.pack(f"{order}2d", row.lon, row.lat)
+        point += struct.pack("<d", 260.0) if kind == "height" else b""
+        return point.hex().upper() if kind == "hexadecimal" else point
+
+    table = LIFE.assign(user_id=1, geometry=[blob(row) for row in LIFE.itertuples()])
+    table = table.drop(columns=["lon", "lat"])
+    path = tmp_path / "v.parquet"
+    table.to_parquet(path)
+    found = read(path)
+    as_lived(found)
+    np.testing.assert_allclose(found[["lon", "lat"]], LIFE[["lon", "lat"]])
+
+
+def test_a_geometry_that_is_no_point_is_left_alone(tmp_path: Path) -> None:
+    table = LIFE.assign(user_id=1, geometry=struct.pack("<BII", 1, 2, 0)).drop(
+        columns=["lon", "lat"]
+    )
+    table.to_parquet(tmp_path / "v.parquet")
+    assert len(read(tmp_path / "v.parquet")) == N
+
+
+def test_days_and_minutes_of_the_literature(tmp_path: Path) -> None:
+    wall = {name: LIFE[name].dt.tz_localize(None) for name in ("started_at", "finished_at")}
+    day = {
+        name: (at.dt.normalize() - pd.Timestamp("2025-03-01")).dt.days for name, at in wall.items()
+    }
+    minute = {name: at.dt.hour * 60 + at.dt.minute for name, at in wall.items()}
+    table = pd.DataFrame({
+        "id": range(N), "user_id": 0, "location_id": pd.factorize(LIFE.location_id)[0],
+        "start_day": day["started_at"], "end_day": day["finished_at"],
+        "start_min": minute["started_at"], "end_min": minute["finished_at"],
+        "weekday": wall["started_at"].dt.weekday,
+        "duration": (wall["finished_at"] - wall["started_at"]).dt.total_seconds() // 60,
+    })  # fmt: skip
+    path = made(tmp_path, "dataSet.csv", csv(table))
+    for source in (
+        path,
+        made(tmp_path, "short.csv", csv(table.drop(columns=["end_day", "end_min"]))),
+    ):
+        for zone in ({}, {"timezone": ZONE}):
+            found = read(source, **zone)
+            for name, at in wall.items():
+                local = local_clock(found, name)
+                assert local.dt.weekday.tolist() == at.dt.weekday.tolist()
+                assert (local - local[0]).tolist() == (at - at[0]).tolist() or "timezone" in zone
+            assert found.started_at.dt.hour.tolist() == wall["started_at"].dt.hour.tolist()
+
+
+def test_half_hours_on_a_grid(tmp_path: Path) -> None:
+    table = pd.DataFrame({"uid": 3, "d": [0, 0, 2], "t": [0, 47, 17], "x": [5, 5, 120],
+                          "y": [9, 9, 77]})  # fmt: skip
+    found = read(made(tmp_path, "yjmob100k-dataset1.csv", csv(table)))
+    assert found.location_id.tolist() == ["5-9", "5-9", "120-77"]
+    assert found.started_at.dt.strftime("%d %H:%M").tolist() == ["01 00:00", "01 23:30", "03 08:30"]
+    assert (found.finished_at - found.started_at == pd.Timedelta(minutes=30)).all()
+
+
+@pytest.mark.parametrize("sign", [";", ",", "\\t"])
+def test_a_line_for_excel_is_no_header(sign: str, tmp_path: Path) -> None:
+    text = f"sep={sign}\n" + csv(ours(), sep=sign.replace("\\t", "\t"))
+    as_lived(read(made(tmp_path, "v.csv", text)))
+    bad = text.replace(iso(LIFE.started_at)[1], "later")
+    with pytest.raises(DataError, match="is 'later' in line 4"):
+        read(made(tmp_path, "bad.csv", bad))
+
+
+def tarred(path: Path, **members: Any) -> Path:
+    with tarfile.open(path, "w:gz" if path.suffix in (".tgz", ".gz") else "w") as archive:
+        for name, content in members.items():
+            info = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
+            data = b"" if info is content else content.encode()
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize("name", ["life.tgz", "life.tar.gz", "life.tar"])
+def test_a_tar_archive_is_read_as_a_zip_is(name: str, tmp_path: Path) -> None:
+    as_lived(read(tarred(tmp_path / name, **{"Takeout/Timeline.json": phone(LIFE)})))
+    link = tarfile.TarInfo("evil.csv")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    for member, says in ((link, "is a link or a device"), ("../evil.csv", "leads out"),
+                         ("/etc/evil.csv", "has an absolute path")):  # fmt: skip
+        info = member if isinstance(member, tarfile.TarInfo) else tarfile.TarInfo(member)
+        with pytest.raises(DataError, match=says):
+            read(tarred(tmp_path / name, **{"v.csv": csv(ours()), "evil": info}))
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole[: len(whole) // 3])
+    with pytest.raises(DataError, match=r"is no complete tar archive"):
+        read(tmp_path / name)
+
+
+def test_a_tar_archive_that_would_fill_the_disk_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgt.readers.recordings.UNPACKED", 1000)
+    monkeypatch.setattr("pgt.readers.recordings.TIMES_PACKED", 1)
+    with pytest.raises(DataError, match="would unpack to more than"):
+        read(tarred(tmp_path / "b.tgz", **{"v.csv": "a" * 100_000}))
+
+
+def test_accuracy_in_extensions_of_gpx(tmp_path: Path) -> None:
+    inside = "<extensions><x:accuracy>13.5</x:accuracy></extensions>"
+    found = read(made(tmp_path, "f.gpx", gpx(inside.replace("x:", ""), me=FIXES[:9])))
+    assert found.accuracy.tolist() == [13.5] * 9
+
+
+# --- tables in memory --------------------------------------------------------------------------
+
+
+def test_an_index_says_nothing_or_is_columns() -> None:
+    one, two = LIFE.assign(user_id=1), LIFE.assign(user_id=2, lon=LIFE.lon + 125, lat=35.7)
+    fresh = read_visits(pd.concat([one, two], ignore_index=True))
+    for table in (pd.concat([one, two]), pd.concat({"a": one, "b": two}),
+                  pd.concat([one, two]).set_index("user_id", drop=False)):  # fmt: skip
+        pd.testing.assert_frame_equal(read_visits(table), fresh)
+        assert len(check(table)) == 2 * N
+    for levels in (["user_id"], ["user_id", "started_at"], ["location_id", "finished_at"]):
+        indexed = pd.concat([one, two]).set_index(levels)
+        pd.testing.assert_frame_equal(read_visits(indexed)[fresh.columns], fresh)
+        assert pgt.prepare(indexed.drop(columns=["lon", "lat"]), protocol="exact")
+    renamed = one.rename(columns={"started_at": "t"}).set_index("t")
+    assert len(read_visits(renamed)) == len(read_visits(renamed.rename_axis(None))) == N
+    bad = pd.concat([one, two])
+    bad.iloc[100, bad.columns.get_loc("lat")] = 400.0
+    with pytest.raises(DataError, match="'lat' is 400 in row 100"):
+        read_visits(bad)
+
+
+def test_an_answer_says_by_which_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(made(tmp_path, "v.csv", csv(ours())))
+    for zone, says in (((), f"({ZONE})"), (("--timezone", ZONE), "")):
+        assert cli.main(["predict", path, *zone]) == 0
+        first = capsys.readouterr().out.splitlines()[0]
+        assert first.endswith(f"{LIFE.started_at.iloc[-1]:%Y-%m-%d %H:%M} {says}".rstrip())
+    life = trip(stated=True)
+    more = {"startTimeTimezoneUtcOffsetMinutes": life.offset.tolist()}
+    assert cli.main(["predict", str(made(tmp_path, "Timeline.json", phone(life, **more)))]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    local = life.started_at.iloc[-1].tz_convert("Asia/Tokyo")
+    assert first.endswith(f"{local:%Y-%m-%d %H:%M} (UTC+09:00)")
