@@ -282,7 +282,9 @@ least = 5  # @param {type:"slider", min:2, max:20, step:1}
 
 # %%
 train = data.train.visits
-count = train.location_id.value_counts()
+# Of places with as many visits, the first visited comes first.
+count = train.groupby("location_id", sort=False).size()
+count = count.sort_values(ascending=False, kind="stable")
 often = count.index[count >= least].to_numpy()  # (P,)
 ids = data.vocabulary.encode_locations(pd.Series(often))
 vectors = mine.tables["location"].detach()[torch.tensor(ids)]

@@ -382,8 +382,8 @@ for name, network in {"without: ": early, "coverage:": model}.items():
 
 # %% [markdown]
 # In the book's run, two places come twice without coverage, and the practice is missing. With it each place comes once
-# (figure 16.2). Another version of PyTorch, as on Colab, trains networks that make other mistakes. What is still wrong in
-# yours, a name or a count?
+# (figure 16.2). On another machine, as on Colab, the networks make other mistakes. What is still wrong in yours, a name or
+# a count?
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from

@@ -53,7 +53,7 @@ from pgt.model import PointerGeneratorTransformer, cross_entropy
 from pgt.vocabulary import Vocabulary
 from pgt.windows import prepare
 
-# A progress bar of DuckDB, where a notebook has one, is no part of what we look at.
+# Without DuckDB's progress bar, where a notebook has one.
 asked = duckdb.sql("SELECT current_setting('enable_progress_bar')")
 if asked.fetchall() == [(True,)]:
     duckdb.sql("SET enable_progress_bar = false")
