@@ -308,8 +308,8 @@ show(
 )
 
 # %% [markdown]
-# The class has one part more. **Dropout** sets, in training only, each number to zero with a probability of 0.1, and divides
-# the others by 0.9, so that they are as large as before on average. No number can rely on a single other one, which helps
+# The class has one part more. **Dropout** sets, in training only, each number to zero with a probability of 0.1, and makes
+# the others a little larger, so that their mean stays. No number can rely on a single other one, which helps
 # against learning the training windows by heart ([chapter 10](10_training.ipynb)). `model.eval()` switches it off.
 
 

@@ -432,9 +432,9 @@ for ax, (column, label) in zip(axes, columns.items(), strict=True):
 axes[0].legend()
 show(
     fig,
-    alt="Three panels. Both losses fall. Among known places both rise, the "
-    "pointer from above one half. Among places never seen the pointer "
-    "falls and the softmax stays at zero.",
+    alt="Three panels. Both losses fall. Among known places both rise, "
+    "and the pointer is far ahead. Among places never seen the pointer does "
+    "not rise, and the softmax stays at zero.",
     caption="Seven epochs on the same encoder. Left: the loss. Middle and "
     "right: first guesses on validation windows with the target in sight.",
 )

@@ -283,8 +283,9 @@ class Positions(nn.Module):
 
 
 # %% [markdown]
-# The loss is that of a pointer alone, as in chapter 7: minus the logarithm of the attention on visits to the right place.
-# `inside` says which visits exist, and `faster` how many times as fast the bias learns as query and key.
+# The loss is that of a pointer alone, as in [chapter 7](07_pointer.ipynb): minus the logarithm of the attention on
+# visits to the right place. `inside` says which visits exist, and `faster` how many times as fast the bias learns as query
+# and key.
 
 
 # %%

@@ -13,9 +13,9 @@ import pytest
 
 from .helpers import ROOT, run_python
 
-# Lines at the top of the package: what the book teaches, and 180 of what `prepare` says of a table
+# Lines at the top of the package: what the book teaches, and 200 of what `prepare` says of a table
 # that would spoil a score without an error.
-CORE = 3_800 + 180
+CORE = 3_800 + 200
 MODULES = sorted((ROOT / "pgt").rglob("*.py"))
 # What stands above the rooms, and old names that go away.
 ABOVE = {"__init__", "__main__", "cli", "_moved"}

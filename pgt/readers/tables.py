@@ -618,7 +618,7 @@ def _quick(
         return None
     try:
         table = arrow.read_csv(
-            io.BytesIO(data),
+            pa.BufferReader(data),
             arrow.ReadOptions(column_names=dialect.names, skip_rows=1),
             arrow.ParseOptions(delimiter=dialect.separator, newlines_in_values=b'"' in data),
             arrow.ConvertOptions(column_types=dict.fromkeys(as_text, "string"), null_values=EMPTY,
