@@ -207,12 +207,31 @@ def test_a_traveller_works_by_day(stated: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "first"),
     [(["+09:00", "-04:00"], [540, -240]), ([9, -4], [540, -240]), ([540, -240], [540, -240]),
-     ([32400, -14400], [540, -240]), (["Asia/Tokyo", "America/New_York"], [540, -240])],
+     ([32400, -14400], [540, -240]), (["Asia/Tokyo", "America/New_York"], [540, -240]),
+     (["+0900", "-0330"], [540, -210]), ([32_400_000, -14_400_000], [540, -240]),
+     (["09:00", "UTC"], [540, 0])],
 )  # fmt: skip
 def test_an_offset_beside_the_times_is_used(column: list[Any], first: list[int]) -> None:
     table = pd.DataFrame({"user": ["a", "b"], "place": "h", "time": ["2024-05-06T08:00Z"] * 2,
                           "utc_offset": column})  # fmt: skip
     assert read(table).utc_offset.tolist() == first
+
+
+def test_an_offset_that_nobody_can_read_is_no_utc() -> None:
+    table = ours(started_at=zulu(LIFE.started_at), finished_at=zulu(LIFE.finished_at),
+                 timezone="W. Europe Standard Time")  # fmt: skip
+    as_lived(read(table))  # by its places
+    nowhere = table.drop(columns=["lon", "lat"])
+    with pytest.raises(DataError, match="'timezone' is 'W. Europe Standard Time'"):
+        read(nowhere)
+    as_lived(read(nowhere, timezone=ZONE))
+
+
+def test_minutes_behind_utc_are_told_by_the_places() -> None:
+    ahead = LIFE.started_at.map(lambda at: at.utcoffset().total_seconds() // 60)
+    table = ours(started_at=zulu(LIFE.started_at), finished_at=zulu(LIFE.finished_at))
+    as_lived(read(table.assign(timezoneOffset=-ahead)))  # as JavaScript counts them
+    as_lived(read(table.assign(timezoneOffset=ahead)))
 
 
 @pytest.mark.parametrize(
