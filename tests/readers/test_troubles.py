@@ -158,6 +158,27 @@ def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> 
     assert not any("follow" in note for note in notes)
 
 
+def test_people_whom_no_known_column_tells_apart_are_doubted(tmp_path: Path) -> None:
+    both = [fixes(member=name, lon=FIXES.lon + east) for name, east in (("ann", 0.0), ("bo", 0.2))]
+    path = made(tmp_path, "gps.csv", csv(pd.concat(both).sort_values("time")))
+    doubts = [note for note in told(lambda: found_in(path))[1] if "several people's" in note]
+    assert len(doubts) == 1 and "--columns user_id=" in doubts[0]
+    table, notes = told(lambda: found_in(path, columns={"user_id": "member"}))
+    assert table.user_id.value_counts().to_dict() == {"ann": N, "bo": N}
+    assert not any("several people's" in note for note in notes)
+
+
+def test_an_old_phone_that_went_on_beside_the_new_one(tmp_path: Path) -> None:
+    half = len(FIXES) // 2
+    both = pd.concat([fixes(device_id="p6")[: half + 200], fixes(device_id="p9")[half - 200 :]])
+    path = made(tmp_path, "gps.csv", csv(both.sort_values("time")))
+    _, notes = told(lambda: found_in(path))
+    assert any("follow one another in time" in note for note in notes)
+    table, notes = told(lambda: found_in(path, person="me"))
+    as_lived(table, slack=10)
+    assert any(note.startswith("400 fixes of p") for note in notes)
+
+
 def test_ids_stay_text_across_files(tmp_path: Path) -> None:
     rows = "user_id,location_id,started_at\n{},{},2024-05-0{}T09:00Z\n"
     for number, (user, place) in enumerate((("7", "479123"), ("007", "47e6651")), 1):
