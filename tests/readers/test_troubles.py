@@ -464,6 +464,20 @@ def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
         assert any(note.startswith(f"{gone} rows of no place") for note in notes)
 
 
+def test_of_a_household_in_home_assistant_people_are_read(tmp_path: Path) -> None:
+    log = pd.DataFrame({"entity_id": "person.lena", "last_changed": zulu(LIFE.started_at),
+                        "state": LIFE.location_id})  # fmt: skip
+    phone_ = log.assign(entity_id="device_tracker.pixel")
+    warm = log.assign(entity_id="sensor.warmth", state="21.3")
+    path = made(tmp_path, "history.csv", csv(pd.concat([warm, phone_, log])))
+    table, notes = told(lambda: read(path, timezone=ZONE))
+    as_lived(table)
+    assert any(note.startswith(f"{2 * N} states of other entities") for note in notes)
+    assert read(path, columns={"user_id": "entity_id"}).user_id.nunique() == 3
+    trackers = made(tmp_path, "trackers.csv", csv(pd.concat([warm, phone_])))
+    as_lived(read(trackers, timezone=ZONE))
+
+
 def test_a_place_may_be_called_na(tmp_path: Path) -> None:
     for word in ("NA", "None", "null", "nan"):
         table = ours(location_id=LIFE.location_id.replace({"home": word}), user_id=word)
