@@ -451,6 +451,7 @@ def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
 def _features(features: list[dict[str, Any]]) -> Recording:
     """GeoJSON: points with a time among their properties, or lines with a time a point."""
     rows: list[dict[str, Any]] = []
+    timeless = 0
     for one in features:
         geometry, about = one.get("geometry") or {}, one.get("properties") or {}
         at = geometry.get("coordinates") or []
@@ -458,11 +459,17 @@ def _features(features: list[dict[str, Any]]) -> Recording:
             held = {name: value for name, value in about.items()
                     if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
             rows.append({**held, "lon": at[0], "lat": at[1]})
-        elif geometry.get("type") == "LineString":
+        elif geometry.get("type") in ("LineString", "MultiLineString", "MultiPoint"):
             inner = about.get("coordinateProperties") or {}
             times = about.get("coordTimes") or about.get("times") or inner.get("times") or []
+            if geometry["type"] == "MultiLineString":  # a list of lines, and of their times
+                at = [point for line in at for point in line]
+                times = [time for line in times
+                         for time in (line if isinstance(line, list) else [line])]  # fmt: skip
             rows += [{"time": time, "lon": point[0], "lat": point[1]}
                      for time, point in zip(times, at, strict=False)]  # fmt: skip
+            timeless += max(len(at) - len(times), 0)
     if rows and all("topic" in row and "tst" in row for row in rows):
         return _messages(rows)
-    return Recording(pd.DataFrame(rows), account=True)
+    lost = Counter({"points of lines without a time": timeless})
+    return Recording(pd.DataFrame(rows), +lost, account=True)

@@ -522,6 +522,10 @@ APPS: dict[str, Any] = {
         for row, at in zip(FIXES.itertuples(), UNIX, strict=True)]},
     "line.geojson": {"type": "Feature", "properties": {"coordTimes": TEXT}, "geometry": {
         "type": "LineString", "coordinates": FIXES[["lon", "lat"]].to_numpy().tolist()}},
+    "lines.geojson": {"type": "Feature", "geometry": {"type": "MultiLineString", "coordinates": [
+        FIXES[["lon", "lat"]].to_numpy().tolist()[start : start + 900]
+        for start in range(0, len(TEXT), 900)]}, "properties": {"coordinateProperties": {
+            "times": [TEXT[start : start + 900] for start in range(0, len(TEXT), 900)]}}},
     "path.json": {"semanticSegments": [{"startTime": TEXT[0], "endTime": TEXT[-1], "timelinePath": [
         {"point": f"{row.lat}°, {row.lon}°", "time": at}
         for row, at in zip(FIXES.itertuples(), TEXT, strict=True)]}]},
@@ -536,8 +540,16 @@ def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
     path = made(tmp_path, name, json.dumps(APPS[name]))
     table = read_fixes(path)
     assert table.tracked_at.tolist() == FIXES["at"].tolist()
-    assert ("accuracy" in table) is (name not in ("line.geojson", "path.json"))
+    assert ("accuracy" in table) is (name not in ("line.geojson", "lines.geojson", "path.json"))
     as_lived(found_in(path), slack=10)
+
+
+def test_points_of_lines_without_a_time_are_counted(tmp_path: Path) -> None:
+    line = APPS["line.geojson"] | {"properties": {"coordTimes": TEXT[:3000]}}
+    path = made(tmp_path, "line.geojson", json.dumps(line))
+    table, notes = told(lambda: read_fixes(path))
+    assert len(table) == 3000
+    assert any(f"{len(TEXT) - 3000} points of lines without a time" in note for note in notes)
 
 
 def test_a_path_of_an_iphone_counts_minutes(tmp_path: Path) -> None:
