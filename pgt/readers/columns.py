@@ -425,7 +425,7 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
         fresh = {name: values / unit for name, values in fresh.items()} if unit > 1 else fresh
     if not strict:
         for name in [name for name in ("accuracy", "hdop") if name in table.columns]:
-            fresh[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+            fresh[name] = _degrees(table[name].replace(r"(?i)\s*m$", "", regex=True), False)
         for name, bad in (("valid", NO), ("outdated", YES)):
             if name in table.columns:
                 text = table[name].astype(str).str.strip().str.lower()

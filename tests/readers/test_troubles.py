@@ -688,6 +688,15 @@ def test_a_tar_archive_that_would_fill_the_disk_is_refused(
         read(tarred(tmp_path / "b.tgz", **{"v.csv": "a" * 100_000}))
 
 
+def test_accuracy_is_a_number_whatever_stands_behind_it(tmp_path: Path) -> None:
+    far = np.arange(len(FIXES)) % 8 == 7
+    for poor, fine in (("2000 m", "12,5 m"), ("2000", "12.5"), ("2000.0m", "")):
+        table = fixes(accuracy=np.where(far, poor, fine), lat=FIXES.lat + 0.02 * far)
+        found, notes = told(lambda table=table: found_in(made(tmp_path, "f.csv", csv(table))))
+        as_lived(found, slack=30)
+        assert any(f"{int(far.sum())} accuracy worse" in note for note in notes)
+
+
 def test_accuracy_in_extensions_of_gpx(tmp_path: Path) -> None:
     inside = "<extensions><x:accuracy>13.5</x:accuracy></extensions>"
     found = read(made(tmp_path, "f.gpx", gpx(inside.replace("x:", ""), me=FIXES[:9])))
