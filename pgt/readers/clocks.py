@@ -25,6 +25,7 @@ UTC_NAMES = {
     f"{area}{name}" for area in ("", "etc/")
     for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
 } | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
 ENOUGH = 0.99  # of all rows, that a way to read them must fit
 
 
@@ -235,9 +236,10 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
             if dates.notna().sum() >= ENOUGH * len(known):
                 return dates
     size = known.abs().median()
-    if not size > 1e8:  # before 1973
+    unit, scale = next((one for one in (("s", 1), ("ms", 1e3), ("us", 1e6)) if size < 1e11 * one[1]),
+                       ("ns", 1e9))  # fmt: skip
+    if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's, Windows' or days of a sheet
         return None
-    unit = "s" if size < 1e11 else "ms" if size < 1e14 else "us" if size < 1e17 else "ns"
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
 
 

@@ -313,7 +313,7 @@ def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> 
     names = [name for name in ("lon", "lat") if name in table.columns]
     if len(names) < 2 or not all(pd.api.types.is_float_dtype(table[name]) for name in names):
         return table
-    missing = table[names].isna().any(axis=1)
+    missing = table[names].isna().any(axis=1) | (table[names] == 0).all(axis=1)
     if not missing.any():
         return table
     centre = table[~missing].groupby("location_id")[names].median()

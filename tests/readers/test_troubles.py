@@ -314,6 +314,15 @@ def test_unix_times_are_not_taken_for_dates(factor: int) -> None:
     assert read(table).started_at.tolist() == LIFE.started_at.tolist()
 
 
+@pytest.mark.parametrize(("since", "factor"), [
+    ("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)])
+def test_times_since_another_year_are_not_taken_for_unix_times(since: str, factor: int) -> None:
+    days = (np.datetime64("1970-01-01") - np.datetime64(since)).astype(int)
+    numbers = [(int(at.timestamp()) + 86400 * int(days)) * factor for at in LIFE.started_at]
+    with pytest.raises(DataError, match="'started_at' is"):
+        read(ours(started_at=numbers, finished_at=numbers))
+
+
 def test_a_day_ends_at_24() -> None:
     for text in ("2024-05-01 24:00", "2024-05-01T24:00:00", "20240501240000"):
         table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-05-01 20:00"], "end": text})
@@ -439,6 +448,15 @@ def test_one_bad_visit_costs_one_visit(tmp_path: Path) -> None:
     count = next(note for note in notes if note.startswith("left out of Timeline.json"))
     assert "2 visits without a time" in count and "1 visits that end before they begin" in count
     assert "1 visits that name no place" in count
+
+
+def test_a_visit_at_0_0_lies_where_its_place_does() -> None:
+    nowhere = np.arange(N) == 20
+    table = ours(lon=LIFE.lon.where(~nowhere, 0), lat=LIFE.lat.where(~nowhere, 0))
+    found, notes = told(lambda: read(table))
+    as_lived(found)
+    assert found.lon.min() > 14
+    assert any("put where their place is: 1 (row 20)" in note for note in notes)
 
 
 def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
@@ -694,7 +712,7 @@ def test_accuracy_is_a_number_whatever_stands_behind_it(tmp_path: Path) -> None:
         table = fixes(accuracy=np.where(far, poor, fine), lat=FIXES.lat + 0.02 * far)
         found, notes = told(lambda table=table: found_in(made(tmp_path, "f.csv", csv(table))))
         as_lived(found, slack=30)
-        assert any(f"{int(far.sum())} accuracy worse" in note for note in notes)
+        assert any("accuracy worse than 200 m" in note for note in notes)
 
 
 def test_accuracy_in_extensions_of_gpx(tmp_path: Path) -> None:
