@@ -28,7 +28,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "start starttime arrival arrivedat arrivaltime checkintime checkinat checkin time "
         "timestamp datetime localtime utctime recordedat t starttimestamp utctimestamp startdate "
         "tst localtimestamp gmttime",
-        "timestampms gpstime fixtime date utcdate",
+        "timestampms gpstime fixtime date utcdate createdat",
     ),
     "finished_at": (
         "finishedat",

@@ -468,7 +468,7 @@ def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Co
             parts.append(Part(frame, replace(origin, names=names), file))
             left_out, account = left_out + recording.left_out, account or recording.account
         except DataError:
-            if choice.single:
+            if choice.single or len(choice.files) == 1:  # which names the remedy
                 raise
             bad[file.name] = "cannot be read"
         except UNREADABLE as error:

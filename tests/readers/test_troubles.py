@@ -553,6 +553,23 @@ APPS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_records_inside_records_are_read(tmp_path: Path) -> None:
+    app = [{"timestamp": 1000 * at, "coords": {"latitude": row.lat, "longitude": row.lon}}
+           for row, at in zip(FIXES.itertuples(), UNIX, strict=True)]  # fmt: skip
+    as_lived(found_in(made(tmp_path, "app.json", json.dumps(app))), slack=10)
+    items = [{"id": str(number), "createdAt": at, "lat": row.lat, "lng": row.lon,
+              "venue": {"id": f"v{row.location_id}", "name": "x"}}
+             for number, (row, at) in enumerate(zip(LIFE.itertuples(), zulu(LIFE.started_at),
+                                                    strict=True))]  # fmt: skip
+    path = made(tmp_path, "checkins1.json", json.dumps({"count": N, "items": items}))
+    as_lived(found_in(path))
+    other = made(tmp_path, "x.json", json.dumps({"who": "me", "when": {"a": 1}}))
+    alone = made(tmp_path, "folder/x.json", other.read_text())
+    for source in (other, alone.parent):
+        with pytest.raises(DataError, match="write its records as a CSV"):
+            read(source)
+
+
 @pytest.mark.parametrize("name", APPS)
 def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
     path = made(tmp_path, name, json.dumps(APPS[name]))
