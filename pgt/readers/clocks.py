@@ -25,6 +25,7 @@ UTC_NAMES = {
     f"{area}{name}" for area in ("", "etc/")
     for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
 } | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
 ENOUGH = 0.99  # of all rows, that a way to read them must fit
 
 
@@ -61,6 +62,11 @@ def with_local_clocks(
     start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin)
     end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin)
     own = _stated_offsets(table.utc_offset, start) if stated else None
+    in_utc = ahead is None or not ahead.any()
+    if own is not None and timezone is None and in_utc and "lon" not in table.columns:
+        refuse(table, "utc_offset", own.isna() & table.utc_offset.notna(), "is ", ", which is no "
+               "offset (+01:00) and no IANA zone (Europe/Vienna); name the zone with timezone= "
+               "(--timezone).", "{!r}", origin)  # fmt: skip
     table = table.drop(columns="utc_offset", errors="ignore")
     table = table.assign(started_at=start, finished_at=end)
     return in_zone(table, timezone) if timezone else by_local_clocks(table, ahead, own)
@@ -68,14 +74,16 @@ def with_local_clocks(
 
 def _stated_offsets(column: pd.Series, start: pd.Series) -> pd.Series:
     """Minutes ahead of UTC, of hours, minutes, seconds, "+01:00" or names of zones."""
-    numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    if numbers.notna().any():
-        most = numbers.abs().max()
-        return numbers * (60 if 0 < most <= 14 else 1 if most <= 900 else 1 / 60)
     text = column.astype("string").str.strip()
-    part = text.str.extract(r"^(?:UTC|GMT)?([+-])(\d{1,2}):?(\d\d)?$")
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    if numbers.notna().any() and not text.str.fullmatch(r"[+-]\d{4}").any():  # "+0100" is no 100
+        most = numbers.abs().max()
+        unit = next((i for i, up_to in enumerate((14, 900, 50_400)) if most <= up_to), 3)
+        return numbers * (60, 1, 1 / 60, 1 / 60_000)[unit]
+    part = text.str.extract(r"^(?:UTC|GMT)?([+-]?)(\d{1,2}):?(\d\d)?$")
     size = part[1].astype("Float64") * 60 + part[2].astype("Float64").fillna(0)
     offsets = size.where(part[0] != "-", -size).astype(float)
+    offsets[text.str.lower().isin(UTC_NAMES).to_numpy(dtype=bool)] = 0.0
     for name in text[offsets.isna()].dropna().unique():
         if zone_name(name):
             rows = (text == name).fillna(False)
@@ -107,6 +115,8 @@ def by_local_clocks(
     if ahead is not None and not ahead.any():
         ahead = None  # in UTC, which is no place
     if stated is not None:
+        if (stated == -there).mean() >= ENOUGH and there.any():  # JavaScript counts them so
+            stated = there
         own = stated.fillna(there).fillna(0 if ahead is None else ahead)
     elif ahead is None:
         if not len(names):
@@ -226,9 +236,10 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
             if dates.notna().sum() >= ENOUGH * len(known):
                 return dates
     size = known.abs().median()
-    if not size > 1e8:  # before 1973
+    unit, scale = next((one for one in (("s", 1), ("ms", 1e3), ("us", 1e6)) if size < 1e11 * one[1]),
+                       ("ns", 1e9))  # fmt: skip
+    if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's, Windows' or days of a sheet
         return None
-    unit = "s" if size < 1e11 else "ms" if size < 1e14 else "us" if size < 1e17 else "ns"
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
 
 

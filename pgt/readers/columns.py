@@ -28,7 +28,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "start starttime arrival arrivedat arrivaltime checkintime checkinat checkin time "
         "timestamp datetime localtime utctime recordedat t starttimestamp utctimestamp startdate "
         "tst localtimestamp gmttime",
-        "timestampms gpstime fixtime date utcdate",
+        "timestampms gpstime fixtime date utcdate createdat",
     ),
     "finished_at": (
         "finishedat",
@@ -103,7 +103,7 @@ def recognized(
     listed = columns or {}
     pairs = {date for date, _ in _dates_with_clocks(all_names)}  # half of a time
     names = [name for name in all_names if name not in {*listed.values(), *pairs}]
-    found = _of_states(names, listed)
+    found = _of_states(all_names, listed)
     for ours in ALIASES:
         if ours not in {*listed, *found.values()} and (
             theirs := _surest(ours, names, found, account)
@@ -222,13 +222,27 @@ def fixes_or_visits(table: pd.DataFrame, at: pd.Series) -> tuple[int, bool]:
 def _as_layout(table: pd.DataFrame, named: set[str], clock: str) -> pd.DataFrame:
     """Tables of the literature that count days, and logs of states; others as they are."""
     plain = {plain_name(name): name for name in table.columns}
-    if named & {*table.columns} & {*map(plain.get, ("startday", "d", "lastchanged", "state"))}:
+    if named & {*table.columns} & {*map(plain.get, ("startday", "d", "entityid", "lastchanged", "state"))}:
         return table
+    if {"entityid", "state"} <= plain.keys():
+        return _of_people(table, plain["entityid"])
     if {"startday", "startmin"} <= plain.keys() and {"endday", "duration"} & plain.keys():
         return _of_days_and_minutes(table, plain, clock)
     if {"uid", "d", "t", "x", "y"} == plain.keys():
         return _of_half_hours(table, clock)
     return table
+
+
+def _of_people(table: pd.DataFrame, entity: str) -> pd.DataFrame:
+    """Of the entities of Home Assistant people, else their trackers; a sensor is nowhere."""
+    domain = table[entity].astype("string").str.partition(".")[0].fillna("")
+    kind = next((one for one in ("person", "device_tracker") if (domain == one).any()), None)
+    others = domain != kind
+    if kind is None or not others.any():
+        return table
+    note(f"{int(others.sum()):,} states of other entities than '{kind}' are left out; to read all, "
+         f"say columns={{'user_id': '{entity}'}} (--columns user_id={entity}).")  # fmt: skip
+    return table[~others]
 
 
 def _of_days_and_minutes(
@@ -411,7 +425,7 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
         fresh = {name: values / unit for name, values in fresh.items()} if unit > 1 else fresh
     if not strict:
         for name in [name for name in ("accuracy", "hdop") if name in table.columns]:
-            fresh[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+            fresh[name] = _degrees(table[name].replace(r"(?i)\s*m$", "", regex=True), False)
         for name, bad in (("valid", NO), ("outdated", YES)):
             if name in table.columns:
                 text = table[name].astype(str).str.strip().str.lower()

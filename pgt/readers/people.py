@@ -220,11 +220,16 @@ def one_device_at_a_time(
         if mine.device.nunique() < 2:
             continue
         times, taken = _times(mine.tracked_at, mine.device), list[Any]()
-        for device in _by_movement(mine):
-            if device in times and not any(_at_once(times[device], times[one]) for one in taken):
-                taken.append(device)
-        rows = mine.index[~mine.device.isin(taken)]
-        left[fixes.index.get_indexer(rows)] = True
+        for device in filter(times.__contains__, _by_movement(mine)):
+            own = mine[mine.device == device]
+            beside = np.zeros(len(own), dtype=bool)
+            for one in taken:
+                if _at_once(times[device], times[one]):
+                    span = (mine.tracked_at[mine.device == one].agg(edge) for edge in ("min", "max"))
+                    beside = beside | own.tracked_at.between(*span).to_numpy()
+            beside |= beside.mean() > 0.8  # else an old phone that went on beside a new one
+            left[fixes.index.get_indexer(own.index[beside])] = True
+            taken += [device] * (not beside.all())
     if left.any():
         names = ", ".join(map(str, fixes.device[left].unique()[:3]))
         theirs = origin.names.get("device", "device" if account else None)
@@ -257,10 +262,12 @@ def note_followers(table: pd.DataFrame, name: str, origin: Origin) -> None:
     for (a, first), (b, second) in zip(own.iloc[:-1].iterrows(), own.iloc[1:].iterrows(),
                                        strict=True):  # fmt: skip
         both = len(held[a] & held[b]) > SHARED * min(len(held[a]), len(held[b]))
-        if first["max"] <= second["min"] and both and min(people[a], people[b]) >= ENOUGH_ROWS:
+        late = first["max"] - second["min"] <= (second["max"] - second["min"]) / 3
+        if late and first["max"] < second["max"] and both and min(people[a], people[b]) >= ENOUGH_ROWS:
             theirs = origin.called("user_id")
             note(f"{a} and {b} of '{theirs}' follow one another in time and share their places: if "
                  "they are one person's, "
-                 + ("give both the same id." if theirs == "user_id"
+                 + ("give both the same id (--person me, if names of files gave them)."
+                    if theirs == "user_id"
                     else "say person='me' (--person me)."))  # fmt: skip
             return

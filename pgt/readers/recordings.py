@@ -339,7 +339,7 @@ def from_json(file: File) -> Recording:
         raise DataError(f"{file.name} holds {TAKEOUT}.")
     signals = content.get("rawSignals") if isinstance(content, dict) else None
     for name in ("semanticSegments", "timelineObjects", "timelineItems", "locations", "features",
-                 "data"):  # fmt: skip
+                 "data", "items"):  # fmt: skip
         if isinstance(content, dict) and (name != "features" or content.get(name)):
             content = content.get(name, content)
     if isinstance(content, dict) and content.get("type") == "Feature":
@@ -347,7 +347,10 @@ def from_json(file: File) -> Recording:
     if isinstance(content, dict) and signals:
         content = []
     if not (isinstance(content, list) and all(isinstance(one, dict) for one in content)):
-        raise ValueError("it is neither a Google export, nor GeoJSON, nor a list of records")
+        raise DataError(
+            f"{file.name} is neither a Google export, nor GeoJSON, nor a list of records; write "
+            "its records as a CSV with a header line (user_id, location_id, started_at)."
+        )
     kinds = {key for one in content for key in one}
     if "placeVisit" in kinds or "activitySegment" in kinds:
         return _kept(
@@ -361,7 +364,15 @@ def from_json(file: File) -> Recording:
         return _features(content)
     if {"tst", "lat"} <= kinds:
         return _messages([one for one in content if "tst" in one and "lat" in one])
-    return Recording(pd.DataFrame(content), account="latitudeE7" in kinds)
+    return Recording(pd.DataFrame(map(_flat, content)), account="latitudeE7" in kinds)
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with what stands in records inside it, such as coords or venue, beside the rest."""
+    inner = {f"{name} {key}" if key in ("id", "name", "type") else key: value
+             for name, held in record.items() if isinstance(held, dict)
+             for key, value in held.items()}  # fmt: skip
+    return inner | {name: held for name, held in record.items() if not isinstance(held, dict)}
 
 
 LIVED = (1990, 2100)  # years in which phones write times
@@ -451,6 +462,7 @@ def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
 def _features(features: list[dict[str, Any]]) -> Recording:
     """GeoJSON: points with a time among their properties, or lines with a time a point."""
     rows: list[dict[str, Any]] = []
+    timeless = 0
     for one in features:
         geometry, about = one.get("geometry") or {}, one.get("properties") or {}
         at = geometry.get("coordinates") or []
@@ -458,11 +470,17 @@ def _features(features: list[dict[str, Any]]) -> Recording:
             held = {name: value for name, value in about.items()
                     if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
             rows.append({**held, "lon": at[0], "lat": at[1]})
-        elif geometry.get("type") == "LineString":
+        elif geometry.get("type") in ("LineString", "MultiLineString", "MultiPoint"):
             inner = about.get("coordinateProperties") or {}
             times = about.get("coordTimes") or about.get("times") or inner.get("times") or []
+            if geometry["type"] == "MultiLineString":  # a list of lines, and of their times
+                at = [point for line in at for point in line]
+                times = [time for line in times
+                         for time in (line if isinstance(line, list) else [line])]  # fmt: skip
             rows += [{"time": time, "lon": point[0], "lat": point[1]}
                      for time, point in zip(times, at, strict=False)]  # fmt: skip
+            timeless += max(len(at) - len(times), 0)
     if rows and all("topic" in row and "tst" in row for row in rows):
         return _messages(rows)
-    return Recording(pd.DataFrame(rows), account=True)
+    lost = Counter({"points of lines without a time": timeless})
+    return Recording(pd.DataFrame(rows), +lost, account=True)

@@ -313,7 +313,7 @@ def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> 
     names = [name for name in ("lon", "lat") if name in table.columns]
     if len(names) < 2 or not all(pd.api.types.is_float_dtype(table[name]) for name in names):
         return table
-    missing = table[names].isna().any(axis=1)
+    missing = table[names].isna().any(axis=1) | (table[names] == 0).all(axis=1)
     if not missing.any():
         return table
     centre = table[~missing].groupby("location_id")[names].median()
@@ -468,7 +468,7 @@ def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Co
             parts.append(Part(frame, replace(origin, names=names), file))
             left_out, account = left_out + recording.left_out, account or recording.account
         except DataError:
-            if choice.single:
+            if choice.single or len(choice.files) == 1:  # which names the remedy
                 raise
             bad[file.name] = "cannot be read"
         except UNREADABLE as error:

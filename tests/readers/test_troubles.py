@@ -158,6 +158,27 @@ def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> 
     assert not any("follow" in note for note in notes)
 
 
+def test_people_whom_no_known_column_tells_apart_are_doubted(tmp_path: Path) -> None:
+    both = [fixes(member=name, lon=FIXES.lon + east) for name, east in (("ann", 0.0), ("bo", 0.2))]
+    path = made(tmp_path, "gps.csv", csv(pd.concat(both).sort_values("time")))
+    doubts = [note for note in told(lambda: found_in(path))[1] if "several people's" in note]
+    assert len(doubts) == 1 and "--columns user_id=" in doubts[0]
+    table, notes = told(lambda: found_in(path, columns={"user_id": "member"}))
+    assert table.user_id.value_counts().to_dict() == {"ann": N, "bo": N}
+    assert not any("several people's" in note for note in notes)
+
+
+def test_an_old_phone_that_went_on_beside_the_new_one(tmp_path: Path) -> None:
+    half = len(FIXES) // 2
+    both = pd.concat([fixes(device_id="p6")[: half + 200], fixes(device_id="p9")[half - 200 :]])
+    path = made(tmp_path, "gps.csv", csv(both.sort_values("time")))
+    _, notes = told(lambda: found_in(path))
+    assert any("follow one another in time" in note for note in notes)
+    table, notes = told(lambda: found_in(path, person="me"))
+    as_lived(table, slack=10)
+    assert any(note.startswith("400 fixes of p") for note in notes)
+
+
 def test_ids_stay_text_across_files(tmp_path: Path) -> None:
     rows = "user_id,location_id,started_at\n{},{},2024-05-0{}T09:00Z\n"
     for number, (user, place) in enumerate((("7", "479123"), ("007", "47e6651")), 1):
@@ -207,12 +228,31 @@ def test_a_traveller_works_by_day(stated: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "first"),
     [(["+09:00", "-04:00"], [540, -240]), ([9, -4], [540, -240]), ([540, -240], [540, -240]),
-     ([32400, -14400], [540, -240]), (["Asia/Tokyo", "America/New_York"], [540, -240])],
+     ([32400, -14400], [540, -240]), (["Asia/Tokyo", "America/New_York"], [540, -240]),
+     (["+0900", "-0330"], [540, -210]), ([32_400_000, -14_400_000], [540, -240]),
+     (["09:00", "UTC"], [540, 0])],
 )  # fmt: skip
 def test_an_offset_beside_the_times_is_used(column: list[Any], first: list[int]) -> None:
     table = pd.DataFrame({"user": ["a", "b"], "place": "h", "time": ["2024-05-06T08:00Z"] * 2,
                           "utc_offset": column})  # fmt: skip
     assert read(table).utc_offset.tolist() == first
+
+
+def test_an_offset_that_nobody_can_read_is_no_utc() -> None:
+    table = ours(started_at=zulu(LIFE.started_at), finished_at=zulu(LIFE.finished_at),
+                 timezone="W. Europe Standard Time")  # fmt: skip
+    as_lived(read(table))  # by its places
+    nowhere = table.drop(columns=["lon", "lat"])
+    with pytest.raises(DataError, match="'timezone' is 'W. Europe Standard Time'"):
+        read(nowhere)
+    as_lived(read(nowhere, timezone=ZONE))
+
+
+def test_minutes_behind_utc_are_told_by_the_places() -> None:
+    ahead = LIFE.started_at.map(lambda at: at.utcoffset().total_seconds() // 60)
+    table = ours(started_at=zulu(LIFE.started_at), finished_at=zulu(LIFE.finished_at))
+    as_lived(read(table.assign(timezoneOffset=-ahead)))  # as JavaScript counts them
+    as_lived(read(table.assign(timezoneOffset=ahead)))
 
 
 @pytest.mark.parametrize(
@@ -272,6 +312,15 @@ def test_unix_times_are_not_taken_for_dates(factor: int) -> None:
     seconds = LIFE.started_at.dt.as_unit("s").astype("int64")
     table = ours(started_at=seconds * factor).drop(columns="finished_at")
     assert read(table).started_at.tolist() == LIFE.started_at.tolist()
+
+
+@pytest.mark.parametrize(("since", "factor"), [
+    ("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)])
+def test_times_since_another_year_are_not_taken_for_unix_times(since: str, factor: int) -> None:
+    days = (np.datetime64("1970-01-01") - np.datetime64(since)).astype(int)
+    numbers = [(int(at.timestamp()) + 86400 * int(days)) * factor for at in LIFE.started_at]
+    with pytest.raises(DataError, match="'started_at' is"):
+        read(ours(started_at=numbers, finished_at=numbers))
 
 
 def test_a_day_ends_at_24() -> None:
@@ -401,6 +450,15 @@ def test_one_bad_visit_costs_one_visit(tmp_path: Path) -> None:
     assert "1 visits that name no place" in count
 
 
+def test_a_visit_at_0_0_lies_where_its_place_does() -> None:
+    nowhere = np.arange(N) == 20
+    table = ours(lon=LIFE.lon.where(~nowhere, 0), lat=LIFE.lat.where(~nowhere, 0))
+    found, notes = told(lambda: read(table))
+    as_lived(found)
+    assert found.lon.min() > 14
+    assert any("put where their place is: 1 (row 20)" in note for note in notes)
+
+
 def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
     rows = []
     for number, row in enumerate(LIFE.itertuples()):
@@ -422,6 +480,20 @@ def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
         assert not any("touch" in note for note in notes)
         gone = int(log.state.isin(["unavailable", "unknown"]).sum())
         assert any(note.startswith(f"{gone} rows of no place") for note in notes)
+
+
+def test_of_a_household_in_home_assistant_people_are_read(tmp_path: Path) -> None:
+    log = pd.DataFrame({"entity_id": "person.lena", "last_changed": zulu(LIFE.started_at),
+                        "state": LIFE.location_id})  # fmt: skip
+    phone_ = log.assign(entity_id="device_tracker.pixel")
+    warm = log.assign(entity_id="sensor.warmth", state="21.3")
+    path = made(tmp_path, "history.csv", csv(pd.concat([warm, phone_, log])))
+    table, notes = told(lambda: read(path, timezone=ZONE))
+    as_lived(table)
+    assert any(note.startswith(f"{2 * N} states of other entities") for note in notes)
+    assert read(path, columns={"user_id": "entity_id"}).user_id.nunique() == 3
+    trackers = made(tmp_path, "trackers.csv", csv(pd.concat([warm, phone_])))
+    as_lived(read(trackers, timezone=ZONE))
 
 
 def test_a_place_may_be_called_na(tmp_path: Path) -> None:
@@ -468,6 +540,10 @@ APPS: dict[str, Any] = {
         for row, at in zip(FIXES.itertuples(), UNIX, strict=True)]},
     "line.geojson": {"type": "Feature", "properties": {"coordTimes": TEXT}, "geometry": {
         "type": "LineString", "coordinates": FIXES[["lon", "lat"]].to_numpy().tolist()}},
+    "lines.geojson": {"type": "Feature", "geometry": {"type": "MultiLineString", "coordinates": [
+        FIXES[["lon", "lat"]].to_numpy().tolist()[start : start + 900]
+        for start in range(0, len(TEXT), 900)]}, "properties": {"coordinateProperties": {
+            "times": [TEXT[start : start + 900] for start in range(0, len(TEXT), 900)]}}},
     "path.json": {"semanticSegments": [{"startTime": TEXT[0], "endTime": TEXT[-1], "timelinePath": [
         {"point": f"{row.lat}°, {row.lon}°", "time": at}
         for row, at in zip(FIXES.itertuples(), TEXT, strict=True)]}]},
@@ -477,13 +553,38 @@ APPS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_records_inside_records_are_read(tmp_path: Path) -> None:
+    app = [{"timestamp": 1000 * at, "coords": {"latitude": row.lat, "longitude": row.lon}}
+           for row, at in zip(FIXES.itertuples(), UNIX, strict=True)]  # fmt: skip
+    as_lived(found_in(made(tmp_path, "app.json", json.dumps(app))), slack=10)
+    items = [{"id": str(number), "createdAt": at, "lat": row.lat, "lng": row.lon,
+              "venue": {"id": f"v{row.location_id}", "name": "x"}}
+             for number, (row, at) in enumerate(zip(LIFE.itertuples(), zulu(LIFE.started_at),
+                                                    strict=True))]  # fmt: skip
+    path = made(tmp_path, "checkins1.json", json.dumps({"count": N, "items": items}))
+    as_lived(found_in(path))
+    other = made(tmp_path, "x.json", json.dumps({"who": "me", "when": {"a": 1}}))
+    alone = made(tmp_path, "folder/x.json", other.read_text())
+    for source in (other, alone.parent):
+        with pytest.raises(DataError, match="write its records as a CSV"):
+            read(source)
+
+
 @pytest.mark.parametrize("name", APPS)
 def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
     path = made(tmp_path, name, json.dumps(APPS[name]))
     table = read_fixes(path)
     assert table.tracked_at.tolist() == FIXES["at"].tolist()
-    assert ("accuracy" in table) is (name not in ("line.geojson", "path.json"))
+    assert ("accuracy" in table) is (name not in ("line.geojson", "lines.geojson", "path.json"))
     as_lived(found_in(path), slack=10)
+
+
+def test_points_of_lines_without_a_time_are_counted(tmp_path: Path) -> None:
+    line = APPS["line.geojson"] | {"properties": {"coordTimes": TEXT[:3000]}}
+    path = made(tmp_path, "line.geojson", json.dumps(line))
+    table, notes = told(lambda: read_fixes(path))
+    assert len(table) == 3000
+    assert any(f"{len(TEXT) - 3000} points of lines without a time" in note for note in notes)
 
 
 def test_a_path_of_an_iphone_counts_minutes(tmp_path: Path) -> None:
@@ -620,6 +721,15 @@ def test_a_tar_archive_that_would_fill_the_disk_is_refused(
     monkeypatch.setattr("pgt.readers.recordings.TIMES_PACKED", 1)
     with pytest.raises(DataError, match="would unpack to more than"):
         read(tarred(tmp_path / "b.tgz", **{"v.csv": "a" * 100_000}))
+
+
+def test_accuracy_is_a_number_whatever_stands_behind_it(tmp_path: Path) -> None:
+    far = np.arange(len(FIXES)) % 8 == 7
+    for poor, fine in (("2000 m", "12,5 m"), ("2000", "12.5"), ("2000.0m", "")):
+        table = fixes(accuracy=np.where(far, poor, fine), lat=FIXES.lat + 0.02 * far)
+        found, notes = told(lambda table=table: found_in(made(tmp_path, "f.csv", csv(table))))
+        as_lived(found, slack=30)
+        assert any("accuracy worse than 200 m" in note for note in notes)
 
 
 def test_accuracy_in_extensions_of_gpx(tmp_path: Path) -> None:
