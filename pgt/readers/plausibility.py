@@ -27,7 +27,7 @@ HOURS = 2.0  # that clocks which people live by are at most from those of the zo
 # visits (of everybody's, of the quiet half hours); UTC is at least so many hours away, and a night
 # ends at seven. So large a share of the people must sleep by day.
 DAY, QUIET_HOURS, QUIET_HALF_HOURS, FAR_AHEAD, END_OF_NIGHT = (7.5, 22.5), 0.1, 1 / 8, 3, 7
-MANY = 0.2
+MANY_SLEEP = 0.2
 
 
 def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
@@ -196,7 +196,7 @@ def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     many = sizes.index[sizes >= VISITS]
     sleepers = [user for user in many if _sleeps_by_day(local, ahead, visits.user_id == user)]
     # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
-    if sleepers and len(sleepers) >= MANY * len(many):
+    if sleepers and len(sleepers) >= MANY_SLEEP * len(many):
         return sleepers
     enough = len(sizes) >= PEOPLE and len(visits) >= VISITS
     return sizes.index.tolist() if enough and _all_sleep_by_day(local, ahead) else []
