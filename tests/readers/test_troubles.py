@@ -243,7 +243,7 @@ def test_an_offset_that_nobody_can_read_is_no_utc() -> None:
                  timezone="W. Europe Standard Time")  # fmt: skip
     as_lived(read(table))  # by its places
     nowhere = table.drop(columns=["lon", "lat"])
-    with pytest.raises(DataError, match="'timezone' is 'W. Europe Standard Time'"):
+    with pytest.raises(DataError, match=r"'timezone' is 'W\. Europe Standard Time'"):
         read(nowhere)
     as_lived(read(nowhere, timezone=ZONE))
 
@@ -314,8 +314,10 @@ def test_unix_times_are_not_taken_for_dates(factor: int) -> None:
     assert read(table).started_at.tolist() == LIFE.started_at.tolist()
 
 
-@pytest.mark.parametrize(("since", "factor"), [
-    ("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)])
+@pytest.mark.parametrize(
+    ("since", "factor"),
+    [("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)],
+)
 def test_times_since_another_year_are_not_taken_for_unix_times(since: str, factor: int) -> None:
     days = (np.datetime64("1970-01-01") - np.datetime64(since)).astype(int)
     numbers = [(int(at.timestamp()) + 86400 * int(days)) * factor for at in LIFE.started_at]
