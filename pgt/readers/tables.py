@@ -51,7 +51,13 @@ EMPTY = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
 ]  # fmt: skip
-NO_PLACES, AWAY = ("unavailable", "unknown"), "not_home"  # states of Home Assistant
+# States of Home Assistant, and as it shows them in German, French, Spanish, Italian and Dutch.
+NO_PLACES = (
+    "unavailable", "unknown", "nicht verfügbar", "unbekannt", "indisponible", "inconnu",
+    "no disponible", "desconocido", "non disponibile", "sconosciuto", "niet beschikbaar",
+    "onbekend",
+)  # fmt: skip
+AWAY = ("not_home", "away", "abwesend", "absent", "fuera", "fuera de casa", "fuori casa", "afwezig")
 MANY = 20  # rows, from which on their kind can be told
 GEOLIFE_URL = (
     "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
@@ -286,7 +292,7 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
     place = table.location_id.astype("string").str.strip().str.lower()
     none = place.isin(NO_PLACES).to_numpy(dtype=bool)
     log = "finished_at" not in table.columns and (
-        plain_name(origin.called("location_id")) == "state" or (place == AWAY).any()
+        plain_name(origin.called("location_id")) == "state" or (place == AWAY[0]).any()
     )
     if log:
         none = none | place.isna().to_numpy(dtype=bool)
@@ -305,7 +311,7 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
     table = table[~again.fillna(False).to_numpy(dtype=bool)]
     ends = table.started_at.groupby(table.user_id).shift(-1)
     table = table.assign(finished_at=ends.where(ends.notna(), table.started_at))
-    return table[(place.loc[table.index] != AWAY).to_numpy(dtype=bool)]
+    return table[~place.loc[table.index].isin(AWAY).to_numpy(dtype=bool)]
 
 
 def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> pd.DataFrame:

@@ -482,6 +482,21 @@ def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
         assert any(note.startswith(f"{gone} rows of no place") for note in notes)
 
 
+def test_states_are_read_in_the_language_of_the_house(tmp_path: Path) -> None:
+    rows = []
+    for row in LIFE.itertuples():
+        again = row.started_at + pd.Timedelta(minutes=9)
+        rows += [(row.location_id, row.started_at), ("Nicht verfügbar", again),
+                 (row.location_id, again + pd.Timedelta(minutes=1)),
+                 ("Abwesend", row.finished_at)]  # fmt: skip
+    states, since = zip(*rows, strict=True)
+    log = pd.DataFrame({"entity_id": "person.lena", "state": states,
+                        "last_changed": zulu(pd.Series(since))})  # fmt: skip
+    table, notes = told(lambda: read(made(tmp_path, "verlauf.csv", csv(log)), timezone=ZONE))
+    as_lived(table)
+    assert any(note.startswith(f"{N} rows of no place (nicht verfügbar)") for note in notes)
+
+
 def test_of_a_household_in_home_assistant_people_are_read(tmp_path: Path) -> None:
     log = pd.DataFrame({"entity_id": "person.lena", "last_changed": zulu(LIFE.started_at),
                         "state": LIFE.location_id})  # fmt: skip
