@@ -141,6 +141,19 @@ def test_a_sub_folder_is_a_person_and_a_year_is_not(tmp_path: Path) -> None:
     assert read(tmp_path / "family", person="us").user_id.unique().tolist() == ["us"]
 
 
+@pytest.mark.parametrize("name", ["{month}-{who}", "{who}_{day}", "{day}T00-00 {who}"])
+def test_dated_files_of_several_people(name: str, tmp_path: Path) -> None:
+    for who, east in (("anna", 0), ("user002", 0.2)):
+        local = FIXES["at"].dt.tz_convert(ZONE)
+        for day in sorted(set(local.dt.day)):
+            month = f"2025-{1 + day % 12:02}-{day:02}"
+            path = name.format(who=who, day=f"202503{day:02}", month=month) + ".csv"
+            rows = (local.dt.day == day).to_numpy()
+            made(tmp_path, f"all/{path}", csv(fixes(lon=FIXES.lon + east)[rows]))
+    table = found_in(tmp_path / "all")
+    assert table.user_id.value_counts().to_dict() == {"anna": N, "user002": N}
+
+
 def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> None:
     phones = np.where(np.arange(len(FIXES)) < 2000, "pixel-6", "pixel-9")
     path = made(tmp_path, "gps.csv", csv(fixes(device_id=phones)))
