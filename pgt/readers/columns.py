@@ -222,7 +222,11 @@ def fixes_or_visits(table: pd.DataFrame, at: pd.Series) -> tuple[int, bool]:
 def _as_layout(table: pd.DataFrame, named: set[str], clock: str) -> pd.DataFrame:
     """Tables of the literature that count days, and logs of states; others as they are."""
     plain = {plain_name(name): name for name in table.columns}
-    if named & {*table.columns} & {*map(plain.get, ("startday", "d", "entityid", "lastchanged", "state"))}:
+    if (
+        named
+        & {*table.columns}
+        & {*map(plain.get, ("startday", "d", "entityid", "lastchanged", "state"))}
+    ):
         return table
     if {"entityid", "state"} <= plain.keys():
         return _of_people(table, plain["entityid"])

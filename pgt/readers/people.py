@@ -230,7 +230,9 @@ def one_device_at_a_time(
             beside = np.zeros(len(own), dtype=bool)
             for one in taken:
                 if _at_once(times[device], times[one]):
-                    span = (mine.tracked_at[mine.device == one].agg(edge) for edge in ("min", "max"))
+                    span = (
+                        mine.tracked_at[mine.device == one].agg(edge) for edge in ("min", "max")
+                    )
                     beside = beside | own.tracked_at.between(*span).to_numpy()
             beside |= beside.mean() > 0.8  # else an old phone that went on beside a new one
             left[fixes.index.get_indexer(own.index[beside])] = True
@@ -268,7 +270,12 @@ def note_followers(table: pd.DataFrame, name: str, origin: Origin) -> None:
                                        strict=True):  # fmt: skip
         both = len(held[a] & held[b]) > SHARED * min(len(held[a]), len(held[b]))
         late = first["max"] - second["min"] <= (second["max"] - second["min"]) / 3
-        if late and first["max"] < second["max"] and both and min(people[a], people[b]) >= ENOUGH_ROWS:
+        if (
+            late
+            and first["max"] < second["max"]
+            and both
+            and min(people[a], people[b]) >= ENOUGH_ROWS
+        ):
             theirs = origin.called("user_id")
             note(f"{a} and {b} of '{theirs}' follow one another in time and share their places: if "
                  "they are one person's, "

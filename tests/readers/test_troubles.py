@@ -327,8 +327,10 @@ def test_unix_times_are_not_taken_for_dates(factor: int) -> None:
     assert read(table).started_at.tolist() == LIFE.started_at.tolist()
 
 
-@pytest.mark.parametrize(("since", "factor"), [
-    ("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)])
+@pytest.mark.parametrize(
+    ("since", "factor"),
+    [("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)],
+)
 def test_times_since_another_year_are_not_taken_for_unix_times(since: str, factor: int) -> None:
     days = (np.datetime64("1970-01-01") - np.datetime64(since)).astype(int)
     numbers = [(int(at.timestamp()) + 86400 * int(days)) * factor for at in LIFE.started_at]
@@ -346,6 +348,16 @@ def test_a_table_of_one_day_is_doubted() -> None:
     at = pd.date_range("1976-06-02", periods=40, freq="5min", tz=ZONE)
     table = pd.DataFrame({"user": 1, "place": np.arange(40) % 3, "start": at, "end": at})
     assert any("begin within one day (1976-06-02)" in note for note in told(lambda: read(table))[1])
+
+
+def test_dates_without_a_time_of_day_are_doubted(tmp_path: Path) -> None:
+    day = FIXES["at"].dt.tz_convert(ZONE).dt.strftime("%Y-%m-%d")
+    path = made(tmp_path, "f.csv", csv(fixes(time=day)))
+    visited = ours(started_at=LIFE.started_at.dt.strftime("%Y-%m-%d")).drop(columns="finished_at")
+    for source in (path, visited):
+        _, notes = told(lambda source=source: read(source, timezone=ZONE))
+        assert sum("are midnights" in note for note in notes) == 1
+    assert not any("midnights" in note for note in told(lambda: read(ours()))[1])
 
 
 def test_date_and_time_of_one_clock_belong_together(tmp_path: Path) -> None:
