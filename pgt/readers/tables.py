@@ -293,7 +293,8 @@ def _note_dates(local: pd.Series, origin: Origin) -> None:
     """Doubt times that are midnights all: the times of day are perhaps in another column."""
     if len(local) >= MANY and (local == local.dt.normalize()).all():
         note(f"all {len(local):,} times in '{origin.called('started_at')}' are midnights: if the "
-             "time of day is in another column, write both into one (2024-05-01 09:00).")  # fmt: skip
+             "time of day is in another column, write both into one (2024-05-01 09:00)."
+             )  # fmt: skip
 
 
 def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> pd.DataFrame:
@@ -691,6 +692,7 @@ def _not_utf8(data: bytes, name: str) -> DataError:
 
 def _more_fields(name: str, what: str) -> DataError:
     return DataError(
-        f"{name} cannot be read ({what} more fields than the header line); name every column "
+        f"{name} cannot be read ({what} more fields than the header line); name every column, "
+        "with no line above the names "
         "(where numbers have a decimal comma, write a point, or separate by semicolons)."
     )
