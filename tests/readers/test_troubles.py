@@ -181,6 +181,16 @@ def test_people_whom_no_known_column_tells_apart_are_doubted(tmp_path: Path) -> 
     assert not any("several people's" in note for note in notes)
 
 
+def test_tracks_without_a_name_are_doubted_and_files_tell_them_apart(tmp_path: Path) -> None:
+    east = FIXES.assign(lon=FIXES.lon + 0.2)
+    nameless = gpx(a=FIXES, b=east).replace("<name>a</name>", "").replace("<name>b</name>", "")
+    _, notes = told(lambda: found_in(made(tmp_path, "both.gpx", nameless)))
+    assert any("write each one's into a file" in note for note in notes)
+    for name, table in (("ann", FIXES), ("bo", east)):
+        made(tmp_path, f"all/{name}.gpx", gpx(x=table))
+    assert found_in(tmp_path / "all").user_id.value_counts().to_dict() == {"ann": N, "bo": N}
+
+
 def test_an_old_phone_that_went_on_beside_the_new_one(tmp_path: Path) -> None:
     half = len(FIXES) // 2
     both = pd.concat([fixes(device_id="p6")[: half + 200], fixes(device_id="p9")[half - 200 :]])
