@@ -66,9 +66,9 @@ def parser() -> argparse.ArgumentParser:
             "found from the coordinates)")  # fmt: skip
         add("--file-timezone", metavar="ZONE",
             help="the clock of times without an offset, if it is another")  # fmt: skip
-        add("--columns", type=columns, metavar="OURS=THEIRS,...", default={},
+        add("--columns", type=columns, action=Gathering, metavar="OURS=THEIRS,...", default={},
             help="names in your file (usual ones are known)")  # fmt: skip
-        add("--person", metavar="NAME", help="whose it is, if no column says so")
+        add("--person", metavar="NAME", help="whose it is; overrides what was guessed, not a column user_id")
         for kind, what in (("fixes", "recorded positions"), ("visits", "visits")):
             add(f"--{kind}", dest="kind", action="store_const", const=kind,
                 help=f"the rows are {what} (default: told by the columns)")  # fmt: skip
@@ -131,6 +131,13 @@ def positive_int(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
     return value
+
+
+class Gathering(argparse.Action):
+    """An option that may be given several times: what it names is put together."""
+
+    def __call__(self, _: Any, to: argparse.Namespace, values: Any, option: Any = None) -> None:
+        setattr(to, self.dest, getattr(to, self.dest) | values)
 
 
 def columns(text: str) -> dict[str, str]:

@@ -184,7 +184,7 @@ def _require_columns(table: pd.DataFrame, source: str, origin: Origin) -> None:
         raise DataError(
             f"{source} has stays and no column for the place (it has {held}): find "
             "the places with pgt.readers.gps.generate_locations, or name it with "
-            "columns={'location_id': ...}."
+            "columns={'location_id': ...} (--columns location_id=...)."
         )
     if "location_id" not in have and not {"lon", "lat"} <= have:
         raise DataError(
@@ -463,8 +463,9 @@ def _unit(lon: pd.Series, lat: pd.Series, origin: Origin) -> float:
     at = f"{names} hold numbers such as {lon.dropna().iloc[0]:g} and {lat.dropna().iloc[0]:g}"
     if metres and not (whole and units):
         raise DataError(
-            f"{at}, which look like metres of a map and not degrees; convert them to longitude "
-            "and latitude (WGS 84, EPSG:4326), for example with GeoPandas' .to_crs(4326)."
+            f"{at}, which look like metres of a map and not degrees (or degrees and minutes in one "
+            "number); write degrees (WGS 84, EPSG:4326): GeoPandas' .to_crs(4326) makes them of "
+            "metres."
         )
     if not (whole and units):
         return 1.0  # `check` says which row is beyond

@@ -150,7 +150,8 @@ def _leaps(fixes: pd.DataFrame) -> np.ndarray:
     if fast.mean() > 0.2:
         note(f"{int(fast.sum()):,} of {len(fixes):,} fixes are farther from the one before than "
              "anybody gets in that time: are they several people's or devices'? Name the column "
-             "that says whose with columns={'user_id': ...} (--columns user_id=...).",
+             "that says whose with columns={'user_id': ...} (--columns user_id=...), or write "
+             "each one's into a file.",
              stacklevel=4)  # fmt: skip
     return found
 

@@ -24,6 +24,8 @@ from pgt.visits import Origin
 TURNS = 0.1
 SHARED, ENOUGH_ROWS, FEW_PEOPLE = 0.5, 20, 20  # when ids may be one person's
 DATE = r"(19|20)\d\d([-_. ]?\d\d){0,2}|\d\d"  # a folder of a year, a month or a day
+# A date, and perhaps a time, in a file's name, with what stands between it and the rest.
+DATED = r"[\W_]*(?<!\d)(19|20)\d\d([-_. ]?\d\d){1,2}([-_.T ]*\d\d)*(?!\d)[\W_]*"
 # Names in Google's exports, which say nothing of a person.
 GOOGLES = r"timeline|location[-_ ]?history|records|semantic|takeout|\d{4}_[a-z]+|[^a-z]"
 
@@ -155,8 +157,11 @@ def _owners(files: list[File], folder: str) -> list[Any]:
     flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
     shapes = {re.sub(r"\d+", "#", name) if sum(map(str.isdigit, name)) >= 8 else name
               for name in flat}  # fmt: skip
-    days = len(flat) > 1 and len(shapes) == 1
-    people = [part[0] if len(part) > 1 else folder if days else file.stem
+    bare = {name: re.sub(DATED, "", name) for name in flat}  # anna-2025-03 is one of anna's
+    if not (all(bare.values()) and 1 < len({*bare.values()}) < len(bare)):
+        bare = {}
+    days = len(flat) > 1 and len(shapes) == 1 and not bare
+    people = [part[0] if len(part) > 1 else folder if days else bare.get(file.stem, file.stem)
               for file, part in zip(files, parts, strict=True)]  # fmt: skip
     if days:
         note(

@@ -42,6 +42,7 @@ from pgt.visits import (
     check,
     first_row,
     levels_as_columns,
+    local_clock,
 )
 
 SEPARATORS = ",;\t|"
@@ -51,7 +52,14 @@ EMPTY = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
 ]  # fmt: skip
-NO_PLACES, AWAY = ("unavailable", "unknown"), "not_home"  # states of Home Assistant
+# States of Home Assistant, and as it shows them in German, French, Spanish, Italian and Dutch.
+NO_PLACES = ("unavailable", "unknown")  # in other tables as well
+SHOWN = (
+    "nicht verfügbar", "unbekannt", "indisponible", "inconnu",
+    "no disponible", "desconocido", "non disponibile", "sconosciuto", "niet beschikbaar",
+    "onbekend",
+)  # fmt: skip
+AWAY = ("not_home", "away", "abwesend", "absent", "fuera", "fuera de casa", "fuori casa", "afwezig")
 MANY = 20  # rows, from which on their kind can be told
 GEOLIFE_URL = (
     "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
@@ -237,6 +245,7 @@ def _fixes(gathered: Gathered, how: How) -> pd.DataFrame:
     """Positions and moments, by person and time; what each is worth is asked in `gps`."""
     table, origin = gathered.table, gathered.origin
     at, _ = read_times(table, "started_at", how.clock, strict=False, origin=origin)
+    _note_dates(at.dropna().dt.tz_convert(how.clock or "UTC"), origin)
     table = with_numbers(table, origin, strict=False).assign(started_at=at.dt.as_unit("us"))
     names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid", "device"]
     table = table[[name for name in names if name in table.columns]]
@@ -275,8 +284,17 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     if len(visits) >= MANY and start.max() - start.min() < pd.Timedelta(days=1):
         note(f"all {len(visits):,} visits begin within one day ({start.min():%Y-%m-%d}): are the "
              f"times in '{origin.called('started_at')}' read as they are meant?")  # fmt: skip
+    _note_dates(local_clock(visits, "started_at"), origin)
     note_followers(visits, "started_at", origin)
     return visits
+
+
+def _note_dates(local: pd.Series, origin: Origin) -> None:
+    """Doubt times that are midnights all: the times of day are perhaps in another column."""
+    if len(local) >= MANY and (local == local.dt.normalize()).all():
+        note(f"all {len(local):,} times in '{origin.called('started_at')}' are midnights: if the "
+             "time of day is in another column, write both into one (2024-05-01 09:00)."
+             )  # fmt: skip
 
 
 def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> pd.DataFrame:
@@ -284,14 +302,15 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
     if pd.api.types.is_numeric_dtype(table.location_id):
         return table
     place = table.location_id.astype("string").str.strip().str.lower()
-    none = place.isin(NO_PLACES).to_numpy(dtype=bool)
     log = "finished_at" not in table.columns and (
-        plain_name(origin.called("location_id")) == "state" or (place == AWAY).any()
+        plain_name(origin.called("location_id")) == "state" or (place == AWAY[0]).any()
     )
+    nowhere = NO_PLACES + SHOWN * log
+    none = place.isin(nowhere).to_numpy(dtype=bool)
     if log:
         none = none | place.isna().to_numpy(dtype=bool)
     if none.any() and not none.all():
-        what = ", ".join(name for name in NO_PLACES if (place == name).any()) or "empty"
+        what = ", ".join(name for name in nowhere if (place == name).any()) or "empty"
         goes_on = "; the stay before goes on" if log else ""
         note(f"{int(none.sum()):,} rows of no place ({what}) are left out "
              f"({first_row(table, pd.Series(none), origin)}){goes_on}.")  # fmt: skip
@@ -305,7 +324,7 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
     table = table[~again.fillna(False).to_numpy(dtype=bool)]
     ends = table.started_at.groupby(table.user_id).shift(-1)
     table = table.assign(finished_at=ends.where(ends.notna(), table.started_at))
-    return table[(place.loc[table.index] != AWAY).to_numpy(dtype=bool)]
+    return table[~place.loc[table.index].isin(AWAY).to_numpy(dtype=bool)]
 
 
 def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> pd.DataFrame:
@@ -673,6 +692,7 @@ def _not_utf8(data: bytes, name: str) -> DataError:
 
 def _more_fields(name: str, what: str) -> DataError:
     return DataError(
-        f"{name} cannot be read ({what} more fields than the header line); name every column "
+        f"{name} cannot be read ({what} more fields than the header line); name every column, "
+        "with no line above the names "
         "(where numbers have a decimal comma, write a point, or separate by semicolons)."
     )
