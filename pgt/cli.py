@@ -68,7 +68,11 @@ def parser() -> argparse.ArgumentParser:
             help="the clock of times without an offset, if it is another")  # fmt: skip
         add("--columns", type=columns, action=Gathering, metavar="OURS=THEIRS,...", default={},
             help="names in your file (usual ones are known)")  # fmt: skip
-        add("--person", metavar="NAME", help="whose it is; overrides what was guessed, not a column user_id")
+        add(
+            "--person",
+            metavar="NAME",
+            help="whose it is; overrides what was guessed, not a column user_id",
+        )
         for kind, what in (("fixes", "recorded positions"), ("visits", "visits")):
             add(f"--{kind}", dest="kind", action="store_const", const=kind,
                 help=f"the rows are {what} (default: told by the columns)")  # fmt: skip

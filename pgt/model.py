@@ -285,14 +285,16 @@ class PointerGeneratorTransformer(PlaceModel):
     def forward(self, batch: Batch) -> Output:
         """Predict every window of a batch, and write everything down. ::
 
-        batch            (B, L)     L visits of each of B windows
-          embeddings     (B, L, D)  a vector a visit
-          encoder        (B, L, D)  each visit among the others
-          last visit     (B, D)     where the person is now
-        pointer          (B, L)     a weight a visit     -> (B, V) summed for each place
-        generator        (B, V)     a score a place      -> (B, V) softmax
-        gate             (B,)       how much to copy
-        log_probs        (B, V)     log(gate · pointer + (1 - gate) · generator)
+            batch            (B, L)     L visits of each of B windows
+              embeddings     (B, L, D)  a vector a visit
+              encoder        (B, L, D)  each visit among the others
+              last visit     (B, D)     where the person is now
+            pointer          (B, L)     a weight a visit     -> (B, V) summed for each place
+            generator        (B, V)     a score a place      -> (B, V) softmax
+            gate             (B,)       how much to copy
+            log_probs        (B, V)     log(gate · pointer + (1 - gate) · generator)
+
+        Where one of pointer and generator is left out, the other one is the answer.
         """
         batch = batch.most_recent(self.config.max_len)
         # What was visited, each visit among the others, and what the pointer makes of it.

@@ -236,13 +236,8 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
             if dates.notna().sum() >= ENOUGH * len(known):
                 return dates
     size = known.abs().median()
-<<<<<<< HEAD
-    units = (("s", 1), ("ms", 1e3), ("us", 1e6))
-    unit, scale = next((one for one in units if size < 1e11 * one[1]), ("ns", 1e9))
-=======
     units = (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
     unit, scale = next((one for one in units if size < 1e11 * one[1]), units[-1])
->>>>>>> attack
     if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's, Windows' or days of a sheet
         return None
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
