@@ -434,6 +434,11 @@ assert torch.allclose(ours, theirs, atol=1e-5)
 # wander about at random. Then they go back to where they were two visits before. So in the window A, C, F, B the next place is
 # C. We put an embedding before our encoder, and after it a linear layer that scores the six places from the last visit's
 # vector.
+#
+# **Change this:** let them go back by another number of visits. Is that learned, too?
+
+# %%
+back = 2  # @param {type:"slider", min:1, max:5, step:1}
 
 
 # %%
@@ -441,7 +446,7 @@ def wander(n, seed):
     """(n, 6) six random visits each, and (n,) the place that comes next."""
     generator = torch.Generator().manual_seed(seed)
     places = torch.randint(6, (n, 6), generator=generator)
-    return places, places[:, -3]  # two visits before the last
+    return places, places[:, -1 - back]  # so many before the last
 
 
 # %%
