@@ -293,7 +293,8 @@ def visits_asked_about(args: argparse.Namespace) -> CheckedVisits:
     settings = {name: getattr(args, name) for name in OF_POSITIONS if getattr(args, name, None)}
     visits = pgt.readers.tables.visits_of(
         args.visits, columns=args.columns, timezone=args.timezone,
-        file_timezone=args.file_timezone, person=args.person, kind=args.kind, **settings,
+        file_timezone=args.file_timezone, person=args.person, kind=args.kind,
+        of_positions=settings,
     )  # fmt: skip
     if visits.n_fixes:
         print(f"pgt: {visits.n_fixes:,} positions; {summary(visits.table)}", file=sys.stderr)

@@ -93,8 +93,8 @@ class NextLocation:
     calibration: np.ndarray  # 1 minus the probability of the truth, where nothing was trained
     notes: dict[str, Any] = field(default_factory=dict)  # where it comes from
     timezone: str | None = None
-    # The last past by which the experts were weighed, and these: who asks once asks again.
-    _weighed: tuple[Any, Any] = field(default=(None, None), repr=False, compare=False)
+    # Networks, the past by which they were weighed last, and the weighed ones, for who asks again.
+    _weighed: tuple[Any, Any, Any] = field(default=(None, None, None), repr=False, compare=False)
 
     @classmethod
     def pretrained(cls, *, timezone: str | None = None) -> Self:
@@ -323,12 +323,13 @@ class NextLocation:
         networks = self.experts["next_place" if at is None else "at_a_time"]
         columns = past[past.columns.intersection([*REQUIRED, "utc_offset"])]
         known = (
-            id(networks), str(past.started_at.dt.tz),
+            str(past.started_at.dt.tz),
             pd.util.hash_pandas_object(columns).to_numpy().tobytes(),
         )  # fmt: skip
-        if self._weighed[0] != known:
-            self._weighed = known, networks.fit_weights(past_windows(past))
-        return self._weighed[1], in_groups(past, when, self.novelty, who)
+        # The networks themselves are kept: an id is given again when they are gone.
+        if self._weighed[0] is not networks or self._weighed[1] != known:
+            self._weighed = networks, known, networks.fit_weights(past_windows(past))
+        return self._weighed[2], in_groups(past, when, self.novelty, who)
 
 
 def held(experts: Experts, asked: Questions, limits: np.ndarray) -> pd.DataFrame:

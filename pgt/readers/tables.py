@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -355,24 +356,19 @@ def _with_positions(table: pd.DataFrame, origin: Origin, *, forgiving: bool) -> 
 
 
 def visits_of(
-    source: Any,
-    *,
-    columns: dict[str, str] | None = None,
-    timezone: str | None = None,
-    file_timezone: str | None = None,
-    person: int | str | None = None,
-    kind: str | None = None,
-    **of_positions: Any,
+    source: Any, *, of_positions: Mapping[str, Any] | None = None, **how: Any
 ) -> CheckedVisits:
-    """The visits of whatever `read` reads; in positions they are found first, by `gps.visits`."""
-    table = read(
-        source, columns=columns, timezone=timezone, file_timezone=file_timezone, person=person,
-        kind=kind,
-    )  # fmt: skip
+    """The visits of whatever `read` reads; in positions they are found first, by `gps.visits`.
+
+    ``of_positions`` are settings of `gps.visits`, ``how`` those of `read`.
+    """
+    table = read(source, **how)
     if "location_id" not in table.columns:
         from pgt.readers import gps  # clustering is slow to load
 
-        return CheckedVisits(gps.visits(table, timezone=timezone, **of_positions), len(table))
+        return CheckedVisits(
+            gps.visits(table, timezone=how.get("timezone"), **(of_positions or {})), len(table)
+        )
     if of_positions:
         raise DataError(
             f"{_name(source)} holds visits, and --{next(iter(of_positions)).replace('_', '-')} is "

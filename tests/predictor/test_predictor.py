@@ -146,8 +146,13 @@ def test_who_asks_again_gets_the_same_and_who_asks_of_another_past_does_not(
     first = model.predict(visits)
     other = model.predict(visits.iloc[:-30])
     pd.testing.assert_frame_equal(model.predict(visits), first)
-    fresh = replace(model, _weighed=(None, None))
+    fresh = replace(model, _weighed=(None, None, None))
     pd.testing.assert_frame_equal(fresh.predict(visits.iloc[:-30]), other)
+    # Other networks are weighed anew, for the very same past.
+    changed = replace(fresh, experts=deepcopy(model.experts))
+    for network in changed.experts["next_place"].experts:
+        torch.nn.init.zeros_(network.scorer.tables["clock"])
+    assert not changed.predict(visits.iloc[:-30]).equals(other)
 
 
 def test_sets_are_the_likeliest_answer_and_all_above_one_probability(model: NextLocation) -> None:
