@@ -35,10 +35,10 @@ from wherenext import city
 from wherenext.architecture import architecture
 from wherenext.exercises import check
 from wherenext.figures import INK, show
+from wherenext.walkthrough import story
 
 from pgt.checkpoint import load_model, read_tensors, shipped
 from pgt.config import PRESETS
-from pgt.look import story
 from pgt.metrics import evaluate, summarize
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare

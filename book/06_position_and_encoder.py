@@ -37,10 +37,10 @@ from wherenext import city
 from wherenext.architecture import architecture
 from wherenext.exercises import check
 from wherenext.figures import COPIED, GENERATED, MUTED, head_and_layer, show
+from wherenext.walkthrough import story
 
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
-from pgt.look import story
 from pgt.metrics import (
     evaluate,
     interval,

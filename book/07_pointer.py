@@ -37,10 +37,11 @@ from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, GENERATED, MUTED, show
 from wherenext.results import read_results
+from wherenext.walkthrough import story
 
 from pgt.baselines import ContextKernel, MostFrequent
 from pgt.checkpoint import load_model, shipped
-from pgt.look import look, story
+from pgt.look import look
 from pgt.metrics import evaluate, gains, percentile_interval, resampled_means
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare

@@ -33,10 +33,10 @@ from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import show
+from wherenext.walkthrough import story
 
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
-from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 

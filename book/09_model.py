@@ -37,10 +37,10 @@ from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import GENERATED, INK, show
+from wherenext.walkthrough import story
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import PRESETS, ModelConfig, ablate
-from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare
 

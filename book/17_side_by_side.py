@@ -43,10 +43,10 @@ from wherenext.figures import flowchart, show
 from wherenext.reach import reach
 from wherenext.relatives import summarizer
 from wherenext.results import read_results
+from wherenext.walkthrough import story
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ModelConfig
-from pgt.look import story
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import prepare

@@ -34,11 +34,12 @@ from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
 from wherenext.ground import ground, located
 from wherenext.results import read_results
+from wherenext.walkthrough import story
 
 from pgt import maps, plots
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
-from pgt.look import look, story
+from pgt.look import look
 from pgt.visits import around_the_clock
 from pgt.windows import prepare
 

@@ -88,10 +88,10 @@ import pandas as pd
 import torch
 from IPython.display import display
 from wherenext import city
+from wherenext.walkthrough import story
 from wherenext.weights_json import pack, switch_off, unpack
 
 from pgt.checkpoint import load_model, shipped
-from pgt.look import story
 from pgt.windows import prepare
 
 model, vocabulary = load_model(shipped("city"))

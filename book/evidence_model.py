@@ -32,11 +32,11 @@ from wherenext import city
 from wherenext.comparison import seed_outside
 from wherenext.figures import COPIED, GENERATED, TRUTH, show
 from wherenext.results import read_results
+from wherenext.walkthrough import story
 
 from pgt import large_vocabulary
 from pgt.checkpoint import load_model, shipped
 from pgt.config import TrainConfig
-from pgt.look import story
 from pgt.model import (
     PointerGeneratorTransformer,
     log_mixture,

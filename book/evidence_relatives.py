@@ -40,10 +40,10 @@ from wherenext.relatives.temporal_sets import (
 )
 from wherenext.results import read_results
 from wherenext.summaries import SENTENCES, sentence, write_diaries
+from wherenext.walkthrough import story
 
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ModelConfig
-from pgt.look import story
 from pgt.windows import prepare
 
 torch.set_num_threads(1)

@@ -68,16 +68,3 @@ def _wide(network: Any, n_locations: int) -> Any:
         network = copy(network)
         network.config = replace(network.config, n_locations=n_locations)
     return network
-
-
-def story(windows: Windows) -> int:
-    """The window that Part II of the book follows: a short one of few places, found by rule."""
-    for i in np.flatnonzero((windows.lengths >= 9) & (windows.lengths <= 12) & windows.in_window):
-        places = windows.visits_of(int(i)).location_id
-        counts = places.value_counts()
-        target = windows.target_of(int(i)).location_id
-        # Four to six places, none of them more than half; it returns to one that it has left.
-        few = 4 <= len(counts) <= 6 and counts.iloc[0] <= len(places) / 2
-        if few and counts[target] >= 2 and places.iloc[-1] != target:
-            return int(i)
-    raise ValueError("No window fits the story; any other will do as well.")

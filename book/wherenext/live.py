@@ -18,13 +18,13 @@ import pandas as pd
 from pgt.checkpoint import load_model, shipped
 from pgt.config import PARTS
 from pgt.errors import DataError
-from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.visits import local_day, local_minute
 from pgt.windows import ENCODED_FIELDS, Windows, prepare
 from wherenext import city as towns
 from wherenext.ground import UNIT, ground_of
 from wherenext.page_text import safe_html
+from wherenext.walkthrough import story
 from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import ONE_LAYER, pack
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows
 from wherenext.architecture import Part, drawing
@@ -74,3 +76,16 @@ def walkthrough(
         "One prediction of the trained model with its own numbers, from the visits to the answer."
     )
     return Walkthrough(found, steps, title, caption)
+
+
+def story(windows: Windows) -> int:
+    """The window that Part II of the book follows: a short one of few places, found by rule."""
+    for i in np.flatnonzero((windows.lengths >= 9) & (windows.lengths <= 12) & windows.in_window):
+        places = windows.visits_of(int(i)).location_id
+        counts = places.value_counts()
+        target = windows.target_of(int(i)).location_id
+        # Four to six places, none of them more than half; it returns to one that it has left.
+        few = 4 <= len(counts) <= 6 and counts.iloc[0] <= len(places) / 2
+        if few and counts[target] >= 2 and places.iloc[-1] != target:
+            return int(i)
+    raise ValueError("No window fits the story; any other will do as well.")

@@ -16,6 +16,7 @@ from pgt.errors import DataError
 from pgt.predictor.contextual import MEMORY, OLDER
 from pgt.predictor.memory import HistoryWindows, is_new, of_rows, sample
 from pgt.predictor.pool import PAST, Experts
+from pgt.progress import bar
 from pgt.visits import person_rows
 from pgt.vocabulary import Vocabulary
 from pgt.windows import encode
@@ -146,7 +147,7 @@ def in_groups(
         return
     bounds = [*np.flatnonzero((person % PEOPLE_AT_ONCE == 0) & (begins == np.arange(len(person)))),
               len(person)]  # fmt: skip
-    for start, end in pairwise(bounds):
+    for start, end in bar(pairwise(bounds), "asking", len(bounds) - 1):
         some = ask(visits.iloc[start:end].reset_index(drop=True), at, novelty)
         yield replace(some, everybody=visits)
 

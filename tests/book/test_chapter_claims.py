@@ -29,12 +29,13 @@ from wherenext.flows import flows
 from wherenext.relatives.improvements import IMPROVEMENTS
 from wherenext.relatives.summarizer import DOCUMENT, PointerGenerator
 from wherenext.results import read_results, results_folder
+from wherenext.walkthrough import story
 from wherenext.window_features import gates
 
 from pgt.baselines import ContextKernel
 from pgt.checkpoint import load_model, shipped
 from pgt.config import ABLATIONS, PRESETS, ModelConfig
-from pgt.look import look, story
+from pgt.look import look
 from pgt.metrics import (
     evaluate,
     gains,

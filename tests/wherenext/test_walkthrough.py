@@ -8,10 +8,9 @@ import torch
 from bs4 import BeautifulSoup, Tag
 from wherenext import city
 from wherenext.trace import Trace
-from wherenext.walkthrough import Walkthrough, walkthrough
+from wherenext.walkthrough import Walkthrough, story, walkthrough
 
 from pgt.checkpoint import load_model, shipped
-from pgt.look import story
 from pgt.model import PointerGeneratorTransformer
 from pgt.windows import Windows, prepare
 
