@@ -167,7 +167,7 @@ class ContextKernel(Rule):
         options: Any = itertools.product(*self.GRID.values())
         kernels = [replace(self, **dict(zip(self.GRID, one, strict=True))) for one in options]
         hits = [0.0] * len(kernels)
-        for batch in bar(valid.batches(256), "choosing a kernel", len(valid) // 256):
+        for batch in bar(valid.batches(256), "choosing a kernel", -(-len(valid) // 256)):
             slots = batch.slots
             right = slots.place == batch.target[:, None]  # (B, L)
             for k, kernel in enumerate(kernels):

@@ -104,7 +104,7 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
         raise DataError(f"windows is a {type(windows).__name__}; give windows, such as data.test.")
     windows.vocabulary.check_model(predictor)
     better, tied, predicted = np.zeros((3, len(windows)), dtype=np.int64)
-    for batch in bar(windows.batches(batch_size), "ranking", len(windows) // batch_size):
+    for batch in bar(windows.batches(batch_size), "ranking", -(-len(windows) // batch_size)):
         found, at = ranked(predictor, batch), batch.index.cpu()
         better[at], tied[at] = found.better.cpu(), found.tied.cpu()
         predicted[at] = found.predicted.cpu()

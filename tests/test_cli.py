@@ -54,6 +54,21 @@ def test_help_is_there_at_once() -> None:
     assert said.stdout.strip() == "False", said.stderr
 
 
+def test_no_answer_waits_for_a_compiler(folder: Path, tmp_path: Path) -> None:
+    """Only training loads it: `torch.optim` does so itself."""
+    visits, code = str(folder / "visits.csv"), ["import sys", "from pgt import cli"]
+    commands = [
+        ["visits", visits, "--out", str(tmp_path / "v.csv")], ["predict", visits],
+        ["explain", visits, "--user", "1"], ["evaluate", visits],
+        ["map", visits, "--user", "1", "--out", str(tmp_path / "m.html")],
+        ["city", str(tmp_path / "c.csv")],
+    ]  # fmt: skip
+    code += [f"assert cli.main({words!r}) == 0" for words in commands]
+    code += ["loaded = {'torch', 'torch._dynamo', 'sympy'} & {*sys.modules}", "print(*loaded)"]
+    said = run_python("-c", "\n".join(code))
+    assert said.stdout.splitlines()[-1:] == ["torch"], said.stderr
+
+
 def test_an_answer_is_written_as_a_table(folder: Path, tmp_path: Path, capsys: Said) -> None:
     expected = NextLocation.pretrained().predict(folder / "visits.csv", user=3)
     for name in ("next.csv", "next.parquet"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ import execute
 import nbformat
 import notebooks
 import pytest
+
+from ..helpers import ROOT, run_python
 
 CHAPTER = """# %% [markdown]
 # # A small chapter
@@ -185,3 +188,24 @@ def test_chapters_run_side_by_side_as_cores_and_memory_allow(
     assert execute.workers(35) <= 2
     monkeypatch.setattr(execute.os, "sched_getaffinity", lambda _: {0}, raising=False)
     assert execute.workers(35) == 1
+
+
+# torch loads its compiler itself for what these words stand for.
+TRAINS = re.compile(r"\boptim\b|\.backward\(|torch\.testing|torch\.compile|\"meta\"")
+PARTS = [*(ROOT / "book").glob("0*.py"), *(ROOT / "book").glob("1[0-3]_*.py")]  # I and II
+TRAINS_NOTHING = sorted(one for one in PARTS if not TRAINS.search(one.read_text(encoding="utf-8")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", TRAINS_NOTHING, ids=lambda path: path.stem)
+def test_a_chapter_that_trains_nothing_loads_no_compiler(chapter: Path) -> None:
+    code = (
+        "import runpy, sys, matplotlib; matplotlib.use('agg'); "
+        f"runpy.run_path({str(chapter)!r}); print({{'torch._dynamo', 'sympy'}} & {{*sys.modules}})"
+    )
+    done = run_python("-W", "ignore", "-c", code, cwd=chapter.parent)
+    assert done.stdout.splitlines()[-1:] == ["set()"], done.stderr
+
+
+def test_there_are_such_chapters() -> None:
+    assert len(TRAINS_NOTHING) >= 5
