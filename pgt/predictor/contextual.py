@@ -45,7 +45,6 @@ from pgt.predictor.features import (
     NOW,
     TARGET_FEATURES,
     THEN,
-    Feature,
     present,
     relations,
     to_the_hour,
@@ -153,9 +152,7 @@ def _zero_ended(wide: int, out: int, dropout: float) -> nn.Sequential:
 class AdditiveScorer(nn.Module):
     """(B, L) log-weights of visits: every feature has one table, every reason adds up its own."""
 
-    knots: Tensor  # (T, longest) of each feature, inf behind the last one
-    last: Tensor  # (T, 1) the last knot but one
-    first: Tensor  # (T, 1) the number of its first knot among the K of all features
+    knots: Tensor  # (K,) of all features, one after the other
     of: Tensor  # (K,) the number of each knot's feature
 
     def __init__(self, config: ContextualConfig) -> None:
@@ -170,8 +167,11 @@ class AdditiveScorer(nn.Module):
             nn.init.normal_(table[:, :n], std=0.1)
             nn.init.normal_(table[:, n:], std=0.5)
             self.tables[name] = nn.Parameter(table)
-        for name, row in knots_of([*self.known.values()]).items():
-            self.register_buffer(name, row, persistent=False)
+        self.n_knots = [len(feature.knots) for feature in self.known.values()]
+        knots = [torch.tensor(feature.knots).float() for feature in self.known.values()]
+        of = torch.arange(len(knots)).repeat_interleave(torch.tensor(self.n_knots))
+        self.register_buffer("knots", torch.cat(knots), persistent=False)
+        self.register_buffer("of", of, persistent=False)
         wide, used = FACT_WIDTH * len(self.facts), self.facts if config.scaled or width else {}
         self.now = nn.ModuleDict({k: nn.Embedding(size, FACT_WIDTH) for k, size in used.items()})
         self.scale = _zero_ended(wide, len(self.known) * n, dropout) if config.scaled else None
@@ -213,25 +213,15 @@ class AdditiveScorer(nn.Module):
     def hats(self, facts: Tensor) -> Tensor:
         """(T, B, L) facts -> (B, K, L) a visit's share of each knot: linear between two knots."""
         value = facts.flatten(1)  # (T, B * L)
-        low = torch.searchsorted(self.knots, value, right=True) - 1
-        low = torch.minimum(low, self.last).clamp_(min=0)
-        left, right = self.knots.gather(1, low), self.knots.gather(1, low + 1)
-        share, row = ((value - left) / (right - left)).clamp_(0, 1), low + self.first
-        hats = value.new_zeros(len(self.of), value.shape[1])  # (K, B * L)
-        hats.scatter_(0, row, 1 - share).scatter_(0, row + 1, share)
+        hats = value.new_empty(len(self.of), value.shape[1])  # (K, B * L)
+        # A feature at a time, whose rows stay in the processor's cache.
+        for row, knots, part in zip(value, self.knots.split(self.n_knots),
+                                    hats.split(self.n_knots), strict=True):  # fmt: skip
+            left, right = knots[:-1, None], knots[1:, None]
+            passed = ((row - left) / (right - left)).clamp_(0, 1)  # how much of the way to the next
+            part[0], part[-1] = 1 - passed[0], passed[-1]
+            torch.sub(passed[:-1], passed[1:], out=part[1:-1])
         return hats.view(-1, *facts.shape[1:]).transpose(0, 1)
-
-
-def knots_of(features: list[Feature]) -> dict[str, Tensor]:
-    """All features' knots, for `AdditiveScorer.hats`."""
-    sizes = [len(feature.knots) for feature in features]
-    rows = [[*one.knots, *[math.inf] * (max(sizes) - len(one.knots))] for one in features]
-    first = [sum(sizes[:number]) for number in range(len(sizes))]
-    of = [number for number, size in enumerate(sizes) for _ in range(size)]
-    return {
-        "knots": torch.tensor(rows).float(), "last": torch.tensor(sizes)[:, None] - 2,
-        "first": torch.tensor(first)[:, None], "of": torch.tensor(of),
-    }  # fmt: skip
 
 
 class Mixture(NamedTuple):
