@@ -1,7 +1,8 @@
 """How long an answer takes, from a file to the table: processor seconds, beside what people use.
 
 Each command runs in a process of its own, ours and the reference in turn; the median of five runs.
-fastmob is compared where PGT_FASTMOB_PYTHON names a Python that has it.
+fastmob is compared where PGT_FASTMOB_PYTHON names a Python that has it, and an earlier version of
+this package where PGT_BEFORE names a checkout of it; New York is fitted where PGT_NEW_YORK is set.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-FASTMOB = "PGT_FASTMOB_PYTHON"
+FASTMOB, BEFORE = "PGT_FASTMOB_PYTHON", "PGT_BEFORE"
+ROOT = Path(__file__).resolve().parents[3]
 RUNS = 5
 READ = "import pandas as pd, time; t = time.process_time(); pd.{}; print(time.process_time() - t)"
 OURS = (
@@ -34,9 +36,36 @@ ASK = (
 )
 MANY = (
     "import warnings; warnings.simplefilter('ignore'); import time, resource, pandas as pd, pgt; "
-    "from pgt.visits import CheckedVisits, check; v = CheckedVisits(check(pd.read_parquet({!r}))); "
-    "model = pgt.NextLocation.pretrained(); t = time.process_time(); model.predict(v); "
-    "print(time.process_time() - t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    "v = pd.read_parquet({!r}); model = pgt.NextLocation.pretrained(); t = time.process_time(); "
+    "model.predict(v); print(time.process_time() - t, "
+    "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+)
+FIT = (
+    "import warnings; warnings.simplefilter('ignore'); import time, pgt, torch; "
+    "from lab.data_sets import DATA; torch.set_num_threads(1); v = DATA['new_york'].load(); "
+    "v = v[v.user_id.isin(sorted(v.user_id.unique())[:60])]; "
+    "model = pgt.NextLocation.pretrained(); t = time.process_time(); "
+    "model.fit(v); print(time.process_time() - t)"
+)
+MAP = (
+    "import time, numpy as np, pandas as pd, folium; from pgt.maps import places_map; "
+    "n, rng = 5000, np.random.default_rng(0); v = pd.DataFrame({'location_id': range(n), "
+    "'lon': 16 + rng.random(n), 'lat': 48 + rng.random(n)}); t = time.process_time(); "
+    "places_map(v).get_root().render(); print(time.process_time() - t)"
+)
+MARKERS = (
+    "import time, numpy as np, folium; n, rng = 5000, np.random.default_rng(0); "
+    "lon, lat = 16 + rng.random(n), 48 + rng.random(n); t = time.process_time(); m = folium.Map(); "
+    "[folium.CircleMarker(at, popup='1').add_to(m) for at in zip(lat, lon)]; "
+    "m.get_root().render(); print(time.process_time() - t)"
+)
+LAYER = (
+    "import time, numpy as np, folium; n, rng = 5000, np.random.default_rng(0); "
+    "at = np.stack([16 + rng.random(n), 48 + rng.random(n)], 1).tolist(); t = time.process_time(); "
+    "m = folium.Map(); f = [dict(type='Feature', properties=dict(text='1'), "
+    "geometry=dict(type='Point', coordinates=one)) for one in at]; "
+    "folium.GeoJson(dict(type='FeatureCollection', features=f), "
+    "marker=folium.CircleMarker()).add_to(m); m.get_root().render(); print(time.process_time() - t)"
 )
 STAYS = (
     "import time, pandas as pd; from pgt.readers import gps; "
@@ -51,9 +80,11 @@ THEIR_STAYS = (
 )
 
 
-def printed(code: str, python: str = sys.executable) -> list[float]:
-    """What a program of one line prints."""
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+def printed(code: str, python: str = sys.executable, checkout: str | Path = ROOT) -> list[float]:
+    """What a program of one line prints, with the package of a checkout."""
+    path = os.pathsep.join([str(checkout), str(Path(checkout) / "book")])
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True,
+                          env=os.environ | {"PYTHONPATH": path})  # fmt: skip
     return [float(word) for word in done.stdout.split()]
 
 
@@ -65,16 +96,29 @@ def processor_time(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def in_turn(ours: Any, reference: Any) -> tuple[float, float]:
+def usage(command: list[str]) -> tuple[float, float]:
+    """Seconds of the processor that a command takes, and MiB of memory at most."""
+    code = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], capture_output=True, "
+        "check=True); u = resource.getrusage(resource.RUSAGE_CHILDREN); "
+        "print(u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True,
+                          check=True)  # fmt: skip
+    seconds, peak = map(float, done.stdout.split())
+    return seconds, peak
+
+
+def in_turn(ours: Any, reference: Any, runs: int = RUNS) -> tuple[float, float]:
     """The medians of two measurements that are taken one after the other, again and again."""
-    pairs = [(ours(), reference()) for _ in range(RUNS)]
+    pairs = [(ours(), reference()) for _ in range(runs)]
     return tuple(map(statistics.median, zip(*pairs, strict=True)))  # type: ignore[return-value]
 
 
 def people(n: int, visits: int = 50) -> pd.DataFrame:
-    """Visits of so many invented people, in one zone, within ninety days."""
+    """Visits of so many invented people, in one zone, within a year: two offsets from UTC."""
     rng = np.random.default_rng(0)
-    minute = np.sort(rng.integers(0, 60 * 24 * 90, (n, visits)), 1).ravel()
+    minute = np.sort(rng.integers(0, 60 * 24 * 365, (n, visits)), 1).ravel()
     begin = pd.Timestamp("2024-01-01", tz="Europe/Vienna") + pd.to_timedelta(minute, unit="min")
     user = np.repeat(np.arange(n), visits)
     place = (user * 7 + rng.zipf(1.8, n * visits) % 12) % 50_000
@@ -147,9 +191,40 @@ def bench_answers() -> Iterator[tuple[str, float, float | None, float | None]]:
             people(n).to_parquet(path)
             seconds, peak = printed(MANY.format(str(path)))
             yield f"predict of {n:,} people, 50 visits each", seconds, None, peak
+        out = str(folder / "answer.parquet")
+        seconds, peak = usage([*pgt, "predict", str(path), "--out", out])
+        yield "pgt predict --out of 5 million visits", seconds, None, peak
+        yield from against_before(folder / "10000.parquet", town)
+        for reference, code in {
+            "as many markers of folium": MARKERS,
+            "one bare layer": LAYER,
+        }.items():
+            both = in_turn(inside(MAP), inside(code))
+            yield f"a map of 5,000 places (reference: {reference})", *both, None
         path = folder / "fixes.parquet"
         fixes().to_parquet(path)
         theirs, ours = os.environ.get(FASTMOB), inside(STAYS.format(str(path)))
         code = THEIR_STAYS.format(str(path))
         both = in_turn(ours, lambda: printed(code, theirs)[0]) if theirs else (ours(), None)
         yield "staypoints of 578,120 fixes (reference: fastmob 0.3.2)", *both, None
+
+
+def against_before(
+    many: Path, town: Path
+) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """The rows whose reference is an earlier version of the package."""
+    if (before := os.environ.get(BEFORE)) is None:
+        return
+    rows = {
+        "predict of 10,000 people (reference: before)": (MANY.format(str(many)), 1),
+        "the second answer about the town (reference: before)": (ASK.format(str(town)), RUNS),
+    }
+    if "PGT_NEW_YORK" in os.environ:
+        rows["fit to 60 people of New York (reference: before)"] = (FIT, 3)
+    for about, (code, runs) in rows.items():
+        both = in_turn(
+            lambda: printed(code)[0],  # noqa: B023
+            lambda: printed(code, checkout=before)[0],  # noqa: B023
+            runs,
+        )
+        yield about, *both, None
