@@ -321,8 +321,12 @@ check.exercise("14.1", "seldom first")
 # without it is better. Look at Acc@10 by the published protocol.
 
 # %% [markdown]
-# **Exercise 2** (medium). Print the change in Acc@10 of *no generator*, with its interval, for each data set. Does the
-# generator earn its place there? And the gate?
+# **Exercise 2** (medium). Print the change in Acc@10 of *no generator*, with its interval, for each of the three data sets.
+# In how many of them is Acc@10 clearly lower without the generator (the whole interval below zero)? And without the gate?
+
+# %% tags=["try"]
+no_generator, no_gate = ..., ...  # data sets with a clear loss
+check.exercise("14.2", [no_generator, no_gate])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -335,12 +339,21 @@ for variant in ("no_generator", "no_gate"):
             "95 % interval": f"{low:+.1f} to {high:+.1f}",
             "a loss": "yes" if high < 0 else "unclear",
         }
+losses = [sum(about["a loss"] == "yes" for (part, _), about
+              in among_ten.items() if part == name)
+          for name in ("no generator", "no gate")]  # fmt: skip
+check.exercise("14.2", losses)
 pd.DataFrame(among_ten).T
 # Compare with the figure above: what is missed depends on what you count.
 
 # %% [markdown]
 # **Exercise 3** (longer). How many seeds would be needed to see an effect of one point, if only the spread over seeds
-# mattered? Use twice the standard error of the paired differences. How uncertain is such a spread itself?
+# mattered? Use twice the standard error of the paired differences (`measured["geolife, published"][part][3]`). Which part
+# needs most, and how many? How uncertain is such a spread itself?
+
+# %% tags=["try"]
+most = ...  # seeds, for the part that needs most
+check.exercise("14.3", most)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -348,6 +361,7 @@ ten = {part: measured["geolife, published"][part][3] for part in small}
 spread = pd.DataFrame(ten).std()
 needed = np.ceil((2 * spread / 1.0) ** 2)  # 2 s / sqrt(n) < 1
 needed = needed.clip(lower=2).astype(int)  # one seed has no spread
+check.exercise("14.3", needed.max())
 n = len(ten["user"])
 about = 100 / np.sqrt(2 * (n - 1))
 print(f"a spread from {n} seeds is itself uncertain by about {about:.0f} %")
@@ -358,6 +372,10 @@ pd.DataFrame(table)
 # **Exercise 4** (project). Take several parts out at once, say all four ways to tell the order of visits
 # (`without=("position_from_end", "sinusoid", "recency", "position_bias")`), and train on the city with three seeds. Is
 # anything lost, although none of the first three was missed alone?
+
+# %% tags=["try"]
+answer = ...  # "something is lost" or "nothing is lost"
+check.exercise("14.4", answer)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
@@ -394,6 +412,7 @@ for number, score in zip(seeds, of_whole, strict=True):
     if RUN and number in (1, 2, 42):
         less = f", without order {without_order(int(number)):.1f} %"
     print(f"seed {number:2.0f}: the whole model {score:.1f} %{less}")
+check.exercise("14.4", "nothing is lost")
 # In our three trainings nothing was lost: without all four each seed had even
 # a little more, by less than a point. So redundancy is not the reason here:
 # this model does not miss the order of the visits in the town.

@@ -30,6 +30,7 @@ from matplotlib import pyplot as plt
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from wherenext import city
+from wherenext.exercises import check
 from wherenext.figures import COPIED, GENERATED, INK, flowchart, show
 from wherenext.relatives import summarizer
 from wherenext.relatives.summarizer import SMALL, beam_search, text_batch
@@ -504,23 +505,51 @@ table.round(0).astype(int)
 # **Exercise 1** (quick). "The" has $P_\text{gen} = 0.1$ and is three times in the text, with attention 0.2, 0.1 and 0.05.
 # The network has $p_\text{gen} = 0.6$. What does equation (16.1) give? Check it with `mix`.
 
+# %% tags=["try"]
+share = ...
+check.exercise("16.1", share)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 by_hand = 0.6 * 0.1 + 0.4 * (0.2 + 0.1 + 0.05)
 a, said = torch.tensor([[0.2, 0.1, 0.05, 0.65]]), torch.full((1, 9), 0.1)
 few = replace(single, extended=torch.tensor([[5, 5, 5, 7]]), oov=([],))
 by_code = mix(torch.tensor([[0.6]]), a, said, few)[0, 5]  # "the" is word 5
-print(f"{by_hand:.2f} by hand, {by_code:.2f} by code")
+check.exercise("16.1", by_hand)
+check.same(by_code, by_hand, name="mix")
 # Four shares add up, so p_gen alone does not say whether a word was copied.
 
 # %% [markdown]
 # **Exercise 2** (quick). Three words have had 0.2, 0.3 and 1.5 of attention, and now get 0.6, 0.4 and 0. How large is the
 # fine?
 
+# %% tags=["try"]
+fine = ...
+check.exercise("16.2", fine)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 now, covered = torch.tensor([0.6, 0.4, 0]), torch.tensor([0.2, 0.3, 1.5])
-print(f"{torch.minimum(now, covered).sum():.1f}")
+check.exercise("16.2", torch.minimum(now, covered).sum())
+
+# %% [markdown]
+# **Exercise 3** (quick, on paper). A text has four words, and four steps are written. How large are the fines of equation
+# (16.5), summed over the four steps, if the network always looks at the same word? If it looks at one word after the other?
+# And if it looks at all four evenly, at every step?
+
+# %% tags=["try"]
+same_word, in_turn, evenly = ..., ..., ...
+check.exercise("16.3", [same_word, in_turn, evenly])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+fines = []
+for a in (torch.eye(4)[[0, 0, 0, 0]], torch.eye(4), torch.full((4, 4), 0.25)):
+    covered = a.cumsum(0) - a  # before each step
+    fines.append(torch.minimum(a, covered).sum())
+check.exercise("16.3", torch.stack(fines))
+# Looking everywhere costs as much as staring. Coverage asks for steps that
+# look at different words.
 
 # %% [markdown]
 # **Next:** [Side by side](17_side_by_side.ipynb), where parent and child stand in one table.

@@ -424,4 +424,18 @@ check.exercise("17.2", from_visits)
 check.exercise("17.2", 65)
 
 # %% [markdown]
+# **Exercise 3** (quick, on paper). A window has 36 visits, and $D = 64$. How many steps that must wait for each other does the
+# BiLSTM need? And PGT's encoder? How many times as much work has PGT's encoder?
+
+# %% tags=["try"]
+bilstm, transformer, work = ..., ..., ...
+check.exercise("17.3", [bilstm, transformer, work])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+work = 2 * (8 + 2 * 36 / 64) / 6  # two layers
+check.exercise("17.3", [36, 2, work])
+# The two directions run side by side. Depth is where a Transformer wins.
+
+# %% [markdown]
 # **Next:** [Sets over time](18_temporal_sets.ipynb), a cousin that predicts several things at once.

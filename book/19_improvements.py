@@ -46,6 +46,7 @@ import torch
 from torch import nn
 from wherenext import city
 from wherenext.comparison import compare
+from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, MUTED, flowchart, show
 from wherenext.relatives.improvements import (
     IMPROVEMENTS,
@@ -562,15 +563,33 @@ show(
 # ## Exercises
 #
 # **Exercise 1** (quick). Is your bet better than chance? In each panel, take the mean of your three dots
-# (`change[...]["mean"]`). Draw three dots at random, a thousand times, but not `balanced`. How often is your mean larger?
+# (`change[...]["mean"]`). Draw three different dots at random, a thousand times, but not `balanced`. How often is your mean
+# larger? Write this as a function; try it on four dots, where a mean of 1.5 beats half of the draws.
+
+# %% tags=["try"]
+four = np.array([0.0, 1.0, 2.0, 3.0])
+
+
+def beaten(mean, dots):
+    return ...  # the share of the draws whose mean is smaller
+
+
+check.same(beaten(1.5, four), 0.5, name="your draws", atol=0.07)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 rng = np.random.default_rng(0)
+
+
+def beaten(mean, dots):
+    draws = [rng.choice(dots, 3, replace=False).mean() for _ in range(1000)]
+    return np.mean(mean > np.array(draws))
+
+
+check.same(beaten(1.5, four), 0.5, name="your draws", atol=0.07)
 for name, found in change.items():
-    means = found["mean"][shown].drop("balanced")
-    random = [rng.choice(means, 3, replace=False).mean() for _ in range(1000)]
-    better = 100 * np.mean(found["mean"][bet].mean() > random)
+    dots = found["mean"][shown].drop("balanced").to_numpy()
+    better = 100 * beaten(found["mean"][bet].mean(), dots)
     print(f"{name}: yours beats {better:.0f} % of the random bets")
 # A bet that knows something should beat 95 %. Ours beats fewer than half.
 
@@ -578,10 +597,28 @@ for name, found in change.items():
 # **Exercise 2** (medium). How wide may each of four experts be if all, with the router's $4\,(D + 1)$ numbers, are to cost no
 # more than the plain network?
 
+# %% tags=["try"]
+width = ...  # units of each expert
+check.exercise("19.2", width)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 limit, widths = size(plain(D, FF)), range(1, FF)
-print(max(w for w in widths if size(Experts(D, w)) <= limit), "units")
+width = max(w for w in widths if size(Experts(D, w)) <= limit)
+check.exercise("19.2", width)
+
+# %% [markdown]
+# **Exercise 3** (quick, on paper). Suppose that no part does anything, and that the 22 ordinary intervals are independent. How
+# many leave out zero, on average? How likely is it that at least one does?
+
+# %% tags=["try"]
+on_average, at_least_one = ..., ...  # a number, and percent
+check.exercise("19.3", [on_average, at_least_one])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+check.exercise("19.3", [22 / 20, 100 * (1 - 0.95**22)])
+# So a winner among 22 is what to expect from luck.
 
 # %% [markdown]
 # **Next:** [Contextual pointer](20_contextual_pointer.ipynb), which gets what was not on the list.

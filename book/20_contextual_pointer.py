@@ -467,17 +467,39 @@ every_one = np.e  # each part of the sum is multiplied by it
 check.exercise("20.1", [float(third), every_one])
 
 # %% [markdown]
-# **Exercise 2** (medium). Take a reason away from `trained`: lower its column of one table by 30, and score again. How much
-# is each of the three missed? Why would training anew without it be fairer?
+# **Exercise 2** (medium). Take a reason away from `trained`: lower its column of one table by 30, and score again (put the
+# column back afterwards). How much is each of the three missed, and which is missed least? Why would training anew without
+# it be fairer?
+
+# %% tags=["try"]
+least = ...  # "any visit", "same route" or "same hour"
+check.exercise("20.2", least)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-before_it = accuracy(trained)
+before_it, missed = accuracy(trained), {}
 for k, name in enumerate(NAMES):
     trained.tables["age"].data[:, k] += NEVER
-    print(f"without '{name}': {accuracy(trained) - before_it:+.1f} points")
+    missed[name] = before_it - accuracy(trained)
+    print(f"without '{name}': {-missed[name]:+.1f} points")
     trained.tables["age"].data[:, k] -= NEVER
+check.exercise("20.2", min(missed, key=missed.get))
 # The others were trained beside it; trained anew they could do its work.
+
+# %% [markdown]
+# **Exercise 3** (quick, on paper). A curve for the minutes apart has knots at 60, 90 and 120, with the values −1, −2 and −4.
+# What does it say at 61 minutes, and at 105? How many times as much does this reason give a visit at 61 minutes as one at 105,
+# if all other facts are the same?
+
+# %% tags=["try"]
+near, far, times = ..., ..., ...
+check.exercise("20.3", [near, far, times])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+near, far = np.interp([61, 105], [60, 90, 120], [-1, -2, -4])
+check.exercise("20.3", [near, far, np.exp(near - far)])
+# Sums of curves are logarithms: a difference of two is a factor of seven.
 
 # %% [markdown]
 # **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb). These pointers remember more than PGT. Are they ahead

@@ -439,4 +439,18 @@ for name, n in {"with summaries": 100, "everything": 10**6}.items():
 # The same reach with a third of the rows, and their number has a bound.
 
 # %% [markdown]
+# **Exercise 3** (quick, on paper). Of eight like stays four led home, three to the gym and one to the park. What share of
+# their ordered pairs agrees? Between which ends does this put the best guess? Which two numbers are they?
+
+# %% tags=["try"]
+lower, upper = ..., ...
+check.exercise("21.3", [lower, upper])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+agree = (4 * 3 + 3 * 2) / (8 * 7)
+check.exercise("21.3", [agree, agree**0.5])
+# Always guessing home would have been right in half of the eight.
+
+# %% [markdown]
 # **Next:** [Open vocabulary](22_open_vocabulary.ipynb), for places that training has never seen.

@@ -467,5 +467,19 @@ pd.Series([*sets, held.sum(1).mean()], heads).round(1).to_frame("sets")
 # windows could be shuffled with those of validation.
 #
 # </details>
-#
+
+# %% [markdown]
+# **Exercise 3** (quick, on paper). The pointer gives the office 0.6, home 0.3 and the café 0.1. From which forecast on is
+# *somewhere new* the second answer? And from which on the first?
+
+# %% tags=["try"]
+second, first = ..., ...
+check.exercise("22.3", [second, first])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+# It must exceed what its rival keeps: p > (1 - p) q, so p > q / (1 + q).
+check.exercise("22.3", [0.3 / 1.3, 0.6 / 1.6])
+
+# %% [markdown]
 # **Next:** [Real cities](23_real_cities.ipynb), where the visits are other people's, or yours.

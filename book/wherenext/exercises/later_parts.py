@@ -159,6 +159,25 @@ def _never_first() -> Worked:
     }
 
 
+@works_out("14.2", ["Without the generator", "Without the gate"], digits=0, atol=0.5, code=True)
+def _clear_losses() -> Worked:
+    """What is missed depends on what you count: the first guess did not miss the generator."""
+    return [1, 0], {"an interval that holds zero shows no loss.": [2, 3]}
+
+
+@works_out("14.3", ["Seeds"], digits=0, atol=0.5, code=True)
+def _seeds() -> Worked:
+    """That is for the generator, whose differences spread most."""
+    return 13, {"one standard error is not enough: take two.": 4}
+
+
+@works_out("14.4", ["What came out"], choices=("something is lost", "nothing is lost"), code=True)
+def _without_order() -> Worked:
+    """So the parts do not stand in for each other: this model does not miss the order of visits."""
+    return ("nothing is lost",), {"compare with the same seeds of the whole model.":
+                                  ("something is lost",)}  # fmt: skip
+
+
 @works_out("15.5", ["As they are [%]", "Merged [%]"], atol=0.05)
 def _two_ceilings() -> Worked:
     """The ceiling has risen, and no place has become easier to name."""
@@ -166,6 +185,33 @@ def _two_ceilings() -> Worked:
     right = [100 * ((1 - unknown) * of_known + unknown * share) for share in (2 / 5, 19 / 20)]
     return right, {
         "the two groups differ in size; weigh each by its share of targets.": [60.0, 87.5],
+    }
+
+
+@works_out("16.1", ["P of the word"], digits=2, atol=0.005)
+def _the() -> Worked:
+    """Four shares add up, so p_gen alone does not say whether a word was copied."""
+    return 0.2, {
+        "the word is three times in the text: add up all its attention.": 0.6 * 0.1 + 0.4 * 0.2,
+        "here the weight is that of generating.": 0.4 * 0.1 + 0.6 * 0.35,
+    }
+
+
+@works_out("16.2", ["Fine"], digits=1, atol=0.05)
+def _fine() -> Worked:
+    """The third word had most attention, and costs nothing now: it is not looked at again."""
+    return 0.5, {
+        "take the smaller of the two for each word.": 2.5,
+        "the third word is not looked at now, so its smaller number is 0.": 2.0,
+    }
+
+
+@works_out("16.3", ["The same word", "One after the other", "Evenly"], digits=0, atol=0.05)
+def _looking() -> Worked:
+    """Looking everywhere costs as much as staring at one word."""
+    return [3, 0, 3], {
+        "before the first step nothing has been looked at, so it is free.": [4, 0, 4],
+        "from the second step on, an even look repeats all of the one before.": [3, 0, 0],
     }
 
 
@@ -186,6 +232,21 @@ def _encoder_or_lstm() -> Worked:
     }
 
 
+@works_out(
+    "17.3",
+    ["Steps of the BiLSTM", "Steps of PGT", "Times as much work"],
+    digits=(0, 0, 2),
+    atol=0.01,
+)
+def _depth() -> Worked:
+    """Depth is where a Transformer wins, and work is where it loses."""
+    work = 2 * (8 + 2 * 36 / 64) / 6
+    return [36, 2, work], {
+        "the two directions run side by side.": [72, 2, work],
+        "PGT's encoder has two layers.": [36, 2, work / 2],
+    }
+
+
 @works_out("18.1", ["Recall@3", "NDCG@3", "Hit ratio@3"], digits=2, atol=0.001)
 def _first_and_fourth() -> Worked:
     """One list has three different scores, so a paper must say which it means."""
@@ -198,6 +259,19 @@ def _first_and_fourth() -> Worked:
     }
 
 
+@works_out("19.2", ["Units of an expert"], digits=0, atol=0.5, code=True)
+def _narrow_experts() -> Worked:
+    """Less than a quarter of the plain network's 128: biases and the router cost, too."""
+    return 31, {"the biases of four experts count, too.": 32}
+
+
+@works_out("19.3", ["Leave out zero", "At least one [%]"], digits=1, atol=0.06)
+def _luck() -> Worked:
+    """A winner among 22 is what luck brings more often than not."""
+    none = 0.95**22
+    return [22 * 0.05, 100 * (1 - none)], {"that is how often none does.": [1.1, 100 * none]}
+
+
 @works_out("20.1", ["The third alone", "All three"], digits=2, atol=0.005)
 def _three_reasons() -> Worked:
     """One strong reason is enough to raise a visit, whatever the others say."""
@@ -206,6 +280,23 @@ def _three_reasons() -> Worked:
     return [(e(0) + e(-1) + e(1)) / weight, e(1)], {
         "the reasons are added after the exponential, not before it.": [e(4), e(3)],
         "only the third part of the sum rises by that factor.": [e(4), e(1)],
+    }
+
+
+@works_out("20.2", ["Missed least"], choices=("any visit", "same route", "same hour"), code=True)
+def _least_missed() -> Worked:
+    """The others were trained beside it; trained anew, they could do more of its work."""
+    return ("same hour",), {"look for the smallest fall of the accuracy.": ("same route",)}
+
+
+@works_out("20.3", ["At 61 minutes", "At 105 minutes", "Times as much"], digits=2, atol=0.01)
+def _curves() -> Worked:
+    """Curves are logarithms: their difference is a factor."""
+    near, far = -1 - 1 / 30, -3.0
+    return [near, far, math.exp(near - far)], {
+        "a curve is the logarithm of a factor: take the exponential.": [near, far, near - far],
+        "the factor is the other way round.": [near, far, math.exp(far - near)],
+        "61 lies a thirtieth of the way from 60 to 90.": [-1 - 29 / 30, far, math.exp(1 + 1 / 30)],
     }
 
 
@@ -225,6 +316,15 @@ def _saturdays() -> Worked:
     }
 
 
+@works_out("21.3", ["Lower end", "Upper end"], digits=2, atol=0.005)
+def _pairs() -> Worked:
+    """Always guessing home would have been right in half of the eight, which lies between."""
+    agree, again = 18 / 56, 26 / 64
+    return [agree, math.sqrt(agree)], {
+        "a stay makes no pair with itself.": [again, math.sqrt(again)],
+    }
+
+
 @works_out("22.1", ["Answers", "The three together", "At most"], digits=(0, 2, 2), atol=0.005)
 def _new_places() -> Worked:
     """A place that training never showed can have as much as the gate, and no more."""
@@ -235,6 +335,14 @@ def _new_places() -> Worked:
         "four of the seven are known, and among the thousand.": [1007, together, gate],
         "what the pointer gives is multiplied by the gate.": [answers, attention, 1.0],
         "their share is their attention, not their number among the places.": by_number,
+    }
+
+
+@works_out("22.3", ["The second answer from", "The first answer from"], digits=2, atol=0.005)
+def _from_when() -> Worked:
+    """The places share what the forecast leaves, so it needs less than its rival has now."""
+    return [0.3 / 1.3, 0.6 / 1.6], {
+        "the forecast takes its share from the places, too.": [0.3, 0.6],
     }
 
 
