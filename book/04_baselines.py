@@ -431,7 +431,11 @@ table.rename(lambda group: group.replace("_", " "))
 
 # %% [markdown]
 # **Exercise 2** (quick). The clock adds about a point. Is it luck? With `interval`, compute the interval of the kernel, that
-# of the kernel without the clock, and that of their paired difference.
+# of the kernel without the clock, and that of their paired difference (kernel minus the other, in points).
+
+# %% tags=["try"]
+low, high = ..., ...  # of the paired difference
+check.exercise("4.2", [low, high])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -441,6 +445,7 @@ print("kernel            {:.1f} to {:.1f}".format(*interval(ranked)))
 print("without the clock {:.1f} to {:.1f}".format(*interval(less)))
 pair = interval(ranked, against=less)
 print("difference        {:.1f} to {:.1f}".format(*pair))
+check.exercise("4.2", pair)
 # The first two overlap almost entirely, and yet the difference is clear of
 # zero: a draw with many easy people lifts both rules.
 

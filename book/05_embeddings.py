@@ -480,7 +480,11 @@ check.function(table_gradient, lambda *_: right, (mates.location, upstream))
 
 # %% [markdown]
 # **Exercise 3** (project). Check that our neighbour test can find clusters. Give it vectors that ought to have them: for each
-# place, the share of its training visits in each hour and of each length. Does it find kind, district or visitors?
+# place, the share of its training visits in each hour and of each length. Which does it find: kind, district or visitors?
+
+# %% tags=["try"]
+found = ...  # "a kind", "a district" or "a visitor"
+check.exercise("5.3", found)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
@@ -492,6 +496,7 @@ profile = pd.concat(profile, axis=1).loc[often].to_numpy(dtype=float)
 profile = np.sqrt(profile / profile.sum(1, keepdims=True))  # (P, 24 + 12)
 with_profile = torch.from_numpy(profile @ profile.T).fill_diagonal_(-1)
 control = neighbour_test(with_profile)
+check.exercise("5.3", control["p"].idxmin())
 control
 # The kind: hours and lengths of stay know something of what a place is for,
 # and nothing of where it is.

@@ -440,23 +440,39 @@ check.exercise("8.1", [turn, responsibility])
 # %% [markdown]
 # **Exercise 2** (longer). Verify equation (8.8), the slope along the generator's scores, with autograd.
 
+# %% tags=["try"]
+with torch.no_grad():
+    s = model.generator(c).double()  # (B, V)
+    log_odds = my_gate(c).double()  # (B, 1)
+log_p = mix(log_odds, lp.double(), s.requires_grad_().log_softmax(1))
+own = log_p.gather(1, many.target[:, None])  # (B, 1) log P(l*)
+own.neg().sum().backward()  # PyTorch's slope is in s.grad
+slope = ...  # (B, V) by equation (8.8)
+check.same(slope, s.grad, name="the generator's slope", atol=1e-10)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 # dL / d log P_gen(l*) = -(1 - g) P_gen(l*) / P = -(1 - r), and
 # d log P_gen(l*) / ds = [l = l*] - P_gen(l).
-with torch.no_grad():
-    s = model.generator(c).double()  # (B, V)
-    log_odds = my_gate(c).double()  # (B, 1)
-s.requires_grad_()
-log_p = mix(log_odds, lp.double(), s.log_softmax(1))
-own = log_p.gather(1, many.target[:, None])
-own.neg().sum().backward()
 copied = F.logsigmoid(log_odds)
 copied = copied + lp.double().gather(1, many.target[:, None])
 r = (copied - own).exp().detach()  # (B, 1)
 truth = F.one_hot(many.target, V)
-formula = (1 - r) * (s.detach().softmax(1) - truth)
-check.same(formula, s.grad, name="the generator's slope", atol=1e-10)
+slope = (1 - r) * (s.detach().softmax(1) - truth)
+check.same(slope, s.grad, name="the generator's slope", atol=1e-10)
+
+# %% [markdown]
+# **Exercise 3** (quick, on paper). A target is outside the window, and the generator gives it 0.05. What is the loss, in
+# nats, with a gate of 0.9? And with 0.1? What does the wrong gate cost, whatever the generator says?
+
+# %% tags=["try"]
+sure_copy, sure_generate, cost = ..., ..., ...
+check.exercise("8.3", [sure_copy, sure_generate, cost])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+sure_copy, sure_generate = -np.log([0.1 * 0.05, 0.9 * 0.05])
+check.exercise("8.3", [sure_copy, sure_generate, np.log(9)])
 
 # %% [markdown]
 # **Next:** [The whole model](09_model.ipynb), where all parts meet.

@@ -487,6 +487,10 @@ check.exercise("9.1", by_paper)
 # return?)
 
 
+# %% tags=["try"]
+log_odds = ...  # what gate(c) must return for every window
+check.exercise("9.2", log_odds)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 class Half(nn.Module):
@@ -495,6 +499,7 @@ class Half(nn.Module):
 
 
 fixed = PointerGeneratorTransformer(ablate(size, "no_gate")).eval()
+check.exercise("9.2", float(Half()(torch.ones(1, 3))))
 variant = MyPGT(size)
 variant.gate = Half()
 load(variant, fixed)  # strict: no gate on either side
@@ -508,12 +513,18 @@ check.same(mine_fixed.exp().detach(), theirs.exp().detach(), name="no_gate")
 # the scale: an embedding starts with standard deviation 1, a linear layer with $1 / \sqrt{3D}$. So divide tied scores by
 # $\sqrt{3D}$.
 
+# %% tags=["try"]
+left = ...  # parameters of `MyPGT(size)` with tied tables
+check.exercise("9.3", left)
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 tied = MyPGT(size)  # counts only: the training is yours
 tied.generator.weight = tied.visits.tables["location"].weight
 for model in (mine, tied):  # a number that is used twice counts once
-    print(sum(p.numel() for p in model.parameters()), "parameters")
+    left = sum(p.numel() for p in model.parameters())
+    print(f"{left:,} parameters")
+check.exercise("9.3", left)
 
 # %% [markdown]
 # **Exercise 4** (quick). The trained model is in evaluation mode. Which of these changes its answer for a window:

@@ -450,21 +450,57 @@ check.exercise("10.1", [inside, outside])
 print(f"one miss costs as much as {outside / inside:.1f} hits")
 
 # %% [markdown]
-# **Exercise 2** (medium). Replay early stopping with every patience from 1 to 5, for both monitors, on `table`. Which epoch
-# is kept, and how many epochs would you have paid for?
+# **Exercise 2** (medium). Write `replay(score, patience)`: early stopping on a list of validation scores, lower is better.
+# Which epoch is kept (the first is 1), and how many epochs would you have paid for? Then replay every patience from 1 to 5,
+# for both monitors, on `table`.
+
+# %% tags=["try"]
+few = [3.0, 2.0, 2.5, 1.0, 1.5, 1.6]
+
+
+def replay(score, patience):
+    return ...  # the epoch that is kept, and the epochs that are paid for
+
+
+check.same(replay(few, 1), (2, 3), name="a patience of 1")
+check.same(replay(few, 2), (4, 6), name="a patience of 2")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
+def replay(score, patience):
+    best = epoch = 1
+    while epoch - best < patience and epoch < len(score):
+        epoch += 1
+        best = epoch if score[epoch - 1] < score[best - 1] else best
+    return best, epoch
+
+
+check.same(replay(few, 1), (2, 3), name="a patience of 1")
+check.same(replay(few, 2), (4, 6), name="a patience of 2")
 curves = {"loss": table.valid_loss, "acc@1": -table["valid_acc@1"]}
 for name, score in curves.items():  # lower is better
     for patience in range(1, 6):
-        best = epoch = 1
-        while epoch - best < patience and epoch < len(score):
-            epoch += 1
-            best = epoch if score[epoch] < score[best] else best
-        print(f"{name}, patience {patience}: {best} of {epoch} epochs")
+        kept, paid = replay(score.to_list(), patience)
+        print(f"{name}, patience {patience}: {kept} of {paid} epochs")
 # Here patience costs epochs and gains nothing for the loss. For the accuracy
 # a patience of one stops too early.
+
+# %% [markdown]
+# **Exercise 3** (quick, on paper). In three windows the best wrong place has 0.3, and the true place 0.28, 0.5 and 0.1. One
+# epoch later it has 0.4, 0.5 and 0.05. What is the mean loss, in nats, before and after? How many windows are right, before
+# and after?
+
+# %% tags=["try"]
+loss_before, loss_after = ..., ...
+right_before, right_after = ..., ...
+answer = [loss_before, loss_after, right_before, right_after]
+check.exercise("10.3", answer)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+epochs = np.array([[0.28, 0.5, 0.1], [0.4, 0.5, 0.05]])
+check.exercise("10.3", [*-np.log(epochs).mean(1), *(epochs > 0.3).sum(1)])
+# Both rise: the mean pays for the third window, which is wrong anyway.
 
 # %% [markdown]
 # **Next:** [The gate](11_gate.ipynb), the first of the trained parts that we look into.

@@ -402,6 +402,10 @@ check.exercise("11.1", [score, average, skilled])
 # **Exercise 2** (medium). Is our test able to find hedging? Make the gate hedge: halve its log-odds around their middle, in
 # the validation and the test windows. Where does the curve of skills have its top now, and how high is it?
 
+# %% tags=["try"]
+stretch, skilled = ..., ...  # of the top; the skill in %
+check.exercise("11.2", [stretch, skilled])
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
 honest, middle = (z_valid, z_test), z_valid.mean()
@@ -409,6 +413,7 @@ z_valid, z_test = (middle + (z - middle) / 2 for z in honest)
 cautious = [skill(stretched(k, "returned"), test.returned) for k in by]
 z_valid, z_test = honest  # as it was
 print(f"best stretch {by[np.argmax(cautious)]}, skill {max(cautious):.1f} %")
+check.exercise("11.2", [by[np.argmax(cautious)], max(cautious)])
 # Twice what it was, and just as high: whoever hedges loses no knowledge, and
 # stretching gets it back. So "no gain" above means something.
 

@@ -369,6 +369,10 @@ moved.rename_axis("of the last visit").round(3).to_frame()
 # get, on average? Multiply it by the number of visits $L$, so that 1 is an equal share. And how much would they get if only
 # the visits to the true place shared it, equally?
 
+# %% tags=["try"]
+looked_at, would_be = ..., ...  # 1 is an equal share
+check.exercise("13.1", [looked_at, would_be])
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 from pgt.visits import around_the_clock
@@ -384,14 +388,19 @@ for b in test.subset(test.in_window).batches(512):
     for name, share in (("attention", attention), ("answers", answers)):
         found[name].append((share * b.length[:, None])[cue])
 mean = {name: float(torch.cat(parts).mean()) for name, parts in found.items()}
+check.exercise("13.1", [*mean.values()])
 pd.DataFrame(mean, ["earlier, at this hour"]).round(2)
 # Perfect attention would give these visits 1.3 times an equal share, for the
 # answer is there more often. The pointer gives them 1.0: it does not use
 # the cue.
 
 # %% [markdown]
-# **Exercise 2** (medium). Take the 200 windows of which the model was surest. Do they come from many people, or from a few? Is
-# the model right as often as it is sure?
+# **Exercise 2** (medium). Take the 200 windows of which the model was surest. Do they come from many people, or from a few?
+# How sure is it there, on average, and how often is it right, both in percent?
+
+# %% tags=["try"]
+sure, right = ..., ...  # percent
+check.exercise("13.2", [sure, right])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -400,7 +409,9 @@ each = surest.groupby("user_id").agg(
     answers=("sure", "size"), sure=("sure", "mean"), right=("correct", "mean")
 )
 over = (each.sure > each.right).sum()
-print(f"sure {surest.sure.mean():.2f}, right {surest.correct.mean():.2f}")
+means = 100 * surest[["sure", "correct"]].astype(float).mean()
+check.exercise("13.2", means)
+print(f"sure {means.sure:.0f} %, right {means.correct:.0f} %")
 print(f"too sure about {over} of {len(each)} people")
 each.nlargest(5, "answers").round(2).rename_axis("person")
 # Five people give half of these windows. Over all windows the model is right
@@ -408,22 +419,34 @@ each.nlargest(5, "answers").round(2).rename_axis("person")
 
 # %% [markdown]
 # **Exercise 3** (quick). A picture of attention should explain what the model *chose*. The column `favourite` of `removed`
-# holds the change for the likeliest place. Is the picture the same for it?
+# holds the change for the likeliest place. In what percentage of the windows does the last visit change it most? And in
+# what percentage the visit with most attention?
+
+# %% tags=["try"]
+last_visit, most_attention = ..., ...
+check.exercise("13.3", [last_visit, most_attention])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 size = removed.favourite.abs()
 moves = size.groupby(removed.window).idxmax()  # a row of `removed` a window
-print(f"the last visit: {100 * last[moves].mean():.0f} % of windows")
+by_last = 100 * last[moves].mean()
+print(f"the last visit: {by_last:.0f} % of windows")
 shown = 100 * (moves == most.attention).mean()
 print(f"what matters most has most attention: {shown:.0f} %")
+check.exercise("13.3", [by_last, shown])
 # The picture is nearly the same: mostly the last visit, and attention does
 # not show it.
 
 # %% [markdown]
 # **Exercise 4** (medium). Where does attention go, and where do people go? The function `flows` of `wherenext.flows` sorts the
 # windows that hold the true place by the district of the last visit, and adds up both. Draw the difference with
-# `pgt.maps.flow_map`. What do the largest discs say?
+# `pgt.maps.flow_map`. What do the largest discs say: do people stay in a district more often than the pointer looks there
+# again, or less often?
+
+# %% tags=["try"]
+people_stay = ...  # "more often" or "less often"
+check.exercise("13.4", people_stay)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
@@ -434,6 +457,9 @@ from pgt.maps import flow_map
 
 table = flows(model, test, town.places.set_index("location_id").district)
 table["difference"] = table.attention - table.answers
+within = table[table.here == table.there]
+largest = within.difference[within.difference.abs().idxmax()]
+check.exercise("13.4", "less often" if largest > 0 else "more often")
 names = [f for f in below["features"] if f["geometry"]["type"] == "Point"]
 flow_map(
     table[["here", "there", "difference"]],

@@ -18,7 +18,7 @@ try:
     import dask
     import duckdb
 
-    import pgt  # noqa: F401
+    import pgt
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip",
@@ -499,15 +499,28 @@ check.same(stretched(scores, 7), scores.logsumexp(1), name="log of the sum")
 
 # %% [markdown]
 # **Exercise 3** (project). Ask the predictor that was trained on nobody ([chapter 24](24_trained_on_nobody.ipynb))
-# where each person goes next, part by part. Are its answers those for the whole table?
-#
-# <details class="solution">
-# <summary>Show solution 3</summary>
-#
-# Write `next_of(file)`, which returns `pgt.NextLocation.pretrained().predict(read_visits(file, **zone), top=1)`, and
-# compare `ask(next_of, files)` with `next_of(table)`. The predictor weighs its opinions by the past of everybody in
-# the table. The parts are alike, so that few answers change, if any.
-#
-# </details>
-#
+# where each person goes next, part by part: write `next_of(file)` and give it to `ask`. In what percentage of the people is
+# the first place that of the whole table?
+
+# %% tags=["try"]
+same_place = ...  # percent
+check.exercise("25.3", same_place)
+
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+def next_of(file):
+    visits = read_visits(file, **zone)
+    return pgt.NextLocation.pretrained().predict(visits, top=1)
+
+
+apart, whole = ask(next_of, files), next_of(table)
+pair = apart.merge(whole, on="user_id")
+same_place = 100 * (pair.location_id_x == pair.location_id_y).mean()
+check.exercise("25.3", same_place)
+print(f"{same_place:.1f} % of {len(pair):,} people")
+# The predictor weighs its opinions by the past of everybody in the table, and
+# the parts are alike.
+
+# %% [markdown]
 # **Next:** [Playground](26_playground.ipynb), where you ask the trained model what-if questions.

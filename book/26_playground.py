@@ -41,6 +41,7 @@ except ImportError:  # on Colab
 # | switches | the parts that the ablations take out, and the position bias | [chapter 14](14_ablations.ipynb) |
 
 # %%
+from wherenext.exercises import check
 from wherenext.live import playground
 
 playground()
@@ -82,6 +83,7 @@ playground()
 # %% tags=["hide-cell"] cellView="form" mystnb={"code_prompt_show": "Show how we measured", "code_prompt_hide": "Hide how we measured"}
 # @title How we measured 1 to 4; `model`, `test`, `town` and `without_visit`
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -312,6 +314,10 @@ print(f"largest difference of a probability: {gap:.0e}")
 # `without_visit(one, i)`. Put the change of the first guess's probability beside the attention that the visit had. Is the
 # visit with the most attention the one that is missed most? And why is no. 1 missed?
 
+# %% tags=["try"]
+most_attention, most_missed = ..., ...  # numbers of visits, as on the page
+check.exercise("26.1", [most_attention, most_missed])
+
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 with torch.no_grad():  # `one`, `before` and `first`: the folded cell
@@ -326,8 +332,9 @@ effect = pd.DataFrame(
     index=pd.RangeIndex(len(after), 0, -1, name="no."),  # as on the page
 )
 display(effect.round(3))
-print(f"most attention: no. {effect.attention.idxmax()}")
-print(f"most missed: no. {effect.change.idxmin()}")
+most = [effect.attention.idxmax(), effect.change.idxmin()]
+check.exercise("26.1", most)
+print("most attention: no. {}; most missed: no. {}".format(*most))
 elsewhere = effect[~effect["to the first guess"]].change < 0
 print("visits to other places without which the first guess loses:")
 print(f"{elsewhere.sum()} of {len(elsewhere)}")
@@ -341,8 +348,13 @@ print(f"{elsewhere.sum()} of {len(elsewhere)}")
 #
 # </details>
 #
-# **Exercise 2** (longer). How many bits does a weight need? Round all weights to fewer bits, and find out how many first
-# guesses change, from 16 bits down to 3. (Let the largest weight of each matrix be the largest number that the bits can say.)
+# **Exercise 2** (longer). How many bits does a weight need? Round all weights to 16, 8, 6, 5, 4 and 3 bits, and find out how
+# many first guesses change. (Let the largest weight of each matrix be the largest number that the bits can say.) Which is the
+# smallest of these that changes less than one guess in a hundred?
+
+# %% tags=["try"]
+bits = ...
+check.exercise("26.2", bits)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -356,6 +368,8 @@ for bits in (16, 8, 6, 5, 4, 3):
     found = guesses(restored)
     changed = 100 * np.mean(found != whole)
     coarse[bits] = {"guesses changed, %": changed, "Acc@1": accuracy(found)}
+few = [b for b in coarse if coarse[b]["guesses changed, %"] < 1]
+check.exercise("26.2", min(few))
 pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 
 # %% [markdown]
@@ -368,6 +382,11 @@ pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 #
 # **Exercise 3** (project). Make a live page of a town, or of a life, of your own: simulate or record, train, export.
 # Then find a moment at which the model is wrong and sure, and use the page to say why.
+
+# %% tags=["try"]
+page = ...  # where your page lies: "town.html"
+there = page if page is ... else Path(page).is_file()
+check.same(there, True, name="a page of your own")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3

@@ -112,7 +112,9 @@ def exercise(number: str, yours: Any) -> None:
             raise AssertionError(f"{name} asks for {len(right)} words; you gave {len(yours)}.")
         if wrong := [repr(word) for word, true in zip(yours, right, strict=True) if word != true]:
             raise AssertionError(f"{name} is not right yet: look again at {', '.join(wrong)}.")
-    elif _equal(yours, np.asarray(right, dtype=float) / 100, answer.atol / 100):
+    elif not _equal(yours, right, answer.atol) and _equal(
+        yours, np.asarray(right, dtype=float) / 100, answer.atol / 100
+    ):
         raise AssertionError(f"{name} is nearly right: give it in percent, times 100.")
     else:
         _compare(yours, right, name, answer.atol)

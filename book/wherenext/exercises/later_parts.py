@@ -25,6 +25,12 @@ def _numbers_of_tables() -> Worked:
     }
 
 
+@works_out("5.3", ["What it finds"], choices=("a kind", "a district", "a visitor"), code=True)
+def _profiles() -> Worked:
+    """Hours and lengths of stay tell what a place is for, and not where it is."""
+    return ("a kind",), {"compare the share with that by chance.": ("a visitor",)}
+
+
 @works_out("6.1", ["Parameters of one layer"], digits=0, atol=0.5)
 def _one_layer() -> Worked:
     """The number of heads is not in it: heads divide the width and add nothing."""
@@ -61,6 +67,23 @@ def _turning() -> Worked:
     return [turn, 0.6], {taken: [1 - turn, 0.4]}
 
 
+@works_out(
+    "8.3",
+    ["With a gate of 0.9 [nats]", "With 0.1 [nats]", "The wrong gate costs [nats]"],
+    digits=2,
+    atol=0.01,
+)
+def _wrong_gate() -> Worked:
+    """The generator cancels: only the two gates are left."""
+    copy, generate = -math.log(0.1 * 0.05), -math.log(0.9 * 0.05)
+    return [copy, generate, math.log(9)], {
+        "the gate weighs copying, and this place cannot be copied.":
+            [generate, copy, math.log(9)],
+        "without the generator's 0.05 you have only its weight.":
+            [-math.log(0.1), -math.log(0.9), math.log(9)],
+    }  # fmt: skip
+
+
 @works_out("9.1", ["Places"], digits=0, atol=0.5)
 def _nine_tenths() -> Worked:
     """With more places than that, nearly all of the model is two tables of them."""
@@ -70,6 +93,24 @@ def _nine_tenths() -> Worked:
     rest = 9 * (model.n_parameters() - few * per_place)
     bias = "the generator has a bias for each place, too."
     return rest // per_place + 1, {bias: rest // (per_place - 1) + 1}
+
+
+@works_out("9.2", ["Log-odds"], digits=1, atol=0.01)
+def _half() -> Worked:
+    """The sigmoid of 0 is one half, so such a gate needs no weights."""
+    return 0.0, {"that is the gate; its log-odds are asked for.": 0.5}
+
+
+@works_out("9.3", ["Parameters"], digits=0, atol=0.5, code=True)
+def _tied() -> Worked:
+    """More than a third of the model was a second table of the same places."""
+    vocabulary = windows_of().vocabulary
+    model = PointerGeneratorTransformer(ModelConfig(vocabulary.n_locations, vocabulary.n_users))
+    whole, table = model.n_parameters(), vocabulary.n_locations * model.config.d_model
+    return whole - table, {
+        "a number that is used twice counts once.": whole,
+        "one of the two tables is still there.": whole - 2 * table,
+    }
 
 
 ORDERS = ("padding", "neighbours", "batch order", "visit order")
@@ -99,6 +140,27 @@ def _nats() -> Worked:
     }
 
 
+@works_out(
+    "10.3",
+    ["Loss before [nats]", "Loss after [nats]", "Right before", "Right after"],
+    digits=(2, 2, 0, 0),
+    atol=0.01,
+)
+def _both_rise() -> Worked:
+    """The mean pays for a window that is wrong before and after."""
+    before, after = np.array([0.28, 0.5, 0.1]), np.array([0.4, 0.5, 0.05])
+    losses = [-float(np.log(one).mean()) for one in (before, after)]
+    return [*losses, 1, 2], {
+        "the mean of the logarithms is not the logarithm of the mean.": [
+            -math.log(before.mean()),
+            -math.log(after.mean()),
+            1,
+            2,
+        ],
+        "these are sums; divide by three.": [3 * losses[0], 3 * losses[1], 1, 2],
+    }
+
+
 @works_out("11.1", ["Brier score", "Score of the average-sayer", "Skill"], digits=4)
 def _four_forecasts() -> Worked:
     """One bold error costs more than three good forecasts gain."""
@@ -112,6 +174,12 @@ def _four_forecasts() -> Worked:
         "the skill is what is removed of the average-sayer's error, not what is left.":
             [score, average, score / average],
     }  # fmt: skip
+
+
+@works_out("11.2", ["Best stretch", "Skill [%]"], digits=2, atol=0.3, code=True)
+def _hedging() -> Worked:
+    """Who hedges loses no knowledge, and stretching gets it back: so "no gain" means something."""
+    return [1.75, 4.6], {}
 
 
 @works_out("12.1", ["Steps until it has halved", "Factor between 1 and 15"], atol=0.01)
@@ -129,6 +197,30 @@ def _falling() -> Worked:
 def _louder() -> Worked:
     """At ×1 the content decides alone."""
     return 100.0, {"at ×30 the place that came first at ×1 is still the first.": 30.0}
+
+
+@works_out("13.1", ["Attention", "If the true place had all"], digits=1, atol=0.06, code=True)
+def _the_hour() -> Worked:
+    """The pointer does not use this cue."""
+    return [1.01, 1.3], {}
+
+
+@works_out("13.2", ["Sure [%]", "Right [%]"], digits=0, atol=2, code=True)
+def _surest() -> Worked:
+    """Over all windows it is right as often as it is sure; not among these."""
+    return [68, 55], {}
+
+
+@works_out("13.3", ["The last visit [%]", "Most attention [%]"], digits=0, atol=2, code=True)
+def _favourite() -> Worked:
+    """The picture is nearly the same as for the true place: attention does not show it."""
+    return [59, 28], {}
+
+
+@works_out("13.4", ["People stay"], choices=("more often", "less often"), code=True)
+def _staying() -> Worked:
+    """The pointer looks at the district where the person already is more than people stay there."""
+    return ("less often",), {"a solid disc is attention that is too large.": ("more often",)}
 
 
 @works_out("13.5", ["Change without the first", "Change without the third"], digits=2, atol=0.005)
@@ -367,3 +459,21 @@ def _sizes() -> Worked:
         "these are powers of two; the exercise counts in powers of ten.": powers,
         "these are numbers and not bytes; each number has four.": [every / 4e9, stretch / 4e6],
     }
+
+
+@works_out("25.3", ["The same [%]"], digits=0, atol=1.5, code=True)
+def _in_parts() -> Worked:
+    """Its weights come from the past of all who are asked about, and the parts are alike."""
+    return 99.0, {}
+
+
+@works_out("26.1", ["Most attention", "Most missed"], digits=0, atol=0.5, code=True)
+def _missed() -> Worked:
+    """Attention is not effect: the other visits are encoded anew without the one that went."""
+    return [10, 3], {}
+
+
+@works_out("26.2", ["Bits"], digits=0, atol=0.5, code=True)
+def _bits() -> Worked:
+    """The page keeps more, so that every digit it shows is PyTorch's."""
+    return 8, {"six bits change more than one guess in a hundred.": 6}

@@ -230,6 +230,12 @@ def _favourite() -> Worked:
     return value, {}
 
 
+@works_out("4.2", ["Lower end", "Upper end"], atol=0.15, code=True)
+def _clock() -> Worked:
+    """The two rules' intervals overlap almost entirely, and yet the difference is clear of zero."""
+    return [0.3, 1.8], {"kernel minus the other, not the other way round.": [-1.8, -0.3]}
+
+
 @works_out("4.3", ["Acc@1", "Acc@3", "MRR"], digits=2, atol=0.005)
 def _three_tied() -> Worked:
     """If the order of columns broke the ties, Acc@3 of this window would be 1 or 0."""
