@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError, note
-from pgt.readers.columns import columns_held, whole_ids
+from pgt.readers.columns import DEVICES, columns_held, plain_name, whole_ids
 from pgt.readers.recordings import File
 from pgt.visits import Origin
 
@@ -283,3 +283,6 @@ def note_followers(table: pd.DataFrame, name: str, origin: Origin) -> None:
                     if theirs == "user_id"
                     else "say person='me' (--person me)."))  # fmt: skip
             return
+    if plain_name(theirs := origin.called("user_id")) in DEVICES:
+        note(f"the {len(people)} ids in '{theirs}' are read as people; if they are one person's "
+             "devices, say person='me' (--person me).")  # fmt: skip

@@ -18,6 +18,7 @@ from pgt.visits import local_clock
 # hundred is a slip already when it lies two years from all others, if those last no longer.
 FAR, APART, SHARE = 3653, 730, 0.01
 # Swapped positions: cells of 0.1 degrees, at least 5 degrees from the diagonal.
+NOTHING = {"na", "n/a", "nan", "nat", "none", "null", "<na>", "?", "-"}
 CELL, DIAGONAL = 0.1, 5.0
 # Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
 # people, the six quietest half hours do, whose middle lies between 2 and 5:30 by local clocks.
@@ -39,7 +40,8 @@ def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
 
 def data_checks(visits: pd.DataFrame) -> list[str]:
     """What looks like a mistake in a checked table, one sentence each."""
-    found = [alike(name, visits[name].unique()) for name in ("user_id", "location_id")]
+    found = [say(name, visits[name].unique())
+             for name in ("user_id", "location_id") for say in (alike, nothing)]  # fmt: skip
     places = [*_misplaced(visits)] or [*scattered_places(visits)]
     return [*filter(None, found), *_far(visits), *visit_checks(visits), *places]
 
@@ -59,6 +61,15 @@ def alike(name: str, ids: Iterable[object]) -> str:
         f"leading zeros ({twins[0][0]!r} and {twins[0][1]!r}): they are read as different; write "
         "them alike if they are the same."
     )
+
+
+def nothing(name: str, ids: Iterable[object]) -> str:
+    """A sentence on ids that others write where there is none, or nothing."""
+    words = [one for one in ids if isinstance(one, str) and one.strip().lower() in NOTHING]
+    return "" if not words else (
+        f"{words[0]!r} in '{name}' is read as an id like any other; if it stands for none, leave "
+        "the field empty."
+    )  # fmt: skip
 
 
 def _far(visits: pd.DataFrame) -> Iterator[str]:

@@ -35,6 +35,7 @@ UNREADABLE: tuple[type[Exception], ...] = (
 # Endings, in the order in which the kinds of a folder are preferred: one kind is read.
 KINDS = {
     "plt": "GeoLife", "gpx": "GPX", "rec": "OwnTracks", "json": "JSON", "geojson": "JSON",
+    "jsonl": "JSON", "ndjson": "JSON",
     "parquet": "Parquet", "geoparquet": "Parquet", "csv": "table", "tsv": "table", "txt": "text",
 }  # fmt: skip
 # What is not read, and what to do instead.
@@ -315,7 +316,9 @@ def owntracks(file: File) -> Recording:
     """A recorder's .rec: a line a message, with JSON behind the last tab."""
     lines = (line.rpartition("\t")[2] for line in file.bytes().decode().splitlines())
     messages = [json.loads(line) for line in lines if line.endswith("}")]
-    return _messages([one for one in messages if "tst" in one and "lat" in one])
+    folders = PurePosixPath(file.name).parts[-3:-1]  # rec/USER/DEVICE/2025-03.rec
+    topic = {"topic": f"owntracks/{'/'.join(folders)}"} if len(folders) == 2 else {}
+    return _messages([topic | one for one in messages if "tst" in one and "lat" in one])
 
 
 def _messages(messages: list[dict[str, Any]]) -> Recording:
@@ -338,10 +341,12 @@ def from_json(file: File) -> Recording:
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
         raise DataError(f"{file.name} holds {TAKEOUT}.")
     signals = content.get("rawSignals") if isinstance(content, dict) else None
-    for name in ("semanticSegments", "timelineObjects", "timelineItems", "locations", "features",
-                 "data", "items"):  # fmt: skip
-        if isinstance(content, dict) and (name != "features" or content.get(name)):
-            content = content.get(name, content)
+    if isinstance(content, dict):  # whatever the app calls them: its records are the longest list
+        lists = [held for name, held in content.items()
+                 if isinstance(held, list) and name != "rawSignals"]  # fmt: skip
+        content = max(lists, key=len, default=content)
+    if isinstance(content, list) and all(isinstance(one, list) for one in content):
+        content = [one for entity in content for one in entity]  # Home Assistant's interface
     if isinstance(content, dict) and content.get("type") == "Feature":
         content = [content]
     if isinstance(content, dict) and signals:
@@ -356,10 +361,11 @@ def from_json(file: File) -> Recording:
         return _kept(
             [_google_monthly(one["placeVisit"]) for one in content if one.get("placeVisit")]
         )
-    if {"visit", "activity", "timelinePath"} & kinds or signals:
+    if ("startTime" in kinds and {"visit", "activity", "timelinePath"} & kinds) or signals:
         return _google_phone(content, signals or [])
-    if "isVisit" in kinds:
-        return _kept([_arc_visit(one) for one in content if one.get("isVisit")])
+    items = [one.get("base", {}) | one for one in content] if "base" in kinds else content
+    if any("isVisit" in one for one in items):
+        return _kept([_arc_visit(one) for one in items if one.get("isVisit")])
     if "geometry" in kinds:
         return _features(content)
     if {"tst", "lat"} <= kinds:
@@ -450,8 +456,8 @@ def _id_of(place: dict[str, Any], lat: float, lon: float) -> Any:
 
 def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
     """A visit of Arc's timeline."""
-    place = item.get("place") or {}
-    centre = place.get("center") or item.get("center") or {}
+    place = item.get("place") or item.get("visit") or {}
+    centre = place.get("center") or item.get("center") or place
     lat, lon = (float(centre.get(name, np.nan)) for name in ("latitude", "longitude"))
     offset = item.get("startTimeZoneOffset") or item.get("utcOffset")
     name = place.get("placeId") or place.get("name") or _id_of({}, lat, lon)

@@ -27,6 +27,7 @@ from pgt.readers.columns import (
     plain_name,
     recognized,
     whole_ids,
+    with_durations,
     with_numbers,
     with_our_names,
 )
@@ -53,14 +54,7 @@ EMPTY = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
 ]  # fmt: skip
-# States of Home Assistant, and as it shows them in German, French, Spanish, Italian and Dutch.
-NO_PLACES = ("unavailable", "unknown")  # in other tables as well
-SHOWN = (
-    "nicht verfügbar", "unbekannt", "indisponible", "inconnu",
-    "no disponible", "desconocido", "non disponibile", "sconosciuto", "niet beschikbaar",
-    "onbekend",
-)  # fmt: skip
-AWAY = ("not_home", "away", "abwesend", "absent", "fuera", "fuera de casa", "fuori casa", "afwezig")
+NO_PLACES, AWAY = ("unavailable", "unknown"), ("not_home", "away")  # states of Home Assistant
 MANY = 20  # rows, from which on their kind can be told
 GEOLIFE_URL = (
     "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
@@ -220,7 +214,8 @@ def _holds_visits(gathered: Gathered, how: How, source: Any) -> bool:
     placed = {"lon", "lat", "started_at"} <= {*table.columns}
     if how.kind == "fixes" and not placed:
         raise DataError(f"{_name(source)} holds visits, not fixes; read it with pgt.read_visits.")
-    if how.kind or not placed or "finished_at" in table.columns or len(table) < MANY:
+    stays = {"finished_at", "duration"} & {*table.columns}
+    if how.kind or not placed or stays or len(table) < MANY:
         return how.kind != "fixes"
     if "location_id" in how.columns:
         return True
@@ -270,6 +265,8 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     table = with_numbers(whole_ids(table), origin, strict=True)
     table = _with_positions(table, origin, forgiving=gathered.account)
     table = with_local_clocks(table, how.timezone, how.file_timezone, origin)
+    if "duration" in table.columns:
+        table = with_durations(table, origin)
     if "split" in table.columns:
         part = table["split"].astype(object)  # of categories, none could be added
         table = table.assign(split=part.replace({"val": "valid", "validation": "valid"}))
@@ -306,12 +303,11 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
     log = "finished_at" not in table.columns and (
         plain_name(origin.called("location_id")) == "state" or (place == AWAY[0]).any()
     )
-    nowhere = NO_PLACES + SHOWN * log
-    none = place.isin(nowhere).to_numpy(dtype=bool)
+    none = place.isin(NO_PLACES).to_numpy(dtype=bool)
     if log:
         none = none | place.isna().to_numpy(dtype=bool)
     if none.any() and not none.all():
-        what = ", ".join(name for name in nowhere if (place == name).any()) or "empty"
+        what = ", ".join(name for name in NO_PLACES if (place == name).any()) or "empty"
         goes_on = "; the stay before goes on" if log else ""
         note(f"{int(none.sum()):,} rows of no place ({what}) are left out "
              f"({first_row(table, pd.Series(none), origin)}){goes_on}.")  # fmt: skip
@@ -461,6 +457,8 @@ class Choice:
 def _chosen(path: Path) -> Choice:
     files_ = recordings.files_of(path)
     if path.is_file() and [file.name for file in files_] == [path.name]:
+        data = files_[0].bytes()  # once
+        files_ = [File(path.name, lambda: data)]
         return Choice(recordings.kind_of(files_[0]), files_, single=True)
     kind, files_, beside = recordings.chosen(files_, path.name)
     if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
@@ -551,7 +549,10 @@ def _of_library(source: Any) -> pd.DataFrame:
     try:
         native = nw.from_native(source)
     except TypeError:
-        raise DataError(f"A {type(source).__name__} is no table, and no path of one.") from None
+        raise DataError(
+            f"A {type(source).__name__} is no table, and no path of one; "
+            "pandas.DataFrame(...) makes one."
+        ) from None
     return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
 
 
@@ -603,7 +604,7 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
     data = file.bytes()
     dialect = _dialect(data, file.name)
     ours = recognized(dialect.names, columns) | {theirs: ours for ours, theirs in columns.items()}
-    clocks = re.compile("(date|time|hour)$")
+    clocks = re.compile("(date|time|hour|datum|zeit|heure)$")
     as_text = {name: "str" for name in dialect.names
                if ours.get(name, "lon") not in ("lon", "lat")
                or clocks.search(plain_name(name))}  # fmt: skip
