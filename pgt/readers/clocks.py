@@ -252,7 +252,12 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
         if full.between(first * 10 ** (digits - 4), last * 10 ** (digits - 4)).sum() >= (
             ENOUGH * len(known)
         ):  # fmt: skip
-            dates = _calendar(full, digits)
+            text = (
+                full.astype("Int64")
+                .astype("string")
+                .str.replace(r"^(\d{8})(.+)", r"\1T\2", regex=True)
+            )
+            dates, _ = _each(text)
             if dates.notna().sum() >= ENOUGH * len(known):
                 return dates
     if known.between(*SHEET_DAYS).mean() >= ENOUGH and (known % 1 > 0).any():
@@ -263,24 +268,6 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
     if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's or Windows'
         return None
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
-
-
-def _calendar(numbers: pd.Series, digits: int) -> pd.Series:
-    """Year, month, day, hour, minute, second, as one number; NaT where it is no date."""
-    whole = np.floor(numbers.fillna(0).to_numpy())
-    rest = (whole * 10 ** (14 - digits)).astype(np.int64)
-    parts = []
-    for _ in range(5):
-        rest, part = np.divmod(rest, 100)
-        parts.append(part)
-    second, minute, hour, day, month = parts
-    good = (rest > 0) & (rest < 9999) & (month >= 1) & (month <= 12) & (minute < 60) & (second < 60)
-    months = np.where(good, (rest - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (day - 1)
-    good &= (day >= 1) & (days.astype("datetime64[M]") == months)
-    good &= (hour < 24) | ((hour == 24) & (minute == 0) & (second == 0))
-    at = days.astype("datetime64[s]") + (3600 * hour + 60 * minute + second)
-    return pd.Series(at.astype("datetime64[us]"), numbers.index, name=numbers.name).where(good)
 
 
 def _written(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+import struct
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from pgt.errors import DataError, note
 from pgt.readers.clocks import ENOUGH, zones_at
@@ -131,7 +130,7 @@ def recognized(
     listed = columns or {}
     pairs = {date for date, _ in _dates_with_clocks(all_names)}  # half of a time
     names = [name for name in all_names if name not in {*listed.values(), *pairs}]
-    found = _of_states(all_names, listed)
+    found: dict[str, str] = {}
     for ours in ALIASES:
         if ours not in {*listed, *found.values()} and (
             theirs := _surest(ours, names, found, account)
@@ -145,16 +144,6 @@ def recognized(
     if ("lon" in kept) != ("lat" in kept):
         found = {n: ours for n, ours in found.items() if ours not in ("lon", "lat") or n == ours}
     return found
-
-
-def _of_states(names: list[str], listed: dict[str, str]) -> dict[str, str]:
-    """Of a log of Home Assistant: whose state, which, since when."""
-    plain = {plain_name(name): name for name in names}
-    since = plain.get("lastchanged") or plain.get("lastupdated")
-    if since is None or not {"entityid", "state"} <= plain.keys():
-        return {}
-    ours = {plain["entityid"]: "user_id", plain["state"]: "location_id", since: "started_at"}
-    return {theirs: name for theirs, name in ours.items() if name not in listed}
 
 
 def _surest(ours: str, names: list[str], taken: Iterable[str], account: bool) -> str | None:
@@ -253,14 +242,10 @@ def fixes_or_visits(table: pd.DataFrame, at: pd.Series) -> tuple[int, bool]:
 def _as_layout(table: pd.DataFrame, named: set[str], clock: str) -> pd.DataFrame:
     """Tables of the literature that count days, and logs of states; others as they are."""
     plain = {plain_name(name): name for name in table.columns}
-    if (
-        named
-        & {*table.columns}
-        & {*map(plain.get, ("startday", "d", "entityid", "lastchanged", "state"))}
-    ):
-        return table
     if {"entityid", "state"} <= plain.keys():
-        return _of_people(table, plain["entityid"])
+        return _of_states(table, plain, named)
+    if named & {*map(plain.get, ("startday", "d"))}:
+        return table
     if {"startday", "startmin"} <= plain.keys() and {"endday", "duration"} & plain.keys():
         return _of_days_and_minutes(table, plain, clock)
     if {"uid", "d", "t", "x", "y"} == plain.keys():
@@ -268,12 +253,15 @@ def _as_layout(table: pd.DataFrame, named: set[str], clock: str) -> pd.DataFrame
     return table
 
 
-def _of_people(table: pd.DataFrame, entity: str) -> pd.DataFrame:
-    """Of the entities of Home Assistant people, else their trackers; a sensor is nowhere."""
+def _of_states(table: pd.DataFrame, plain: dict[str, str], named: set[str]) -> pd.DataFrame:
+    """A log of Home Assistant: of its entities people, else their trackers; a sensor is nowhere."""
+    entity, state = plain["entityid"], plain["state"]
+    if state not in named:
+        table = table.rename(columns={state: "location_id"})
     domain = table[entity].astype("string").str.partition(".")[0].fillna("")
     kind = next((one for one in ("person", "device_tracker") if (domain == one).any()), None)
     others = domain != kind
-    if kind is None or not others.any():
+    if entity in named or kind is None or not others.any():
         return table
     note(f"{int(others.sum()):,} states of other entities than '{kind}' are left out; to read all, "
          f"say columns={{'user_id': '{entity}'}} (--columns user_id={entity}).")  # fmt: skip
@@ -284,27 +272,21 @@ def _of_days_and_minutes(
     table: pd.DataFrame, plain: dict[str, str], clock: str
 ) -> pd.DataFrame:  # fmt: skip
     """A day that is counted, the minute in it, and a weekday: a first day that fits them."""
-    numbers = {name: pd.to_numeric(table[theirs], errors="coerce") for name, theirs in plain.items()
-               if name in ("startday", "startmin", "endday", "endmin", "duration",
-                           "weekday")}  # fmt: skip
+    number = table.rename(columns=plain_name).apply(pd.to_numeric, errors="coerce")
     first, fits = pd.Timestamp("2024-01-01"), ""  # a Monday
-    if "weekday" in numbers:
-        shift = (numbers["weekday"] - numbers["startday"]) % 7
+    if "weekday" in number:
+        shift = (number.weekday - number.startday) % 7
         if (shift == shift.mode()[0]).mean() >= ENOUGH:
-            first, fits = (
-                first + pd.Timedelta(days=int(shift.mode()[0])),
-                ", which fits the weekdays",
-            )
-    start = first + _days(numbers["startday"], numbers["startmin"])
-    if {"endday", "endmin"} <= numbers.keys():
-        end = first + _days(numbers["endday"], numbers["endmin"])
+            first, fits = first + pd.Timedelta(days=shift.mode()[0]), ", which fits the weekdays"
+    start = first + _days(number.startday, number.startmin)
+    if {"endday", "endmin"} <= {*number}:
+        end = first + _days(number.endday, number.endmin)
     else:
-        end = start + pd.to_timedelta(numbers["duration"], unit="min")
+        end = start + pd.to_timedelta(number.duration, unit="min")
     note(f"days are counted and have no date: day 0 is read as {first:%A, %Y-%m-%d}{fits}.")
-    drop = [theirs for name, theirs in plain.items() if name in numbers]
-    return table.drop(columns=drop).assign(
-        started_at=_at(start, clock), finished_at=_at(end, clock)
-    )
+    counted = ("startday", "startmin", "endday", "endmin", "duration", "weekday")
+    table = table.drop(columns=[plain[name] for name in counted if name in plain])
+    return table.assign(started_at=_at(start, clock), finished_at=_at(end, clock))
 
 
 def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
@@ -435,18 +417,16 @@ def _of_objects(column: pd.Series) -> tuple[Any, Any] | None:
 
 def _of_wkb(column: pd.Series) -> tuple[np.ndarray, np.ndarray] | None:
     """Points in well-known binary (GeoParquet), or in its hexadecimal digits (PostGIS)."""
-    first = column.dropna().head(1).tolist()
-    if not first or _as_bytes(first[0]) is None:
+    if _as_bytes(next(iter(column.dropna()), None)) is None:
         return None
     out = np.full((len(column), 2), np.nan)
-    for row, value in enumerate(column.tolist()):
-        if (blob := _as_bytes(value)) is None:
-            continue
-        order = "<" if blob[:1] == b"\x01" else ">"
-        kind = int(np.frombuffer(blob, f"{order}u4", 1, 1)[0]) if len(blob) >= 21 else 0
-        if (kind & 0x1FFFFFFF) % 1000 != 1:  # a point, with or without height and reference
-            return None
-        out[row] = np.frombuffer(blob, f"{order}f8", 2, 9 if kind & 0x20000000 else 5)
+    for row, blob in enumerate(map(_as_bytes, column.tolist())):
+        if blob is not None:
+            order = "<" if blob[:1] == b"\x01" else ">"
+            kind = struct.unpack_from(f"{order}I", blob, 1)[0] if len(blob) >= 21 else 0
+            if (kind & 0x1FFFFFFF) % 1000 != 1:  # a point, with or without height and reference
+                return None
+            out[row] = struct.unpack_from(f"{order}2d", blob, 9 if kind & 0x20000000 else 5)
     return out[:, 0], out[:, 1]
 
 
@@ -459,27 +439,18 @@ def _as_bytes(value: object) -> bytes | None:
 def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
-    fresh: dict[str, pd.Series] = {}
     for name in [name for name in ("user_id", "location_id") if name in table.columns]:
         ids, known = table[name], table[name].dropna()
-        if pd.api.types.is_float_dtype(ids.dtype) or ids.dtype == "Int64":
-            whole = len(known) == len(ids) and (known % 1 == 0).all()  # a gap made them fractions
-        elif pd.api.types.is_numeric_dtype(ids.dtype):
-            continue
-        elif isinstance(ids.dtype, pd.StringDtype) and len(known):
-            text = pa.array(known, type=pa.large_string())
-            if not pc.all(pc.match_substring_regex(text, f"^({WHOLE_NUMBER.pattern})$")).as_py():
-                continue
-            if len(known) == len(ids):
-                fresh[name] = pd.Series(text.cast(pa.int64()).to_numpy(), ids.index, name=name)
-                continue
-            whole = True
+        if pd.api.types.is_numeric_dtype(ids.dtype):  # a gap makes fractions of whole numbers
+            whole = len(known) == len(ids) and (known % 1 == 0).all()
         else:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(one, str) and WHOLE_NUMBER.fullmatch(one) for one in texts)
         if whole:
-            fresh[name] = ids.astype("Int64" if len(known) < len(ids) else "int64")
-    return table.assign(**fresh)
+            table = table.assign(
+                **{name: ids.astype("Int64" if len(known) < len(ids) else "int64")}
+            )
+    return table
 
 
 def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.DataFrame:

@@ -100,18 +100,13 @@ def _guessed(parts: list[Part], name: str, kind: str) -> list[Any]:
 
 def _with_like_ids(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
     """Ids as text in all files if they are in one: 7 and "47e6651" are both names."""
+    frames = [whole_ids(frame) for frame in frames]
     for name in ("user_id", "location_id"):
         held = [frame[name] for frame in frames if name in frame.columns]
-        numbers = [pd.api.types.is_numeric_dtype(one) for one in held]
-        if any(numbers) and not all(numbers):
-            frames = [frame.assign(**{name: frame[name].map(_plain_text, na_action="ignore")})
+        if len({pd.api.types.is_numeric_dtype(one) for one in held}) > 1:
+            frames = [frame.assign(**{name: frame[name].astype("string")})
                       if name in frame.columns else frame for frame in frames]  # fmt: skip
     return frames
-
-
-def _plain_text(value: object) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
 
 
 # --- one function a layout of files ------------------------------------------------------------

@@ -301,7 +301,7 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
         return table
     place = table.location_id.astype("string").str.strip().str.lower()
     log = "finished_at" not in table.columns and (
-        plain_name(origin.called("location_id")) == "state" or (place == AWAY[0]).any()
+        plain_name(origin.called("user_id")) == "entityid" or (place == AWAY[0]).any()
     )
     none = place.isin(NO_PLACES).to_numpy(dtype=bool)
     if log:
