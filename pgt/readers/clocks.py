@@ -140,7 +140,10 @@ def by_local_clocks(
         note(f"the times are in UTC; by the coordinates, local clocks are those of "
              f"{', '.join(names[:2])}{', …' if len(names) > 2 else ''}.")  # fmt: skip
         own = there.fillna(0)
-    elif home := _zone_of_export(table.started_at, ahead, there, names):
+    elif len(names) > 1 and (there.notna() & (ahead != there)).any() and (
+        home := next((name for name in names[:9]
+                      if (_ahead(table.started_at, name) == ahead).all()), None)
+    ):  # fmt: skip
         note(f"all offsets are those of {home}, and some places lie in other zones: local clocks "
              f"are those of the places (--timezone {home} keeps one clock).")  # fmt: skip
         own = there.fillna(ahead)
@@ -158,15 +161,6 @@ def _note_sea(zones: pd.Series) -> None:
     if len(zones) >= 20 and sea.mean() > 0.5:
         note(f"{int(sea.sum()):,} of {len(zones):,} visits lie in the sea: are lon and lat in "
              "their columns (--columns lon=..., lat=...), and in degrees?")  # fmt: skip
-
-
-def _zone_of_export(
-    start: pd.Series, ahead: pd.Series, there: pd.Series, names: Any
-) -> str | None:  # fmt: skip
-    """The one zone whose offsets all times have, though places lie in others as well."""
-    if len(names) > 1 and (there.notna() & (ahead != there)).any():
-        return next((name for name in names[:9] if (_ahead(start, name) == ahead).all()), None)
-    return None
 
 
 def read_times(
@@ -198,17 +192,17 @@ def read_times(
             "(--timezone Asia/Shanghai) if they are by the clocks of the place, or with "
             "file_timezone='UTC' (--file-timezone UTC) if they are in UTC."
         )
-    return _localized(times, "UTC" if in_utc else clock, after), None
+    return localized(times, "UTC" if in_utc else clock, after).dt.tz_convert("UTC"), None
 
 
-def _localized(times: pd.Series, zone: str | None, after: pd.Series | None) -> pd.Series:
+def localized(times: pd.Series, zone: str | None, after: pd.Series | None = None) -> pd.Series:
     """Wall times as moments: of the hour that comes twice the first, or what is not before."""
     first = np.ones(len(times), dtype=bool)
     local = times.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
     if after is not None and (early := local < after).any():
         second = times.dt.tz_localize(zone, ambiguous=~first, nonexistent="shift_forward")
         local = local.where(~early, second)
-    return local.dt.tz_convert("UTC")
+    return local
 
 
 def _of_one_shape(raw: pd.Series) -> tuple[pd.Series, pd.Series | None] | None:
@@ -252,12 +246,8 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
         if full.between(first * 10 ** (digits - 4), last * 10 ** (digits - 4)).sum() >= (
             ENOUGH * len(known)
         ):  # fmt: skip
-            text = (
-                full.astype("Int64")
-                .astype("string")
-                .str.replace(r"^(\d{8})(.+)", r"\1T\2", regex=True)
-            )
-            dates, _ = _each(text)
+            text = full.astype("Int64").astype("string")
+            dates, _ = _each(text.str.replace(r"^(\d{8})(.+)", r"\1T\2", regex=True))
             if dates.notna().sum() >= ENOUGH * len(known):
                 return dates
     if known.between(*SHEET_DAYS).mean() >= ENOUGH and (known % 1 > 0).any():
@@ -349,7 +339,7 @@ def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
         times = times.fillna(read.dt.as_unit("us"))
     for name in filter(zone_name, zone[ahead.isna()].dropna().unique()):
         rows = (zone == name).fillna(False) & ahead.isna() & times.notna()
-        ahead = ahead.mask(rows, _ahead(_localized(times[rows], name, None), name))
+        ahead = ahead.mask(rows, _ahead(localized(times[rows], name), name))
     tweeted = tweets.notna()
     return times.where(~tweeted, tweets.dt.tz_localize(None)), ahead.mask(tweeted, 0.0)
 

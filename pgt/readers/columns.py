@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError, note
-from pgt.readers.clocks import ENOUGH, zones_at
+from pgt.readers.clocks import ENOUGH, localized, zones_at
 from pgt.visits import HERE, REQUIRED, Origin, plain_types, refuse
 
 # What others call our columns, in lower case, letters and digits only, the surest names first; in
@@ -286,7 +286,7 @@ def _of_days_and_minutes(
     note(f"days are counted and have no date: day 0 is read as {first:%A, %Y-%m-%d}{fits}.")
     counted = ("startday", "startmin", "endday", "endmin", "duration", "weekday")
     table = table.drop(columns=[plain[name] for name in counted if name in plain])
-    return table.assign(started_at=_at(start, clock), finished_at=_at(end, clock))
+    return table.assign(started_at=localized(start, clock), finished_at=localized(end, clock))
 
 
 def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
@@ -298,19 +298,14 @@ def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
          "an hour in a cell of the grid.")  # fmt: skip
     start = pd.Timestamp("2024-01-01") + _days(number.d, 30 * number.t)
     x, y = (number[axis].astype("Int64").astype(str) for axis in "xy")
+    end = start + pd.Timedelta(minutes=30)
     return pd.DataFrame({"user_id": table[table.columns[0]], "location_id": x + "-" + y,
-                         "started_at": _at(start, clock),
-                         "finished_at": _at(start + pd.Timedelta(minutes=30), clock)})  # fmt: skip
+                         "started_at": localized(start, clock),
+                         "finished_at": localized(end, clock)})  # fmt: skip
 
 
 def _days(day: pd.Series, minute: pd.Series) -> pd.Series:
     return pd.to_timedelta(day, unit="D") + pd.to_timedelta(minute, unit="min")
-
-
-def _at(times: pd.Series, clock: str) -> pd.Series:
-    """Wall times by a clock; without one they are of no place, and UTC keeps them as they are."""
-    first = np.ones(len(times), dtype=bool)
-    return times.dt.as_unit("us").dt.tz_localize(clock, first, "shift_forward")
 
 
 def _dates_with_clocks(names: list[str]) -> list[tuple[str, str]]:
@@ -447,9 +442,8 @@ def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(one, str) and WHOLE_NUMBER.fullmatch(one) for one in texts)
         if whole:
-            table = table.assign(
-                **{name: ids.astype("Int64" if len(known) < len(ids) else "int64")}
-            )
+            kind = "Int64" if len(known) < len(ids) else "int64"
+            table = table.assign(**{name: ids.astype(kind)})
     return table
 
 

@@ -104,7 +104,8 @@ def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
                 "coordinates, or drop these visits.",
             )  # fmt: skip
             visits = visits[~empty]
-        if _in_radians(visits):
+        small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
+        if len(visits) >= SEVERAL and small.all():  # all would be on Earth in radians
             yield (
                 f"{len(visits):,} visits lie within 3.15 degrees of longitude 0 and 1.58 of "
                 "latitude 0, in the sea off Africa: are lon and lat in radians? They must be in "
@@ -122,35 +123,6 @@ def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
         if said := _other_clocks(visits):
             yield said
             return
-    yield from _by_day(visits)
-
-
-def _in_radians(visits: pd.DataFrame) -> bool:
-    """Whether all positions would be on Earth if they were in radians."""
-    small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
-    return len(visits) >= SEVERAL and bool(small.all())
-
-
-def _other_clocks(visits: pd.DataFrame) -> str:
-    """A sentence on places where the clocks are others than the table's, or nothing."""
-    swapped, off = _against_clocks(visits)
-    remedies = {
-        "lon and lat look swapped; swap the columns.": swapped,
-        "are these not local times? Name the zone of the places with timezone= (--timezone).": off,
-    }
-    for remedy, rows in remedies.items():
-        if rows.any():
-            part = visits[rows]
-            return (
-                f"{len(part):,} visits ({part.user_id.nunique()} people) lie around longitude "
-                f"{part.lon.median():.1f} and latitude {part.lat.median():.1f}, where the "
-                f"clocks are not those of {part.started_at.dt.tz}: {remedy}"
-            )
-    return ""
-
-
-def _by_day(visits: pd.DataFrame) -> Iterator[str]:
-    """People who seem to sleep by day."""
     if len(late := _asleep_by_day(visits)):
         yield (
             f"{len(late):,} of {visits.user_id.nunique():,} people ({late[0]!r}"
@@ -158,6 +130,23 @@ def _by_day(visits: pd.DataFrame) -> Iterator[str]:
             "and would be at night if their times were in UTC: if they are, say file_timezone='UTC'"
             " (--file-timezone UTC) when the file is read."
         )
+
+
+def _other_clocks(visits: pd.DataFrame) -> str:
+    """A sentence on places where the clocks are others than the table's, or nothing."""
+    swapped, off = _against_clocks(visits)
+    if not (swapped.any() or off.any()):
+        return ""
+    remedy = (
+        "lon and lat look swapped; swap the columns." if swapped.any() else
+        "are these not local times? Name the zone of the places with timezone= (--timezone)."
+    )  # fmt: skip
+    part = visits[swapped if swapped.any() else off]
+    return (
+        f"{len(part):,} visits ({part.user_id.nunique()} people) lie around longitude "
+        f"{part.lon.median():.1f} and latitude {part.lat.median():.1f}, where the clocks are not "
+        f"those of {part.started_at.dt.tz}: {remedy}"
+    )
 
 
 def _mirrored(visits: pd.DataFrame) -> np.ndarray:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -115,9 +116,9 @@ def files_of(path: Path) -> list[File]:
             start = handle.read(262)
         packed = start[:2] == b"\x1f\x8b" and re.search(r"(?i)\.(tgz|tar\.gz)$", path.name)
         if start[:4] == b"PK\x03\x04":
-            files = _members(path, *_zip(path))
+            files = _members(path, "zip")
         elif packed or start[257:] == b"ustar":
-            files = _members(path, *_tar(path))
+            files = _members(path, "tar")
         else:
             return [File(path.name, path.read_bytes)]
     hidden = re.compile(r"(^|/)(\.|_|~\$)")
@@ -136,14 +137,7 @@ class Member:
 
 
 def _zip(path: Path) -> tuple[list[Member], int]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except UNREADABLE as error:
-        raise DataError(
-            f"{path.name} is no complete zip archive ({reason(error)}); download it again."
-        ) from error
-    if "xl/workbook.xml" in archive.namelist():
-        raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
+    archive = zipfile.ZipFile(path)
     kinds = (0, stat.S_IFREG, stat.S_IFDIR)
     # ``filename`` ends at a null byte and has the system's separators turned into slashes.
     return [Member(info.orig_filename, info.file_size, info.compress_size,
@@ -153,31 +147,33 @@ def _zip(path: Path) -> tuple[list[Member], int]:
 
 def _tar(path: Path) -> tuple[list[Member], int]:
     most, size, members = max(UNPACKED, TIMES_PACKED * path.stat().st_size), 0, []
+    archive = tarfile.open(path)  # noqa: SIM115 (members are read later)
+    for info in archive:
+        load = partial(lambda info: archive.extractfile(info).read(), info)  # type: ignore[union-attr]
+        name = info.name + "/" * info.isdir()
+        members.append(Member(name, info.size, 0, info.isfile() or info.isdir(), load))
+        size += info.size
+        if size > most:  # what follows would be unpacked to find the next member
+            break
+    return members, most
+
+
+def _members(path: Path, kind: str) -> list[File]:
+    """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
     try:
-        archive = tarfile.open(path)  # noqa: SIM115 (members are read later)
-        for info in archive:
-            size += info.size
-            if size > most:  # what follows would be unpacked to find the next member
-                break
-            load = partial(lambda info: archive.extractfile(info).read(), info)  # type: ignore[union-attr]
-            name = info.name + "/" * info.isdir()
-            members.append(Member(name, info.size, 0, info.isfile() or info.isdir(), load))
+        members, most = {"zip": _zip, "tar": _tar}[kind](path)
     except UNREADABLE as error:
         raise DataError(
-            f"{path.name} is no complete tar archive ({reason(error)}); download it again."
+            f"{path.name} is no complete {kind} archive ({reason(error)}); download it again."
         ) from error
-    if size > most:
+    if any(member.name == "xl/workbook.xml" for member in members):
+        raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
+    if sum(member.size for member in members) > most:
         raise DataError(
             f"{path.name} would unpack to more than {most / 2**20:,.0f} MiB; unpack it yourself "
             "and give the folder."
         )
-    return members, most
-
-
-def _members(path: Path, members: list[Member], most: int) -> list[File]:
-    """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
-    members = sorted(members, key=lambda member: member.name)
-    for member in members:
+    for member in sorted(members, key=lambda member: member.name):
         name = member.name.replace("\\", "/")
         wrong = {
             "has an absolute path": name.startswith("/") or name[1:2] == ":",
@@ -191,10 +187,9 @@ def _members(path: Path, members: list[Member], most: int) -> list[File]:
                 f"{path.name} is not safe to read: its member {member.name!r} {what}; get "
                 "the archive again, or unpack it yourself and give the folder."
             )
-    if sum(member.size for member in members) > most:
-        raise DataError(f"{path.name} would unpack to more than 64 GiB; unpack it yourself.")
-    return [File(member.name.replace("\\", "/"), member.load) for member in members
-            if not member.name.endswith("/")]  # fmt: skip
+    files = [File(member.name.replace("\\", "/"), member.load) for member in members]
+    return [file for file in sorted(files, key=lambda file: file.name)
+            if not file.name.endswith("/")]  # fmt: skip
 
 
 def kind_of(file: File) -> str:
@@ -471,18 +466,17 @@ def _features(features: list[dict[str, Any]]) -> Recording:
     timeless = 0
     for one in features:
         geometry, about = one.get("geometry") or {}, one.get("properties") or {}
-        at = geometry.get("coordinates") or []
-        if geometry.get("type") == "Point" and len(at) >= 2:
+        at, kind = geometry.get("coordinates") or [], geometry.get("type")
+        if kind == "Point" and len(at) >= 2:
             held = {name: value for name, value in about.items()
                     if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
             rows.append({**held, "lon": at[0], "lat": at[1]})
-        elif geometry.get("type") in ("LineString", "MultiLineString", "MultiPoint"):
+        elif kind in ("LineString", "MultiLineString", "MultiPoint"):
             inner = about.get("coordinateProperties") or {}
             times = about.get("coordTimes") or about.get("times") or inner.get("times") or []
-            if geometry["type"] == "MultiLineString":  # a list of lines, and of their times
-                at = [point for line in at for point in line]
-                times = [time for line in times
-                         for time in (line if isinstance(line, list) else [line])]  # fmt: skip
+            if kind == "MultiLineString":  # a list of lines, and of their times
+                nested = bool(times) and isinstance(times[0], list)
+                at, times = [*chain(*at)], [*chain(*times)] if nested else times
             rows += [{"time": time, "lon": point[0], "lat": point[1]}
                      for time, point in zip(times, at, strict=False)]  # fmt: skip
             timeless += max(len(at) - len(times), 0)

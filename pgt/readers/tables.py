@@ -432,46 +432,39 @@ def _gathered(source: Any, how: How) -> Gathered:
         raise DataError(f"{source} is an address, and only local files are read; download it.")
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
-    choice = _chosen(path)
-    parts, left_out, account = _rows_of_files(choice, path, how)
+    kind, files_, beside = _chosen(path)
+    parts, left_out, account = _rows_of_files(kind, files_, path, how)
     if left_out:
         what = ", ".join(f"{n:,} {reason}" for reason, n in left_out.items())
         note(f"left out of {path.name}: {what}.")
-    if choice.beside:
-        note(choice.beside)
-    table = with_owners(parts, path.stem, choice.kind, how.person, how.columns)
+    if beside:
+        note(beside)
+    table = with_owners(parts, path.stem, kind, how.person, how.columns)
     origin = parts[0].origin if len(parts) == 1 else Origin(names=parts[0].origin.names)
     return Gathered(table, origin, account)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which files at a path are read and as what, and a sentence on those beside them."""
-
-    kind: str
-    files: list[File]
-    single: bool
-    beside: str = ""
-
-
-def _chosen(path: Path) -> Choice:
+def _chosen(path: Path) -> tuple[str, list[File], str]:
+    """The kind of the files at a path that are read, these, and a sentence on those beside."""
     files_ = recordings.files_of(path)
     if path.is_file() and [file.name for file in files_] == [path.name]:
         data = files_[0].bytes()  # once
         files_ = [File(path.name, lambda: data)]
-        return Choice(recordings.kind_of(files_[0]), files_, single=True)
+        return recordings.kind_of(files_[0]), files_, ""
     kind, files_, beside = recordings.chosen(files_, path.name)
     if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
         files_ = [File(path.name, lambda: b"")]
-    return Choice(kind, files_, False, beside)
+    return kind, files_, beside
 
 
-def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Counter[str], bool]:
+def _rows_of_files(
+    kind: str, files_: list[File], path: Path, how: How
+) -> tuple[list[Part], Counter[str], bool]:
     """The rows of each file that can be read; of the others how many there are, and why."""
     parts, bad, left_out, account = [], {}, Counter[str](), False
-    for file in choice.files:
+    for file in files_:
         try:
-            recording, origin = _one(file, choice.kind, how.columns, path)
+            recording, origin = _one(file, kind, how.columns, path)
             if recording.frame.empty:
                 bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
                 continue
@@ -481,19 +474,19 @@ def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Co
             parts.append(Part(frame, replace(origin, names=names), file))
             left_out, account = left_out + recording.left_out, account or recording.account
         except DataError:
-            if choice.single or len(choice.files) == 1:  # which names the remedy
+            if len(files_) == 1:  # which names the remedy
                 raise
             bad[file.name] = "cannot be read"
         except UNREADABLE as error:
             bad[file.name] = f"cannot be read ({reason(error)})"
     for what in sorted(set(bad.values())) if parts else ():
         names_ = [name for name in bad if bad[name] == what]
-        note(f"{len(names_)} of {len(choice.files)} files of {path.name} left out: {names_[0]}"
+        note(f"{len(names_)} of {len(files_)} files of {path.name} left out: {names_[0]}"
              f"{', …' if names_[1:] else ''} {what}.")  # fmt: skip
     if not parts:
         name, what = next(iter(bad.items()))
         table = "it must be a CSV in UTF-8 with a header line"
-        again = table if choice.kind == "table" else f"export it again as {choice.kind}"
+        again = table if kind == "table" else f"export it again as {kind}"
         raise DataError(f"{name} {what}; {again}.")
     return parts, left_out, account
 
