@@ -100,6 +100,8 @@ def _guessed(parts: list[Part], name: str, kind: str) -> list[Any]:
 
 def _with_like_ids(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
     """Ids as text in all files if they are in one: 7 and "47e6651" are both names."""
+    if len(frames) == 1:
+        return frames
     frames = [whole_ids(frame) for frame in frames]
     for name in ("user_id", "location_id"):
         held = [frame[name] for frame in frames if name in frame.columns]

@@ -192,20 +192,21 @@ def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
     local = local_clock(visits, "started_at")
     ahead = _hours_ahead(visits, local)
-    sizes = visits.user_id.value_counts(sort=False)
-    many = sizes.index[sizes >= VISITS]
-    sleepers = [user for user in many if _sleeps_by_day(local, ahead, visits.user_id == user)]
+    hour, hours_ahead = local.dt.hour.to_numpy(), ahead.to_numpy()
+    rows = visits.groupby("user_id", sort=False).indices
+    many = [user for user, mine in rows.items() if len(mine) >= VISITS]
+    sleepers = [user for user in many if _sleeps_by_day(hour[rows[user]], hours_ahead[rows[user]])]
     # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
     if sleepers and len(sleepers) >= MANY_SLEEP * len(many):
         return sleepers
-    enough = len(sizes) >= PEOPLE and len(visits) >= VISITS
-    return sizes.index.tolist() if enough and _all_sleep_by_day(local, ahead) else []
+    enough = len(rows) >= PEOPLE and len(visits) >= VISITS
+    return [*rows] if enough and _all_sleep_by_day(local, ahead) else []
 
 
-def _sleeps_by_day(local: pd.Series, ahead: pd.Series, mine: pd.Series) -> bool:
+def _sleeps_by_day(hour: np.ndarray, ahead: np.ndarray) -> bool:
     """Whether a person's five quietest hours lie by day, and at night if times were in UTC."""
-    middle, share = _quietest(local[mine].dt.hour, NIGHT, 24)
-    offset, (morning, evening) = float(ahead[mine].median()), DAY
+    middle, share = _quietest(hour, NIGHT, 24)
+    offset, (morning, evening) = float(np.median(ahead)), DAY
     by_day = morning <= middle <= evening and share < QUIET_HOURS
     return abs(offset) >= FAR_AHEAD and by_day and (middle + offset) % 24 <= END_OF_NIGHT
 
@@ -213,13 +214,13 @@ def _sleeps_by_day(local: pd.Series, ahead: pd.Series, mine: pd.Series) -> bool:
 def _all_sleep_by_day(local: pd.Series, ahead: pd.Series) -> bool:
     """The same of everybody together, by half hours, for whom less of a shift is seen."""
     offset, (first, last) = float(ahead.median()), NIGHTS
-    middle, share = _quietest(2 * local.dt.hour + local.dt.minute // 30, 12, 48)
+    middle, share = _quietest((2 * local.dt.hour + local.dt.minute // 30).to_numpy(), 12, 48)
     by_day = abs(offset) >= HOURS and share < QUIET_HALF_HOURS and not first <= middle <= last
     by_day = by_day and (last < middle < 12) == (offset < 0)
     return by_day and first <= (middle + offset) % 24 <= last
 
 
-def _quietest(times: pd.Series, n: int, of: int) -> tuple[float, float]:
+def _quietest(times: np.ndarray, n: int, of: int) -> tuple[float, float]:
     """The middle (hour) of the quietest ``n`` of ``of`` parts of the day, and their share."""
     counts = np.bincount(times, minlength=of)
     sums = np.array([np.roll(counts, -start)[:n].sum() for start in range(of)])

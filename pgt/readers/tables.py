@@ -503,8 +503,7 @@ def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> tuple[Re
 
 
 def _parquet(file: File, path: Path) -> pd.DataFrame:
-    import pyarrow as pa  # slow to load
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # slow to load
     from pyarrow import dataset
 
     if file.load():
@@ -602,9 +601,7 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
                if ours.get(name, "lon") not in ("lon", "lat")
                or clocks.search(plain_name(name))}  # fmt: skip
     ids = {name for name in ours if ours[name] in ("user_id", "location_id")}
-    table = _quick(data, dialect, as_text, ids)
-    if table is None:
-        table = _careful(data, dialect, as_text, ids, file.name)
+    table = _rows(data, dialect, as_text, ids, file.name)
     if b"'" in data:
         table = files.without_marks(table)
     again = cache(lambda: dialect.lines(file.bytes()))
@@ -616,39 +613,10 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
     return table, Origin("line", number=line_of)
 
 
-def _quick(
-    data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str]
-) -> pd.DataFrame | None:
-    """What Arrow reads at once and as pandas would: a plain table; None of all others."""
-    from pyarrow import csv as arrow  # slow to load
-
-    odd = (dialect.separator + " ").encode() in data or data[:1].isspace()
-    if odd or dialect.headless or dialect.before or dialect.encoding != "utf-8-sig":
-        return None
-    try:
-        table = arrow.read_csv(
-            pa.BufferReader(data),
-            arrow.ReadOptions(column_names=dialect.names, skip_rows=1),
-            arrow.ParseOptions(delimiter=dialect.separator, newlines_in_values=b'"' in data),
-            arrow.ConvertOptions(column_types=dict.fromkeys(as_text, "string"), null_values=EMPTY,
-                                 quoted_strings_can_be_null=True),
-        )  # fmt: skip
-    except (pa.ArrowException, KeyError):
-        return None
-    if {str(kind) for kind in table.schema.types} - {"string", "int64", "double", "bool", "null"}:
-        return None
-    frame = table.to_pandas()
-    for name in frame.columns[[str(kind) == "string" for kind in table.schema.types]]:
-        empty = frame[name] == "" if name in ids else frame[name].isin(EMPTY)
-        if empty.any():
-            frame[name] = frame[name].mask(empty)
-    return frame
-
-
-def _careful(
+def _rows(
     data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str], name: str
 ) -> pd.DataFrame:
-    """Any other table, or what is wrong with it."""
+    """The table in a text, or what is wrong with it."""
     try:
         table = pd.read_csv(
             io.BytesIO(data), sep=dialect.separator, dtype=as_text, low_memory=False,

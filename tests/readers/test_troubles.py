@@ -154,6 +154,16 @@ def test_dated_files_of_several_people(name: str, tmp_path: Path) -> None:
     assert table.user_id.value_counts().to_dict() == {"anna": N, "user002": N}
 
 
+def test_files_named_by_months_are_one_persons(tmp_path: Path) -> None:
+    for month in (3, 4):
+        part = FIXES.assign(at=FIXES["at"] + pd.Timedelta(days=28 * (month - 3)))
+        text = csv(pd.DataFrame({"time": zulu(part["at"]), "lat": part.lat, "lon": part.lon}))
+        made(tmp_path, f"mine/2025-{month:02}.csv", text)
+    table, notes = told(lambda: read(tmp_path / "mine"))
+    assert table.user_id.unique().tolist() == ["mine"] and len(table) == 2 * len(FIXES)
+    assert any("look like one person's days" in note for note in notes)
+
+
 def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> None:
     phones = np.where(np.arange(len(FIXES)) < 2000, "pixel-6", "pixel-9")
     path = made(tmp_path, "gps.csv", csv(fixes(device_id=phones)))
