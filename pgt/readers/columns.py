@@ -71,7 +71,7 @@ WKT = r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)"
 # Degrees, perhaps minutes, perhaps seconds, with the side of the Earth before or behind.
 FRACTION = r"(\d+(?:\.\d*|,\d+)?)"
 DEGREES = (
-    rf"^([NSEW])?\s*([+-]?\d+(?:\.\d*|,\d+)?(?:E-?\d+)?)(?:[°:\s]+{FRACTION}"
+    rf"^([NSEW])?\s*([+-]?\d+(?:\.\d*|,\d+)?(?:E[+-]?\d+)?)(?:[°:\s]+{FRACTION}"
     rf"(?:['′:\s]+{FRACTION}[\"″']*)?['′\s]*)?[°\s]*([NSEW])?$"
 )
 # The unit of a duration at the end of a column's name: duration_min, durationSeconds, Dauer (h).

@@ -192,9 +192,8 @@ def _members(path: Path, kind: str) -> list[File]:
             if not file.name.endswith("/")]  # fmt: skip
 
 
-def kind_of(file: File) -> str:
+def kind_of(file: File, data: bytes) -> str:
     """The kind of a single file by its content, or a sentence on what it is and what to do."""
-    data = file.bytes()
     start = data[:4096].replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if not start:
         raise DataError(f"{file.name} is empty; it needs a header line and rows.")

@@ -449,8 +449,7 @@ def _chosen(path: Path) -> tuple[str, list[File], str]:
     files_ = recordings.files_of(path)
     if path.is_file() and [file.name for file in files_] == [path.name]:
         data = files_[0].bytes()  # once
-        files_ = [File(path.name, lambda: data)]
-        return recordings.kind_of(files_[0]), files_, ""
+        return recordings.kind_of(files_[0], data), [File(path.name, lambda: data)], ""
     kind, files_, beside = recordings.chosen(files_, path.name)
     if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
         files_ = [File(path.name, lambda: b"")]
