@@ -16,15 +16,24 @@ from pgt.errors import DataError, note
 from pgt.visits import HERE, Origin, in_zone, refuse
 
 TWEET = "%a %b %d %H:%M:%S %z %Y"
-DAY_FIRST = r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b"
+DAY_FIRST = r"(\d{1,2})([./-])(\d{1,2})[./-](\d{2,4})\b"
 ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
-OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|([+-]\d{1,2})(?::?(\d\d))?)\s*$"
+OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|(?:UTC|GMT)?([+-]\d{1,2})(?::?(\d\d))?)\s*$"
+ZONED = r"[\s\[]([A-Z]\w+(?:/[\w+-]+)+)\]?$"  # the name of a zone behind a time
 MIDNIGHT = r"([T ])24(:?00(?::?00(?:[.,]0+)?)?)$"
+# A day and a month in English letters, or ISO 8601 with AM or PM; a time, and nothing else.
+MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+SPELLED = re.compile(
+    rf"(?i)(?=.*\b\d{{4}}\b)(?=.*\d:\d\d)"
+    rf"(?=.*(\b\d{{1,2}}[ .-]*{MONTH}|{MONTH}\.? +\d{{1,2}}\b(?!:)|^\d{{4}}-\d\d-\d\d))"
+    rf"(?:{MONTH}|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|[ap]m|[\d\s,.:-])+"
+)
 # UTC under its other names: such a zone says nothing of where people live.
 UTC_NAMES = {
     f"{area}{name}" for area in ("", "etc/")
     for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
 } | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+SHEET_DAYS = 36526, 73050  # the same years, as a spreadsheet counts days
 SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
 ENOUGH = 0.99  # of all rows, that a way to read them must fit
 
@@ -63,6 +72,13 @@ def with_local_clocks(
     end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin)
     own = _stated_offsets(table.utc_offset, start) if stated else None
     in_utc = ahead is None or not ahead.any()
+    theirs = origin.called("utc_offset")
+    if own is not None and own.any() and "lon" not in table.columns and re.search(
+        "(?i)zone_?offset", theirs
+    ):  # fmt: skip
+        note(f"'{theirs}' is read as how far clocks are ahead of UTC; if it counts how far they "
+             "are behind, as JavaScript does, name the zone with timezone= "
+             "(--timezone).")  # fmt: skip
     if own is not None and timezone is None and in_utc and "lon" not in table.columns:
         refuse(table, "utc_offset", own.isna() & table.utc_offset.notna(), "is ", ", which is no "
                "offset (+01:00) and no IANA zone (Europe/Vienna); name the zone with timezone= "
@@ -124,7 +140,10 @@ def by_local_clocks(
         note(f"the times are in UTC; by the coordinates, local clocks are those of "
              f"{', '.join(names[:2])}{', …' if len(names) > 2 else ''}.")  # fmt: skip
         own = there.fillna(0)
-    elif home := _zone_of_export(table.started_at, ahead, there, names):
+    elif len(names) > 1 and (there.notna() & (ahead != there)).any() and (
+        home := next((name for name in names[:9]
+                      if (_ahead(table.started_at, name) == ahead).all()), None)
+    ):  # fmt: skip
         note(f"all offsets are those of {home}, and some places lie in other zones: local clocks "
              f"are those of the places (--timezone {home} keeps one clock).")  # fmt: skip
         own = there.fillna(ahead)
@@ -142,15 +161,6 @@ def _note_sea(zones: pd.Series) -> None:
     if len(zones) >= 20 and sea.mean() > 0.5:
         note(f"{int(sea.sum()):,} of {len(zones):,} visits lie in the sea: are lon and lat in "
              "their columns (--columns lon=..., lat=...), and in degrees?")  # fmt: skip
-
-
-def _zone_of_export(
-    start: pd.Series, ahead: pd.Series, there: pd.Series, names: Any
-) -> str | None:  # fmt: skip
-    """The one zone whose offsets all times have, though places lie in others as well."""
-    if len(names) > 1 and (there.notna() & (ahead != there)).any():
-        return next((name for name in names[:9] if (_ahead(start, name) == ahead).all()), None)
-    return None
 
 
 def read_times(
@@ -182,17 +192,17 @@ def read_times(
             "(--timezone Asia/Shanghai) if they are by the clocks of the place, or with "
             "file_timezone='UTC' (--file-timezone UTC) if they are in UTC."
         )
-    return _localized(times, "UTC" if in_utc else clock, after), None
+    return localized(times, "UTC" if in_utc else clock, after).dt.tz_convert("UTC"), None
 
 
-def _localized(times: pd.Series, zone: str | None, after: pd.Series | None) -> pd.Series:
+def localized(times: pd.Series, zone: str | None, after: pd.Series | None = None) -> pd.Series:
     """Wall times as moments: of the hour that comes twice the first, or what is not before."""
     first = np.ones(len(times), dtype=bool)
     local = times.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
     if after is not None and (early := local < after).any():
         second = times.dt.tz_localize(zone, ambiguous=~first, nonexistent="shift_forward")
         local = local.where(~early, second)
-    return local.dt.tz_convert("UTC")
+    return local
 
 
 def _of_one_shape(raw: pd.Series) -> tuple[pd.Series, pd.Series | None] | None:
@@ -230,35 +240,24 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
     known = numbers.dropna()
     if len(known) * 2 <= raw.notna().sum() or known.empty:
         return None
-    for digits in (8, 10, 12, 14):
-        if (known.between(1900 * 10 ** (digits - 4), 2101 * 10 ** (digits - 4))).mean() >= ENOUGH:
-            dates = _calendar(numbers, digits)
+    years = [(digits, 0, 1900, 2101) for digits in (8, 10, 12, 14)]
+    for digits, century, first, last in (*years, (12, 2000, 2020, 2040), (14, 2000, 2020, 2040)):
+        full = numbers + century * 10 ** (digits - 4)  # 2503030742 is of 2025
+        if full.between(first * 10 ** (digits - 4), last * 10 ** (digits - 4)).sum() >= (
+            ENOUGH * len(known)
+        ):  # fmt: skip
+            text = full.astype("Int64").astype("string")
+            dates, _ = _each(text.str.replace(r"^(\d{8})(.+)", r"\1T\2", regex=True))
             if dates.notna().sum() >= ENOUGH * len(known):
                 return dates
+    if known.between(*SHEET_DAYS).mean() >= ENOUGH and (known % 1 > 0).any():
+        return pd.to_datetime(numbers, unit="D", origin="1899-12-30").dt.round("s")
     size = known.abs().median()
     units = (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
     unit, scale = next((one for one in units if size < 1e11 * one[1]), units[-1])
-    if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's, Windows' or days of a sheet
+    if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's or Windows'
         return None
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
-
-
-def _calendar(numbers: pd.Series, digits: int) -> pd.Series:
-    """Year, month, day, hour, minute, second, as one number; NaT where it is no date."""
-    whole = np.floor(numbers.fillna(0).to_numpy())
-    rest = (whole * 10 ** (14 - digits)).astype(np.int64)
-    parts = []
-    for _ in range(5):
-        rest, part = np.divmod(rest, 100)
-        parts.append(part)
-    second, minute, hour, day, month = parts
-    good = (rest > 0) & (rest < 9999) & (month >= 1) & (month <= 12) & (minute < 60) & (second < 60)
-    months = np.where(good, (rest - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (day - 1)
-    good &= (day >= 1) & (days.astype("datetime64[M]") == months)
-    good &= (hour < 24) | ((hour == 24) & (minute == 0) & (second == 0))
-    at = days.astype("datetime64[s]") + (3600 * hour + 60 * minute + second)
-    return pd.Series(at.astype("datetime64[us]"), numbers.index, name=numbers.name).where(good)
 
 
 def _written(
@@ -272,6 +271,7 @@ def _written(
     def of_rows(values: pd.Series, missing: Any) -> pd.Series:
         return values.reindex(codes, fill_value=missing).set_axis(raw.index)
 
+    text = _year_first(text)
     day_first = text.str.match(DAY_FIRST).fillna(False).astype(bool)
     refuse(table, name, of_rows(day_first, False), "is ", ", where day and month cannot be told "
            "apart; write ISO 8601 times such as 2024-05-01 09:00.", "{!r}", origin)  # fmt: skip
@@ -281,20 +281,45 @@ def _written(
     refuse(table, name, known & ~zoned & zoned.any(), "has a time zone in some rows and none",
            "; write all of them the same way.", "", origin)  # fmt: skip
     bad = ~known & (strict | raw.notna())
+    refuse(table, name, bad & raw.isna() & strict, "is empty", "; fill it in (an end that is not "
+           "known with the start) or drop the row.", "", origin)  # fmt: skip
     if strict or bad.mean() > 0.5:
+        remedy = "correct it or drop the row"
+        if bad.mean() > 0.5:
+            remedy = "pandas.to_datetime(..., format=...) makes such times of others"
+        if raw[bad].astype("string").str.match(r"\d{1,2}:\d\d").all():
+            remedy = "write the date before the time of day"
         refuse(table, name, bad, "is ", ", which is no ISO 8601 time (such as "
-               "2024-05-01T09:00:00+02:00); correct it or drop the row.", "{!r}",
-               origin)  # fmt: skip
+               f"2024-05-01T09:00:00+02:00); {remedy}.", "{!r}", origin)  # fmt: skip
     if not zoned.any():
         return times, None
     return (times - pd.to_timedelta(offset, unit="min")).dt.tz_localize("UTC"), offset.fillna(0)
+
+
+def _year_first(text: pd.Series) -> pd.Series:
+    """Dates with the year behind as ISO 8601, where all rows tell which is day and which month."""
+    part = text.str.extract(rf"^{DAY_FIRST}(.*)$")
+    first, second = (part[place].astype("Float64") for place in (0, 2))
+    late = bool((first > 12).any()), bool((second > 12).any())
+    if (part[3].str.len() == 2).any() or late == (True, True) or (
+        not any(late) and not (part[1].dropna() == ".").all()
+    ):  # fmt: skip
+        return text
+    day, month = (part[2], part[0]) if late[1] else (part[0], part[2])
+    ours = part[3] + "-" + month.str.zfill(2) + "-" + day.str.zfill(2) + part[4]
+    return ours.where(ours.notna(), text)
 
 
 def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
     """Wall times of different texts, and their offsets in minutes (NaN: none is written)."""
     tweets = pd.to_datetime(text.astype(object), format=TWEET, utc=True, errors="coerce")
     text = text.str.replace("\N{MINUS SIGN}", "-")
-    text = text.str.replace(r"^(\d{4})/(\d{1,2})/", r"\1-\2-", regex=True)
+    text = text.str.replace(r"^(\d{4})[/.](\d{1,2})[/.]", r"\1-\2-", regex=True)
+    text = text.str.replace(r"\s*\(.*\)$", "", regex=True)  # JavaScript spells the zone out
+    text = text.str.replace(r"\s+CET$", "+01:00", regex=True)
+    text = text.str.replace(r"\s+CEST$", "+02:00", regex=True)
+    zone = text.str.extract(ZONED)[0]
+    text = text.str.replace(ZONED, "", regex=True)
     parts = text.where(text.str.contains(r"\d[T ]\d").fillna(False)).str.extract(OFFSET)
     zoned, hours = parts[0].notna(), parts[2].astype("Float64")
     minutes = parts[3].astype("Float64") * parts[2].str.get(0).map({"+": 1, "-": -1})
@@ -304,9 +329,17 @@ def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
     at_midnight = text.str.replace(MIDNIGHT, r"\g<1>00\2", regex=True)
     late = (at_midnight != text).fillna(False).astype("int64")  # 24:00 is the next midnight
     text = at_midnight
-    text = text.where(text.str.fullmatch(ISO).fillna(False))
-    times = pd.to_datetime(text.astype(object), format="ISO8601", errors="coerce")
-    times = times + pd.to_timedelta(late, unit="D")
+    plain = text.str.fullmatch(ISO).fillna(False).astype(bool)
+    times = pd.to_datetime(text.where(plain).astype(object), format="ISO8601", errors="coerce")
+    times = times.dt.as_unit("us") + pd.to_timedelta(late, unit="D")
+    words = text[~plain].dropna()
+    words = words[[SPELLED.fullmatch(one) is not None for one in words]]
+    if len(words):
+        read = pd.to_datetime(words.astype(object), format="mixed", errors="coerce")
+        times = times.fillna(read.dt.as_unit("us"))
+    for name in filter(zone_name, zone[ahead.isna()].dropna().unique()):
+        rows = (zone == name).fillna(False) & ahead.isna() & times.notna()
+        ahead = ahead.mask(rows, _ahead(localized(times[rows], name), name))
     tweeted = tweets.notna()
     return times.where(~tweeted, tweets.dt.tz_localize(None)), ahead.mask(tweeted, 0.0)
 

@@ -3,47 +3,53 @@
 from __future__ import annotations
 
 import re
+import struct
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from pgt.errors import DataError, note
-from pgt.readers.clocks import ENOUGH, zones_at
-from pgt.visits import HERE, REQUIRED, Origin, plain_types
+from pgt.readers.clocks import ENOUGH, localized, zones_at
+from pgt.visits import HERE, REQUIRED, Origin, plain_types, refuse
 
-# What others call our columns, in lower case, letters and digits only, the surest names first.
+# What others call our columns, in lower case, letters and digits only, the surest names first; in
+# German and in French as well.
 ALIASES: dict[str, tuple[str, ...]] = {
     "user_id": (
-        "userid", "user uid person personid userids",
-        "individuallocalidentifier taxiid vehicleid deviceid device devicetag tid",
+        "userid", "user uid person personid userids benutzer personne utilisateur",
+        "individuallocalidentifier taxiid vehicleid deviceid device devicetag tid entityid",
     ),
     "device": ("device", "deviceid devicetag trackerid tid"),
-    "location_id": ("locationid", "venueid placeid poiid", "location venue place poi", "cluster"),
+    "location_id": ("locationid", "venueid placeid poiid", "location venue place poi ort lieu",
+                    "cluster"),
     "started_at": (
         "startedat trackedat",
         "start starttime arrival arrivedat arrivaltime checkintime checkinat checkin time "
         "timestamp datetime localtime utctime recordedat t starttimestamp utctimestamp startdate "
-        "tst localtimestamp gmttime",
-        "timestampms gpstime fixtime date utcdate createdat",
+        "tst localtimestamp gmttime beginn debut arrivee ankunft zeit uhrzeit zeitstempel heure",
+        "timestampms gpstime fixtime date utcdate createdat datum jour", "lastchanged",
+        "lastupdated",
     ),
     "finished_at": (
         "finishedat",
         "finish end endtime endedat departure departuretime departedat leftat checkouttime "
-        "checkout leavingdatetime leavingtime endtimestamp enddate",
+        "checkout leavingdatetime leavingtime endtimestamp enddate ende fin depart abfahrt",
     ),
+    "duration": ("duration", "stay staytime stayduration visitduration dwell dwelltime dauer "
+                 "duree"),
     "lon": ("lon", "lng long longitude locationlong longitudeew lone5 lone6 lone7 longitudee5 "
-            "longitudee6 longitudee7"),
+            "longitudee6 longitudee7 langengrad laengengrad lange"),
     "lat": ("lat", "latitude locationlat latitudens late5 late6 late7 latitudee5 latitudee6 "
-            "latitudee7"),
+            "latitudee7 breitengrad breite"),
     "utc_offset": ("utcoffset", "timezoneoffset tzoffset utcoffsetminutes offsetminutes "
                    "starttimetimezoneutcoffsetminutes", "timezone tz tzid timezoneid"),
-    "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy"),
+    "accuracy": ("accuracy", "acc horizontalaccuracy hacc accuracym gpsaccuracy genauigkeit "
+                 "accuracymeters horizontalaccuracym"),
     "hdop": ("hdop", "horizontaldilution gpshdop"),
-    "valid": ("valid", "isvalid visible"),
+    "valid": ("valid", "isvalid visible fix"),
     "outdated": ("outdated", "manuallymarkedoutlier algorithmmarkedoutlier"),
 }  # fmt: skip
 DEVICES = {"deviceid", "device", "devicetag", "tid", "trackerid"}
@@ -58,10 +64,21 @@ SHAPES = {
     "nt[fn][fn].": "user_id started_at lat lon location_id",  # Gowalla, Brightkite
     "nt[fn][fn]": "user_id started_at lon lat",  # T-Drive
 }
-PAIR = r"(?:geo:|[(\[])?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)"  # latitude, longitude
+PAIR = r"(?:geo:|\()?\s*(-?\d+(?:\.\d+)?)\s*°?\s*,\s*(-?\d+(?:\.\d+)?)"  # latitude, longitude
+LISTED = r"\[\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)"  # longitude, latitude, as in GeoJSON
+SIDES = r"^\s*(.+[NS])[\s,]+(.+[EW])\s*$"
 WKT = r"POINT\s*Z?\s*\(\s*(-?[\d.eE+-]+)\s+(-?[\d.eE+-]+)"
-DEGREES = r"^([NSEW])?\s*([+-]?\d+(?:[.,]\d*)?(?:E-?\d+)?)\s*°?\s*([NSEW])?$"
-NO = ["0", "0.0", "false", "no", "n", "no fix", "v", "invalid"]
+# Degrees, perhaps minutes, perhaps seconds, with the side of the Earth before or behind.
+FRACTION = r"(\d+(?:\.\d*|,\d+)?)"
+DEGREES = (
+    rf"^([NSEW])?\s*([+-]?\d+(?:\.\d*|,\d+)?(?:E[+-]?\d+)?)(?:[°:\s]+{FRACTION}"
+    rf"(?:['′:\s]+{FRACTION}[\"″']*)?['′\s]*)?[°\s]*([NSEW])?$"
+)
+# The unit of a duration at the end of a column's name: duration_min, durationSeconds, Dauer (h).
+UNIT = r"(?:(?<=[\W_])([sh])|(ms|milli|sec|sek|min|hours?|hrs?|stunden)\w*)\W*$"
+# What a date and the time of day beside it are called.
+CLOCKS = (("date", "time"), ("datum", "uhrzeit"), ("datum", "zeit"), ("date", "heure"))
+NO = ["0", "0.0", "false", "no", "n", "none", "no fix", "v", "invalid"]
 YES = ["1", "1.0", "true", "yes", "y"]
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
@@ -85,7 +102,17 @@ def names_without_header(first: list[str], file: str) -> list[str]:
 
 
 def plain_name(name: object) -> str:
-    return re.sub(r"[^a-z0-9]", "", str(name).lower())
+    """In lower case, letters and digits alone: "Längengrad" is langengrad."""
+    return re.sub(r"[^a-z0-9]", "", unicodedata.normalize("NFKD", str(name).lower()))
+
+
+def unit_of(name: str) -> tuple[str, str]:
+    """The plain name of a duration's column without its unit, and the unit as pandas has it."""
+    found = re.search(UNIT, name.lower())
+    if found is None:
+        return plain_name(name), ""
+    unit = found[1] or found[2]
+    return plain_name(name[: found.start()]), "ms" if unit in ("ms", "milli") else unit[0]
 
 
 def columns_held(table: pd.DataFrame, origin: Origin = HERE) -> str:
@@ -103,13 +130,15 @@ def recognized(
     listed = columns or {}
     pairs = {date for date, _ in _dates_with_clocks(all_names)}  # half of a time
     names = [name for name in all_names if name not in {*listed.values(), *pairs}]
-    found = _of_states(all_names, listed)
+    found: dict[str, str] = {}
     for ours in ALIASES:
         if ours not in {*listed, *found.values()} and (
             theirs := _surest(ours, names, found, account)
         ):
             found[theirs] = ours
     kept = {*found.values(), *listed}
+    if "finished_at" in kept:  # which says more
+        found = {name: ours for name, ours in found.items() if ours != "duration"}
     if "finished_at" not in kept:  # a label of every fix
         found = {name: ours for name, ours in found.items() if plain_name(name) != "cluster"}
     if ("lon" in kept) != ("lat" in kept):
@@ -117,22 +146,13 @@ def recognized(
     return found
 
 
-def _of_states(names: list[str], listed: dict[str, str]) -> dict[str, str]:
-    """Of a log of Home Assistant: whose state, which, since when."""
-    plain = {plain_name(name): name for name in names}
-    since = plain.get("lastchanged") or plain.get("lastupdated")
-    if since is None or not {"entityid", "state"} <= plain.keys():
-        return {}
-    ours = {plain["entityid"]: "user_id", plain["state"]: "location_id", since: "started_at"}
-    return {theirs: name for theirs, name in ours.items() if name not in listed}
-
-
 def _surest(ours: str, names: list[str], taken: Iterable[str], account: bool) -> str | None:
     """The column that is surely called so; of two clocks that of UTC, of other twos neither."""
     for tier in ((ours,), *(tier.split() for tier in ALIASES[ours])):
         known = [one for one in tier if not (account and ours == "user_id" and one in DEVICES)]
+        plain = (lambda name: unit_of(name)[0]) if ours == "duration" else plain_name
         theirs = [name for name in names
-                  if (name == ours or plain_name(name) in known) and name not in taken]  # fmt: skip
+                  if (name == ours or plain(name) in known) and name not in taken]  # fmt: skip
         if len(theirs) > 1 and len(utc := [n for n in theirs if re.match("utc|gmt", n.lower())]):
             theirs = utc
         if len(theirs) > 1 and ours in REQUIRED and ours not in theirs:
@@ -161,7 +181,7 @@ def with_our_names(
     for theirs, ours in mine.items():
         if theirs not in table.columns:
             raise DataError(f"Column '{theirs}' is not in {source} (it has {columns_held(raw)}).")
-        if ours in table.columns and ours != theirs:
+        if ours in table.columns and ours != theirs and ours not in mine:
             raise DataError(f"{source} already has a column '{ours}' beside '{theirs}'; drop one.")
     listed = {ours: theirs for theirs, ours in mine.items()}
     found = recognized([*map(str, table.columns)], listed, account=account) | mine
@@ -222,14 +242,10 @@ def fixes_or_visits(table: pd.DataFrame, at: pd.Series) -> tuple[int, bool]:
 def _as_layout(table: pd.DataFrame, named: set[str], clock: str) -> pd.DataFrame:
     """Tables of the literature that count days, and logs of states; others as they are."""
     plain = {plain_name(name): name for name in table.columns}
-    if (
-        named
-        & {*table.columns}
-        & {*map(plain.get, ("startday", "d", "entityid", "lastchanged", "state"))}
-    ):
-        return table
     if {"entityid", "state"} <= plain.keys():
-        return _of_people(table, plain["entityid"])
+        return _of_states(table, plain, named)
+    if named & {*map(plain.get, ("startday", "d"))}:
+        return table
     if {"startday", "startmin"} <= plain.keys() and {"endday", "duration"} & plain.keys():
         return _of_days_and_minutes(table, plain, clock)
     if {"uid", "d", "t", "x", "y"} == plain.keys():
@@ -237,12 +253,15 @@ def _as_layout(table: pd.DataFrame, named: set[str], clock: str) -> pd.DataFrame
     return table
 
 
-def _of_people(table: pd.DataFrame, entity: str) -> pd.DataFrame:
-    """Of the entities of Home Assistant people, else their trackers; a sensor is nowhere."""
+def _of_states(table: pd.DataFrame, plain: dict[str, str], named: set[str]) -> pd.DataFrame:
+    """A log of Home Assistant: of its entities people, else their trackers; a sensor is nowhere."""
+    entity, state = plain["entityid"], plain["state"]
+    if state not in named:
+        table = table.rename(columns={state: "location_id"})
     domain = table[entity].astype("string").str.partition(".")[0].fillna("")
     kind = next((one for one in ("person", "device_tracker") if (domain == one).any()), None)
     others = domain != kind
-    if kind is None or not others.any():
+    if entity in named or kind is None or not others.any():
         return table
     note(f"{int(others.sum()):,} states of other entities than '{kind}' are left out; to read all, "
          f"say columns={{'user_id': '{entity}'}} (--columns user_id={entity}).")  # fmt: skip
@@ -253,27 +272,21 @@ def _of_days_and_minutes(
     table: pd.DataFrame, plain: dict[str, str], clock: str
 ) -> pd.DataFrame:  # fmt: skip
     """A day that is counted, the minute in it, and a weekday: a first day that fits them."""
-    numbers = {name: pd.to_numeric(table[theirs], errors="coerce") for name, theirs in plain.items()
-               if name in ("startday", "startmin", "endday", "endmin", "duration",
-                           "weekday")}  # fmt: skip
+    number = table.rename(columns=plain_name).apply(pd.to_numeric, errors="coerce")
     first, fits = pd.Timestamp("2024-01-01"), ""  # a Monday
-    if "weekday" in numbers:
-        shift = (numbers["weekday"] - numbers["startday"]) % 7
+    if "weekday" in number:
+        shift = (number.weekday - number.startday) % 7
         if (shift == shift.mode()[0]).mean() >= ENOUGH:
-            first, fits = (
-                first + pd.Timedelta(days=int(shift.mode()[0])),
-                ", which fits the weekdays",
-            )
-    start = first + _days(numbers["startday"], numbers["startmin"])
-    if {"endday", "endmin"} <= numbers.keys():
-        end = first + _days(numbers["endday"], numbers["endmin"])
+            first, fits = first + pd.Timedelta(days=shift.mode()[0]), ", which fits the weekdays"
+    start = first + _days(number.startday, number.startmin)
+    if {"endday", "endmin"} <= {*number}:
+        end = first + _days(number.endday, number.endmin)
     else:
-        end = start + pd.to_timedelta(numbers["duration"], unit="min")
+        end = start + pd.to_timedelta(number.duration, unit="min")
     note(f"days are counted and have no date: day 0 is read as {first:%A, %Y-%m-%d}{fits}.")
-    drop = [theirs for name, theirs in plain.items() if name in numbers]
-    return table.drop(columns=drop).assign(
-        started_at=_at(start, clock), finished_at=_at(end, clock)
-    )
+    counted = ("startday", "startmin", "endday", "endmin", "duration", "weekday")
+    table = table.drop(columns=[plain[name] for name in counted if name in plain])
+    return table.assign(started_at=localized(start, clock), finished_at=localized(end, clock))
 
 
 def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
@@ -285,25 +298,21 @@ def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
          "an hour in a cell of the grid.")  # fmt: skip
     start = pd.Timestamp("2024-01-01") + _days(number.d, 30 * number.t)
     x, y = (number[axis].astype("Int64").astype(str) for axis in "xy")
+    end = start + pd.Timedelta(minutes=30)
     return pd.DataFrame({"user_id": table[table.columns[0]], "location_id": x + "-" + y,
-                         "started_at": _at(start, clock),
-                         "finished_at": _at(start + pd.Timedelta(minutes=30), clock)})  # fmt: skip
+                         "started_at": localized(start, clock),
+                         "finished_at": localized(end, clock)})  # fmt: skip
 
 
 def _days(day: pd.Series, minute: pd.Series) -> pd.Series:
     return pd.to_timedelta(day, unit="D") + pd.to_timedelta(minute, unit="min")
 
 
-def _at(times: pd.Series, clock: str) -> pd.Series:
-    """Wall times by a clock; without one they are of no place, and UTC keeps them as they are."""
-    first = np.ones(len(times), dtype=bool)
-    return times.dt.as_unit("us").dt.tz_localize(clock, first, "shift_forward")
-
-
 def _dates_with_clocks(names: list[str]) -> list[tuple[str, str]]:
     """Columns of a date and of the time of day by the same clock: LOCAL DATE, LOCAL TIME."""
     plain = {plain_name(name): name for name in names}
-    beside = ((name, plain.get(f"{name[:-4]}time")) for name in plain if name.endswith("date"))
+    beside = ((name, plain.get(name.removesuffix(date) + clock))
+              for date, clock in CLOCKS for name in plain if name.endswith(date))  # fmt: skip
     return [(plain[date], clock) for date, clock in beside if clock]
 
 
@@ -320,6 +329,7 @@ def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
     six = r"^(\d\d)(\d\d)(\d\d)(\.\d+)?$"
     day, time = (one.astype("string").str.strip() for one in (date, clock))
     time = time.str.replace(six, r"\1:\2:\3\4", regex=True)
+    time = time.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
     day = day.str.replace(six, r"20\1-\2-\3", regex=True)
     day = day.str.replace(r"^(\d{4})(\d\d)(\d\d)$", r"\1-\2-\3", regex=True)
     is_time = time.str.match(r"\d{1,2}:\d\d").fillna(False)
@@ -354,36 +364,64 @@ def _with_points(table: pd.DataFrame) -> pd.DataFrame:
             points = points.to_crs("EPSG:4326")
         if set(getattr(points, "geom_type", ())) == {"Point"}:
             return table.assign(lon=points.x, lat=points.y)
-        if (pair := _of_wkb(table[name])) is not None:
+        if (pair := _of_wkb(table[name])) is not None or (
+            not known and (pair := _of_objects(table[name])) is not None
+        ):
             return table.drop(columns=name).assign(lon=pair[0], lat=pair[1])
         if known or not (pd.api.types.is_object_dtype(table[name]) or
                          pd.api.types.is_string_dtype(table[name])):  # fmt: skip
             continue
         text = table[name].map(lambda one: one if isinstance(one, str) else None).astype("string")
-        for pattern, order in ((WKT, ["lon", "lat"]), (PAIR, ["lat", "lon"])):
-            part = text.str.extract(pattern).set_axis(order, axis=1).astype("Float64").astype(float)
+        for pattern, order in ((WKT, ["lon", "lat"]), (LISTED, ["lon", "lat"]),
+                               (PAIR, ["lat", "lon"]), (SIDES, ["lat", "lon"])):  # fmt: skip
+            part = text.str.extract(pattern).set_axis(order, axis=1).apply(_degrees, strict=False)
             if part.lon.notna().sum() * 2 > text.notna().sum():
                 swapped = order[0] == "lat" and (part["lat"].abs() > 90).any()
                 lon, lat = (part["lat"], part.lon) if swapped else (part.lon, part["lat"])
-                table = table.drop(columns=name) if pattern == PAIR else table
+                if pattern == LISTED:
+                    _note_order(name, "longitude first")
+                table = table.drop(columns=name) if pattern != WKT else table
                 return table.assign(lon=lon, lat=lat)
     return table
 
 
+def _note_order(name: object, order: str) -> None:
+    note(f"the pairs in '{name}' are read as {order}; if they are not, write two columns, lon and "
+         "lat.")  # fmt: skip
+
+
+def _of_objects(column: pd.Series) -> tuple[Any, Any] | None:
+    """Points as records (x and y, lon and lat), as lists, longitude first, or as tuples."""
+    known = column.dropna()
+    first = known.iloc[0] if len(known) else None
+    if isinstance(first, dict):
+        part = pd.DataFrame(known.tolist(), known.index).rename(columns={"x": "lon", "y": "lat"})
+        part = part.rename(columns=recognized([*map(str, part.columns)]))
+        if not {"lon", "lat"} <= {*part.columns}:
+            return None
+    elif isinstance(first, list | tuple | np.ndarray) and len(first) in (2, 3):
+        order = ["lat", "lon"] if isinstance(first, tuple) else ["lon", "lat"]
+        part = pd.DataFrame([one[:2] for one in known], known.index, order)
+        if plain_name(column.name) not in ("geometry", "geom"):
+            _note_order(column.name, "latitude first" if order[0] == "lat" else "longitude first")
+    else:
+        return None
+    part = part.reindex(column.index)
+    return part.lon, part["lat"]
+
+
 def _of_wkb(column: pd.Series) -> tuple[np.ndarray, np.ndarray] | None:
     """Points in well-known binary (GeoParquet), or in its hexadecimal digits (PostGIS)."""
-    first = column.dropna().head(1).tolist()
-    if not first or _as_bytes(first[0]) is None:
+    if _as_bytes(next(iter(column.dropna()), None)) is None:
         return None
     out = np.full((len(column), 2), np.nan)
-    for row, value in enumerate(column.tolist()):
-        if (blob := _as_bytes(value)) is None:
-            continue
-        order = "<" if blob[:1] == b"\x01" else ">"
-        kind = int(np.frombuffer(blob, f"{order}u4", 1, 1)[0]) if len(blob) >= 21 else 0
-        if (kind & 0x1FFFFFFF) % 1000 != 1:  # a point, with or without height and reference
-            return None
-        out[row] = np.frombuffer(blob, f"{order}f8", 2, 9 if kind & 0x20000000 else 5)
+    for row, blob in enumerate(map(_as_bytes, column.tolist())):
+        if blob is not None:
+            order = "<" if blob[:1] == b"\x01" else ">"
+            kind = struct.unpack_from(f"{order}I", blob, 1)[0] if len(blob) >= 21 else 0
+            if (kind & 0x1FFFFFFF) % 1000 != 1:  # a point, with or without height and reference
+                return None
+            out[row] = struct.unpack_from(f"{order}2d", blob, 9 if kind & 0x20000000 else 5)
     return out[:, 0], out[:, 1]
 
 
@@ -396,27 +434,17 @@ def _as_bytes(value: object) -> bytes | None:
 def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
-    fresh: dict[str, pd.Series] = {}
     for name in [name for name in ("user_id", "location_id") if name in table.columns]:
         ids, known = table[name], table[name].dropna()
-        if pd.api.types.is_float_dtype(ids.dtype) or ids.dtype == "Int64":
-            whole = len(known) == len(ids) and (known % 1 == 0).all()  # a gap made them fractions
-        elif pd.api.types.is_numeric_dtype(ids.dtype):
-            continue
-        elif isinstance(ids.dtype, pd.StringDtype) and len(known):
-            text = pa.array(known, type=pa.large_string())
-            if not pc.all(pc.match_substring_regex(text, f"^({WHOLE_NUMBER.pattern})$")).as_py():
-                continue
-            if len(known) == len(ids):
-                fresh[name] = pd.Series(text.cast(pa.int64()).to_numpy(), ids.index, name=name)
-                continue
-            whole = True
+        if pd.api.types.is_numeric_dtype(ids.dtype):  # a gap makes fractions of whole numbers
+            whole = len(known) == len(ids) and (known % 1 == 0).all()
         else:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(one, str) and WHOLE_NUMBER.fullmatch(one) for one in texts)
         if whole:
-            fresh[name] = ids.astype("Int64" if len(known) < len(ids) else "int64")
-    return table.assign(**fresh)
+            kind = "Int64" if len(known) < len(ids) else "int64"
+            table = table.assign(**{name: ids.astype(kind)})
+    return table
 
 
 def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.DataFrame:
@@ -427,6 +455,8 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
     if len(fresh) == 2 and all(pd.api.types.is_float_dtype(one) for one in fresh.values()):
         unit = _unit(fresh["lon"], fresh["lat"], origin)
         fresh = {name: values / unit for name, values in fresh.items()} if unit > 1 else fresh
+        if unit == 1e7:  # Google wrote some as if 32 bits had no sign
+            fresh["lon"] = fresh["lon"].where(fresh["lon"] <= 180, fresh["lon"] - 2**32 / unit)
     if not strict:
         for name in [name for name in ("accuracy", "hdop") if name in table.columns]:
             fresh[name] = _degrees(table[name].replace(r"(?i)\s*m$", "", regex=True), False)
@@ -437,14 +467,40 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
     return table.assign(**fresh)
 
 
+def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
+    """Ends by how long visits last: spans, text (PT30M, 01:30:00), or numbers of a named unit."""
+    held, theirs = table.duration, origin.called("duration")
+    lasts, number = held, pd.to_numeric(held, errors="coerce")
+    if not pd.api.types.is_timedelta64_dtype(held.dtype):
+        text = held.astype("string").str.replace(r"^P(\d+D)?T?(.*)$", r"\1 \2", regex=True)
+        spans = pd.to_timedelta(text.str.lower().where(number.isna()).astype(object),
+                                errors="coerce")  # fmt: skip
+        unit = unit_of(theirs)[1]
+        lasts = spans.fillna(pd.to_timedelta(number, unit=unit)) if unit else spans
+    bad = lasts.isna() & held.notna()
+    if bad.mean() > 0.5:
+        note(f"'{theirs}' is not used, since nothing says its unit, and visits end when they "
+             "begin; write minutes, and name it duration_min.")  # fmt: skip
+        return table.drop(columns="duration")
+    refuse(table, "duration", bad, "is ", ", which is no duration; write it as the other rows, or "
+           "leave it empty.", "{!r}", origin)  # fmt: skip
+    ends = table.started_at + lasts.fillna(pd.Timedelta(0)).dt.round("us")
+    return table.drop(columns="duration").assign(finished_at=ends)
+
+
 def _degrees(values: pd.Series, strict: bool) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(values.dtype):
         text = values.astype("string").str.strip().str.upper()
         part = text.str.extract(DEGREES)
-        number = part[1].str.replace(",", ".").astype("Float64").astype(float)
+        degrees, minutes, seconds = (part[place].str.replace(",", ".").astype("Float64")
+                                     for place in (1, 2, 3))  # fmt: skip
+        more = minutes.fillna(0) / 60 + seconds.fillna(0) / 3600
+        number = degrees.abs().add(more).where(~part[1].str.startswith("-").fillna(False),
+                                               -degrees.abs() - more).astype(float)  # fmt: skip
+        number = number.where(~(more >= 1).to_numpy(dtype=bool))
         if strict and (number.isna() & text.notna()).any():
             return values  # `check` says which
-        values = number.where(~part[0].fillna(part[2]).isin(["S", "W"]), -number)
+        values = number.where(~part[0].fillna(part[4]).isin(["S", "W"]), -number)
     return values.astype(float)
 
 
@@ -461,6 +517,12 @@ def _unit(lon: pd.Series, lat: pd.Series, origin: Origin) -> float:
     metres = max(east.quantile(ENOUGH), north.quantile(ENOUGH)) < 20_037_509
     names = f"'{origin.called('lon')}' and '{origin.called('lat')}'"
     at = f"{names} hold numbers such as {lon.dropna().iloc[0]:g} and {lat.dropna().iloc[0]:g}"
+    if (north <= 180).mean() >= ENOUGH and (east <= 90).mean() >= ENOUGH:
+        theirs = origin.called("lon"), origin.called("lat")
+        raise DataError(
+            f"{at}, which look swapped: if they are, say columns={{'lon': '{theirs[1]}', "
+            f"'lat': '{theirs[0]}'}} (--columns lon={theirs[1]},lat={theirs[0]})."
+        )
     if metres and not (whole and units):
         raise DataError(
             f"{at}, which look like metres of a map and not degrees (or degrees and minutes in one "

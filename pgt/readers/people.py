@@ -7,8 +7,8 @@ guessed, never a column that the caller named.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError, note
-from pgt.readers.columns import columns_held, whole_ids
+from pgt.readers.columns import DEVICES, columns_held, plain_name, whole_ids
 from pgt.readers.recordings import File
 from pgt.visits import Origin
 
@@ -25,7 +25,7 @@ TURNS = 0.1
 SHARED, ENOUGH_ROWS, FEW_PEOPLE = 0.5, 20, 20  # when ids may be one person's
 DATE = r"(19|20)\d\d([-_. ]?\d\d){0,2}|\d\d"  # a folder of a year, a month or a day
 # A date, and perhaps a time, in a file's name, with what stands between it and the rest.
-DATED = r"[\W_]*(?<!\d)(19|20)\d\d([-_. ]?\d\d){1,2}([-_.T ]*\d\d)*(?!\d)[\W_]*"
+DATED = r"[\W_]*(?<!\d)(19|20)\d\d([-_. ]?\d\d){1,2}([-_.T ]*\d\d)*(?!\d)[\W_]*|\d{8,}"
 # Names in Google's exports, which say nothing of a person.
 GOOGLES = r"timeline|location[-_ ]?history|records|semantic|takeout|\d{4}_[a-z]+|[^a-z]"
 
@@ -100,18 +100,15 @@ def _guessed(parts: list[Part], name: str, kind: str) -> list[Any]:
 
 def _with_like_ids(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
     """Ids as text in all files if they are in one: 7 and "47e6651" are both names."""
+    if len(frames) == 1:
+        return frames
+    frames = [whole_ids(frame) for frame in frames]
     for name in ("user_id", "location_id"):
         held = [frame[name] for frame in frames if name in frame.columns]
-        numbers = [pd.api.types.is_numeric_dtype(one) for one in held]
-        if any(numbers) and not all(numbers):
-            frames = [frame.assign(**{name: frame[name].map(_plain_text, na_action="ignore")})
+        if len({pd.api.types.is_numeric_dtype(one) for one in held}) > 1:
+            frames = [frame.assign(**{name: frame[name].astype("string")})
                       if name in frame.columns else frame for frame in frames]  # fmt: skip
     return frames
-
-
-def _plain_text(value: object) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
 
 
 # --- one function a layout of files ------------------------------------------------------------
@@ -155,12 +152,10 @@ def _owners(files: list[File], folder: str) -> list[Any]:
     folder, parts = _below(files, folder)
     parts = [part if not re.fullmatch(DATE, part[0]) else part[-1:] for part in parts]
     flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
-    shapes = {re.sub(r"\d+", "#", name) if sum(map(str.isdigit, name)) >= 8 else name
-              for name in flat}  # fmt: skip
     bare = {name: re.sub(DATED, "", name) for name in flat}  # anna-2025-03 is one of anna's
-    if not (all(bare.values()) and 1 < len({*bare.values()}) < len(bare)):
+    days = len(flat) > 1 and len({*bare.values()}) == 1
+    if not all(bare.values()) or len({*bare.values()}) == len(bare):
         bare = {}
-    days = len(flat) > 1 and len(shapes) == 1 and not bare
     people = [part[0] if len(part) > 1 else folder if days else bare.get(file.stem, file.stem)
               for file, part in zip(files, parts, strict=True)]  # fmt: skip
     if days:
@@ -257,7 +252,7 @@ def _by_movement(fixes: pd.DataFrame) -> list[Any]:
 
 def note_followers(table: pd.DataFrame, name: str, origin: Origin) -> None:
     """Say when ids follow one another in time at the same places: perhaps one person's phones."""
-    people = Counter(table.user_id.tolist())
+    people, theirs = table.user_id.value_counts(), origin.called("user_id")
     if not 2 <= len(people) <= FEW_PEOPLE:
         return
     if "lon" in table.columns:
@@ -266,20 +261,16 @@ def note_followers(table: pd.DataFrame, name: str, origin: Origin) -> None:
         place = table.location_id
     own = table[name].groupby(table.user_id).agg(["min", "max"]).sort_values("min")
     held = {user: set(places) for user, places in place.groupby(table.user_id)}
-    for (a, first), (b, second) in zip(own.iloc[:-1].iterrows(), own.iloc[1:].iterrows(),
-                                       strict=True):  # fmt: skip
+    for (a, first), (b, second) in pairwise(own.iterrows()):
         both = len(held[a] & held[b]) > SHARED * min(len(held[a]), len(held[b]))
         late = first["max"] - second["min"] <= (second["max"] - second["min"]) / 3
-        if (
-            late
-            and first["max"] < second["max"]
-            and both
-            and min(people[a], people[b]) >= ENOUGH_ROWS
-        ):
-            theirs = origin.called("user_id")
+        goes_on = late and first["max"] < second["max"]
+        if goes_on and both and min(people[a], people[b]) >= ENOUGH_ROWS:
+            so = ("give both the same id (--person me, if names of files gave them)"
+                  if theirs == "user_id" else "say person='me' (--person me)")  # fmt: skip
             note(f"{a} and {b} of '{theirs}' follow one another in time and share their places: if "
-                 "they are one person's, "
-                 + ("give both the same id (--person me, if names of files gave them)."
-                    if theirs == "user_id"
-                    else "say person='me' (--person me)."))  # fmt: skip
+                 f"they are one person's, {so}.")  # fmt: skip
             return
+    if plain_name(theirs) in DEVICES:
+        note(f"the {len(people)} ids in '{theirs}' are read as people; if they are one person's "
+             "devices, say person='me' (--person me).")  # fmt: skip

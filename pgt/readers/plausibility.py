@@ -18,6 +18,7 @@ from pgt.visits import local_clock
 # hundred is a slip already when it lies two years from all others, if those last no longer.
 FAR, APART, SHARE = 3653, 730, 0.01
 # Swapped positions: cells of 0.1 degrees, at least 5 degrees from the diagonal.
+NOTHING = {"na", "n/a", "nan", "nat", "none", "null", "<na>", "?", "-"}
 CELL, DIAGONAL = 0.1, 5.0
 # Clocks: from so many visits of a person on, the five quietest hours tell when it is night; with 30
 # people, the six quietest half hours do, whose middle lies between 2 and 5:30 by local clocks.
@@ -39,7 +40,8 @@ def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
 
 def data_checks(visits: pd.DataFrame) -> list[str]:
     """What looks like a mistake in a checked table, one sentence each."""
-    found = [alike(name, visits[name].unique()) for name in ("user_id", "location_id")]
+    found = [say(name, visits[name].unique())
+             for name in ("user_id", "location_id") for say in (alike, nothing)]  # fmt: skip
     places = [*_misplaced(visits)] or [*scattered_places(visits)]
     return [*filter(None, found), *_far(visits), *visit_checks(visits), *places]
 
@@ -59,6 +61,15 @@ def alike(name: str, ids: Iterable[object]) -> str:
         f"leading zeros ({twins[0][0]!r} and {twins[0][1]!r}): they are read as different; write "
         "them alike if they are the same."
     )
+
+
+def nothing(name: str, ids: Iterable[object]) -> str:
+    """A sentence on ids that others write where there is none, or nothing."""
+    words = [one for one in ids if isinstance(one, str) and one.strip().lower() in NOTHING]
+    return "" if not words else (
+        f"{words[0]!r} in '{name}' is read as an id like any other; if it stands for none, leave "
+        "the field empty."
+    )  # fmt: skip
 
 
 def _far(visits: pd.DataFrame) -> Iterator[str]:
@@ -93,7 +104,8 @@ def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
                 "coordinates, or drop these visits.",
             )  # fmt: skip
             visits = visits[~empty]
-        if _in_radians(visits):
+        small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
+        if len(visits) >= SEVERAL and small.all():  # all would be on Earth in radians
             yield (
                 f"{len(visits):,} visits lie within 3.15 degrees of longitude 0 and 1.58 of "
                 "latitude 0, in the sea off Africa: are lon and lat in radians? They must be in "
@@ -111,35 +123,6 @@ def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
         if said := _other_clocks(visits):
             yield said
             return
-    yield from _by_day(visits)
-
-
-def _in_radians(visits: pd.DataFrame) -> bool:
-    """Whether all positions would be on Earth if they were in radians."""
-    small = (visits.lon.abs() <= np.pi) & (visits.lat.abs() <= np.pi / 2)
-    return len(visits) >= SEVERAL and bool(small.all())
-
-
-def _other_clocks(visits: pd.DataFrame) -> str:
-    """A sentence on places where the clocks are others than the table's, or nothing."""
-    swapped, off = _against_clocks(visits)
-    remedies = {
-        "lon and lat look swapped; swap the columns.": swapped,
-        "are these not local times? Name the zone of the places with timezone= (--timezone).": off,
-    }
-    for remedy, rows in remedies.items():
-        if rows.any():
-            part = visits[rows]
-            return (
-                f"{len(part):,} visits ({part.user_id.nunique()} people) lie around longitude "
-                f"{part.lon.median():.1f} and latitude {part.lat.median():.1f}, where the "
-                f"clocks are not those of {part.started_at.dt.tz}: {remedy}"
-            )
-    return ""
-
-
-def _by_day(visits: pd.DataFrame) -> Iterator[str]:
-    """People who seem to sleep by day."""
     if len(late := _asleep_by_day(visits)):
         yield (
             f"{len(late):,} of {visits.user_id.nunique():,} people ({late[0]!r}"
@@ -147,6 +130,23 @@ def _by_day(visits: pd.DataFrame) -> Iterator[str]:
             "and would be at night if their times were in UTC: if they are, say file_timezone='UTC'"
             " (--file-timezone UTC) when the file is read."
         )
+
+
+def _other_clocks(visits: pd.DataFrame) -> str:
+    """A sentence on places where the clocks are others than the table's, or nothing."""
+    swapped, off = _against_clocks(visits)
+    if not (swapped.any() or off.any()):
+        return ""
+    remedy = (
+        "lon and lat look swapped; swap the columns." if swapped.any() else
+        "are these not local times? Name the zone of the places with timezone= (--timezone)."
+    )  # fmt: skip
+    part = visits[swapped if swapped.any() else off]
+    return (
+        f"{len(part):,} visits ({part.user_id.nunique()} people) lie around longitude "
+        f"{part.lon.median():.1f} and latitude {part.lat.median():.1f}, where the clocks are not "
+        f"those of {part.started_at.dt.tz}: {remedy}"
+    )
 
 
 def _mirrored(visits: pd.DataFrame) -> np.ndarray:
@@ -192,20 +192,21 @@ def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
     local = local_clock(visits, "started_at")
     ahead = _hours_ahead(visits, local)
-    sizes = visits.user_id.value_counts(sort=False)
-    many = sizes.index[sizes >= VISITS]
-    sleepers = [user for user in many if _sleeps_by_day(local, ahead, visits.user_id == user)]
+    hour, hours_ahead = local.dt.hour.to_numpy(), ahead.to_numpy()
+    rows = visits.groupby("user_id", sort=False).indices
+    many = [user for user, mine in rows.items() if len(mine) >= VISITS]
+    sleepers = [user for user in many if _sleeps_by_day(hour[rows[user]], hours_ahead[rows[user]])]
     # A few may sleep at any time; a file that was read wrongly is wrong for many of its people.
     if sleepers and len(sleepers) >= MANY_SLEEP * len(many):
         return sleepers
-    enough = len(sizes) >= PEOPLE and len(visits) >= VISITS
-    return sizes.index.tolist() if enough and _all_sleep_by_day(local, ahead) else []
+    enough = len(rows) >= PEOPLE and len(visits) >= VISITS
+    return [*rows] if enough and _all_sleep_by_day(local, ahead) else []
 
 
-def _sleeps_by_day(local: pd.Series, ahead: pd.Series, mine: pd.Series) -> bool:
+def _sleeps_by_day(hour: np.ndarray, ahead: np.ndarray) -> bool:
     """Whether a person's five quietest hours lie by day, and at night if times were in UTC."""
-    middle, share = _quietest(local[mine].dt.hour, NIGHT, 24)
-    offset, (morning, evening) = float(ahead[mine].median()), DAY
+    middle, share = _quietest(hour, NIGHT, 24)
+    offset, (morning, evening) = float(np.median(ahead)), DAY
     by_day = morning <= middle <= evening and share < QUIET_HOURS
     return abs(offset) >= FAR_AHEAD and by_day and (middle + offset) % 24 <= END_OF_NIGHT
 
@@ -213,13 +214,13 @@ def _sleeps_by_day(local: pd.Series, ahead: pd.Series, mine: pd.Series) -> bool:
 def _all_sleep_by_day(local: pd.Series, ahead: pd.Series) -> bool:
     """The same of everybody together, by half hours, for whom less of a shift is seen."""
     offset, (first, last) = float(ahead.median()), NIGHTS
-    middle, share = _quietest(2 * local.dt.hour + local.dt.minute // 30, 12, 48)
+    middle, share = _quietest((2 * local.dt.hour + local.dt.minute // 30).to_numpy(), 12, 48)
     by_day = abs(offset) >= HOURS and share < QUIET_HALF_HOURS and not first <= middle <= last
     by_day = by_day and (last < middle < 12) == (offset < 0)
     return by_day and first <= (middle + offset) % 24 <= last
 
 
-def _quietest(times: pd.Series, n: int, of: int) -> tuple[float, float]:
+def _quietest(times: np.ndarray, n: int, of: int) -> tuple[float, float]:
     """The middle (hour) of the quietest ``n`` of ``of`` parts of the day, and their share."""
     counts = np.bincount(times, minlength=of)
     sums = np.array([np.roll(counts, -start)[:n].sum() for start in range(of)])

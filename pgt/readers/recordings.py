@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -35,6 +36,7 @@ UNREADABLE: tuple[type[Exception], ...] = (
 # Endings, in the order in which the kinds of a folder are preferred: one kind is read.
 KINDS = {
     "plt": "GeoLife", "gpx": "GPX", "rec": "OwnTracks", "json": "JSON", "geojson": "JSON",
+    "jsonl": "JSON", "ndjson": "JSON",
     "parquet": "Parquet", "geoparquet": "Parquet", "csv": "table", "tsv": "table", "txt": "text",
 }  # fmt: skip
 # What is not read, and what to do instead.
@@ -114,9 +116,9 @@ def files_of(path: Path) -> list[File]:
             start = handle.read(262)
         packed = start[:2] == b"\x1f\x8b" and re.search(r"(?i)\.(tgz|tar\.gz)$", path.name)
         if start[:4] == b"PK\x03\x04":
-            files = _members(path, *_zip(path))
+            files = _members(path, "zip")
         elif packed or start[257:] == b"ustar":
-            files = _members(path, *_tar(path))
+            files = _members(path, "tar")
         else:
             return [File(path.name, path.read_bytes)]
     hidden = re.compile(r"(^|/)(\.|_|~\$)")
@@ -135,14 +137,7 @@ class Member:
 
 
 def _zip(path: Path) -> tuple[list[Member], int]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except UNREADABLE as error:
-        raise DataError(
-            f"{path.name} is no complete zip archive ({reason(error)}); download it again."
-        ) from error
-    if "xl/workbook.xml" in archive.namelist():
-        raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
+    archive = zipfile.ZipFile(path)
     kinds = (0, stat.S_IFREG, stat.S_IFDIR)
     # ``filename`` ends at a null byte and has the system's separators turned into slashes.
     return [Member(info.orig_filename, info.file_size, info.compress_size,
@@ -152,31 +147,33 @@ def _zip(path: Path) -> tuple[list[Member], int]:
 
 def _tar(path: Path) -> tuple[list[Member], int]:
     most, size, members = max(UNPACKED, TIMES_PACKED * path.stat().st_size), 0, []
+    archive = tarfile.open(path)  # noqa: SIM115 (members are read later)
+    for info in archive:
+        load = partial(lambda info: archive.extractfile(info).read(), info)  # type: ignore[union-attr]
+        name = info.name + "/" * info.isdir()
+        members.append(Member(name, info.size, 0, info.isfile() or info.isdir(), load))
+        size += info.size
+        if size > most:  # what follows would be unpacked to find the next member
+            break
+    return members, most
+
+
+def _members(path: Path, kind: str) -> list[File]:
+    """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
     try:
-        archive = tarfile.open(path)  # noqa: SIM115 (members are read later)
-        for info in archive:
-            size += info.size
-            if size > most:  # what follows would be unpacked to find the next member
-                break
-            load = partial(lambda info: archive.extractfile(info).read(), info)  # type: ignore[union-attr]
-            name = info.name + "/" * info.isdir()
-            members.append(Member(name, info.size, 0, info.isfile() or info.isdir(), load))
+        members, most = {"zip": _zip, "tar": _tar}[kind](path)
     except UNREADABLE as error:
         raise DataError(
-            f"{path.name} is no complete tar archive ({reason(error)}); download it again."
+            f"{path.name} is no complete {kind} archive ({reason(error)}); download it again."
         ) from error
-    if size > most:
+    if any(member.name == "xl/workbook.xml" for member in members):
+        raise DataError(f"{path.name} is an Excel file; save the sheet as CSV.")
+    if sum(member.size for member in members) > most:
         raise DataError(
             f"{path.name} would unpack to more than {most / 2**20:,.0f} MiB; unpack it yourself "
             "and give the folder."
         )
-    return members, most
-
-
-def _members(path: Path, members: list[Member], most: int) -> list[File]:
-    """Files in an archive, or a refusal of the whole archive: one bad member is enough."""
-    members = sorted(members, key=lambda member: member.name)
-    for member in members:
+    for member in sorted(members, key=lambda member: member.name):
         name = member.name.replace("\\", "/")
         wrong = {
             "has an absolute path": name.startswith("/") or name[1:2] == ":",
@@ -190,15 +187,13 @@ def _members(path: Path, members: list[Member], most: int) -> list[File]:
                 f"{path.name} is not safe to read: its member {member.name!r} {what}; get "
                 "the archive again, or unpack it yourself and give the folder."
             )
-    if sum(member.size for member in members) > most:
-        raise DataError(f"{path.name} would unpack to more than 64 GiB; unpack it yourself.")
-    return [File(member.name.replace("\\", "/"), member.load) for member in members
-            if not member.name.endswith("/")]  # fmt: skip
+    files = [File(member.name.replace("\\", "/"), member.load) for member in members]
+    return [file for file in sorted(files, key=lambda file: file.name)
+            if not file.name.endswith("/")]  # fmt: skip
 
 
-def kind_of(file: File) -> str:
+def kind_of(file: File, data: bytes) -> str:
     """The kind of a single file by its content, or a sentence on what it is and what to do."""
-    data = file.bytes()
     start = data[:4096].replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if not start:
         raise DataError(f"{file.name} is empty; it needs a header line and rows.")
@@ -315,7 +310,9 @@ def owntracks(file: File) -> Recording:
     """A recorder's .rec: a line a message, with JSON behind the last tab."""
     lines = (line.rpartition("\t")[2] for line in file.bytes().decode().splitlines())
     messages = [json.loads(line) for line in lines if line.endswith("}")]
-    return _messages([one for one in messages if "tst" in one and "lat" in one])
+    folders = PurePosixPath(file.name).parts[-3:-1]  # rec/USER/DEVICE/2025-03.rec
+    topic = {"topic": f"owntracks/{'/'.join(folders)}"} if len(folders) == 2 else {}
+    return _messages([topic | one for one in messages if "tst" in one and "lat" in one])
 
 
 def _messages(messages: list[dict[str, Any]]) -> Recording:
@@ -338,10 +335,12 @@ def from_json(file: File) -> Recording:
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
         raise DataError(f"{file.name} holds {TAKEOUT}.")
     signals = content.get("rawSignals") if isinstance(content, dict) else None
-    for name in ("semanticSegments", "timelineObjects", "timelineItems", "locations", "features",
-                 "data", "items"):  # fmt: skip
-        if isinstance(content, dict) and (name != "features" or content.get(name)):
-            content = content.get(name, content)
+    if isinstance(content, dict):  # whatever the app calls them: its records are the longest list
+        lists = [held for name, held in content.items()
+                 if isinstance(held, list) and name != "rawSignals"]  # fmt: skip
+        content = max(lists, key=len, default=content)
+    if isinstance(content, list) and all(isinstance(one, list) for one in content):
+        content = [one for entity in content for one in entity]  # Home Assistant's interface
     if isinstance(content, dict) and content.get("type") == "Feature":
         content = [content]
     if isinstance(content, dict) and signals:
@@ -356,10 +355,11 @@ def from_json(file: File) -> Recording:
         return _kept(
             [_google_monthly(one["placeVisit"]) for one in content if one.get("placeVisit")]
         )
-    if {"visit", "activity", "timelinePath"} & kinds or signals:
+    if ("startTime" in kinds and {"visit", "activity", "timelinePath"} & kinds) or signals:
         return _google_phone(content, signals or [])
-    if "isVisit" in kinds:
-        return _kept([_arc_visit(one) for one in content if one.get("isVisit")])
+    items = [one.get("base", {}) | one for one in content] if "base" in kinds else content
+    if any("isVisit" in one for one in items):
+        return _kept([_arc_visit(one) for one in items if one.get("isVisit")])
     if "geometry" in kinds:
         return _features(content)
     if {"tst", "lat"} <= kinds:
@@ -450,8 +450,8 @@ def _id_of(place: dict[str, Any], lat: float, lon: float) -> Any:
 
 def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
     """A visit of Arc's timeline."""
-    place = item.get("place") or {}
-    centre = place.get("center") or item.get("center") or {}
+    place = item.get("place") or item.get("visit") or {}
+    centre = place.get("center") or item.get("center") or place
     lat, lon = (float(centre.get(name, np.nan)) for name in ("latitude", "longitude"))
     offset = item.get("startTimeZoneOffset") or item.get("utcOffset")
     name = place.get("placeId") or place.get("name") or _id_of({}, lat, lon)
@@ -465,18 +465,17 @@ def _features(features: list[dict[str, Any]]) -> Recording:
     timeless = 0
     for one in features:
         geometry, about = one.get("geometry") or {}, one.get("properties") or {}
-        at = geometry.get("coordinates") or []
-        if geometry.get("type") == "Point" and len(at) >= 2:
+        at, kind = geometry.get("coordinates") or [], geometry.get("type")
+        if kind == "Point" and len(at) >= 2:
             held = {name: value for name, value in about.items()
                     if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
             rows.append({**held, "lon": at[0], "lat": at[1]})
-        elif geometry.get("type") in ("LineString", "MultiLineString", "MultiPoint"):
+        elif kind in ("LineString", "MultiLineString", "MultiPoint"):
             inner = about.get("coordinateProperties") or {}
             times = about.get("coordTimes") or about.get("times") or inner.get("times") or []
-            if geometry["type"] == "MultiLineString":  # a list of lines, and of their times
-                at = [point for line in at for point in line]
-                times = [time for line in times
-                         for time in (line if isinstance(line, list) else [line])]  # fmt: skip
+            if kind == "MultiLineString":  # a list of lines, and of their times
+                nested = bool(times) and isinstance(times[0], list)
+                at, times = [*chain(*at)], [*chain(*times)] if nested else times
             rows += [{"time": time, "lon": point[0], "lat": point[1]}
                      for time, point in zip(times, at, strict=False)]  # fmt: skip
             timeless += max(len(at) - len(times), 0)

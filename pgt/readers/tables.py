@@ -27,6 +27,7 @@ from pgt.readers.columns import (
     plain_name,
     recognized,
     whole_ids,
+    with_durations,
     with_numbers,
     with_our_names,
 )
@@ -53,14 +54,7 @@ EMPTY = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
 ]  # fmt: skip
-# States of Home Assistant, and as it shows them in German, French, Spanish, Italian and Dutch.
-NO_PLACES = ("unavailable", "unknown")  # in other tables as well
-SHOWN = (
-    "nicht verfügbar", "unbekannt", "indisponible", "inconnu",
-    "no disponible", "desconocido", "non disponibile", "sconosciuto", "niet beschikbaar",
-    "onbekend",
-)  # fmt: skip
-AWAY = ("not_home", "away", "abwesend", "absent", "fuera", "fuera de casa", "fuori casa", "afwezig")
+NO_PLACES, AWAY = ("unavailable", "unknown"), ("not_home", "away")  # states of Home Assistant
 MANY = 20  # rows, from which on their kind can be told
 GEOLIFE_URL = (
     "https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/"
@@ -220,7 +214,8 @@ def _holds_visits(gathered: Gathered, how: How, source: Any) -> bool:
     placed = {"lon", "lat", "started_at"} <= {*table.columns}
     if how.kind == "fixes" and not placed:
         raise DataError(f"{_name(source)} holds visits, not fixes; read it with pgt.read_visits.")
-    if how.kind or not placed or "finished_at" in table.columns or len(table) < MANY:
+    stays = {"finished_at", "duration"} & {*table.columns}
+    if how.kind or not placed or stays or len(table) < MANY:
         return how.kind != "fixes"
     if "location_id" in how.columns:
         return True
@@ -270,6 +265,8 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     table = with_numbers(whole_ids(table), origin, strict=True)
     table = _with_positions(table, origin, forgiving=gathered.account)
     table = with_local_clocks(table, how.timezone, how.file_timezone, origin)
+    if "duration" in table.columns:
+        table = with_durations(table, origin)
     if "split" in table.columns:
         part = table["split"].astype(object)  # of categories, none could be added
         table = table.assign(split=part.replace({"val": "valid", "validation": "valid"}))
@@ -304,14 +301,13 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
         return table
     place = table.location_id.astype("string").str.strip().str.lower()
     log = "finished_at" not in table.columns and (
-        plain_name(origin.called("location_id")) == "state" or (place == AWAY[0]).any()
+        plain_name(origin.called("user_id")) == "entityid" or (place == AWAY[0]).any()
     )
-    nowhere = NO_PLACES + SHOWN * log
-    none = place.isin(nowhere).to_numpy(dtype=bool)
+    none = place.isin(NO_PLACES).to_numpy(dtype=bool)
     if log:
         none = none | place.isna().to_numpy(dtype=bool)
     if none.any() and not none.all():
-        what = ", ".join(name for name in nowhere if (place == name).any()) or "empty"
+        what = ", ".join(name for name in NO_PLACES if (place == name).any()) or "empty"
         goes_on = "; the stay before goes on" if log else ""
         note(f"{int(none.sum()):,} rows of no place ({what}) are left out "
              f"({first_row(table, pd.Series(none), origin)}){goes_on}.")  # fmt: skip
@@ -436,44 +432,38 @@ def _gathered(source: Any, how: How) -> Gathered:
         raise DataError(f"{source} is an address, and only local files are read; download it.")
     if not path.exists():
         raise DataError(f"There is no file {path}; check the path (one file, or one folder).")
-    choice = _chosen(path)
-    parts, left_out, account = _rows_of_files(choice, path, how)
+    kind, files_, beside = _chosen(path)
+    parts, left_out, account = _rows_of_files(kind, files_, path, how)
     if left_out:
         what = ", ".join(f"{n:,} {reason}" for reason, n in left_out.items())
         note(f"left out of {path.name}: {what}.")
-    if choice.beside:
-        note(choice.beside)
-    table = with_owners(parts, path.stem, choice.kind, how.person, how.columns)
+    if beside:
+        note(beside)
+    table = with_owners(parts, path.stem, kind, how.person, how.columns)
     origin = parts[0].origin if len(parts) == 1 else Origin(names=parts[0].origin.names)
     return Gathered(table, origin, account)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which files at a path are read and as what, and a sentence on those beside them."""
-
-    kind: str
-    files: list[File]
-    single: bool
-    beside: str = ""
-
-
-def _chosen(path: Path) -> Choice:
+def _chosen(path: Path) -> tuple[str, list[File], str]:
+    """The kind of the files at a path that are read, these, and a sentence on those beside."""
     files_ = recordings.files_of(path)
     if path.is_file() and [file.name for file in files_] == [path.name]:
-        return Choice(recordings.kind_of(files_[0]), files_, single=True)
+        data = files_[0].bytes()  # once
+        return recordings.kind_of(files_[0], data), [File(path.name, lambda: data)], ""
     kind, files_, beside = recordings.chosen(files_, path.name)
     if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
         files_ = [File(path.name, lambda: b"")]
-    return Choice(kind, files_, False, beside)
+    return kind, files_, beside
 
 
-def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Counter[str], bool]:
+def _rows_of_files(
+    kind: str, files_: list[File], path: Path, how: How
+) -> tuple[list[Part], Counter[str], bool]:
     """The rows of each file that can be read; of the others how many there are, and why."""
     parts, bad, left_out, account = [], {}, Counter[str](), False
-    for file in choice.files:
+    for file in files_:
         try:
-            recording, origin = _one(file, choice.kind, how.columns, path)
+            recording, origin = _one(file, kind, how.columns, path)
             if recording.frame.empty:
                 bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
                 continue
@@ -483,19 +473,19 @@ def _rows_of_files(choice: Choice, path: Path, how: How) -> tuple[list[Part], Co
             parts.append(Part(frame, replace(origin, names=names), file))
             left_out, account = left_out + recording.left_out, account or recording.account
         except DataError:
-            if choice.single or len(choice.files) == 1:  # which names the remedy
+            if len(files_) == 1:  # which names the remedy
                 raise
             bad[file.name] = "cannot be read"
         except UNREADABLE as error:
             bad[file.name] = f"cannot be read ({reason(error)})"
     for what in sorted(set(bad.values())) if parts else ():
         names_ = [name for name in bad if bad[name] == what]
-        note(f"{len(names_)} of {len(choice.files)} files of {path.name} left out: {names_[0]}"
+        note(f"{len(names_)} of {len(files_)} files of {path.name} left out: {names_[0]}"
              f"{', …' if names_[1:] else ''} {what}.")  # fmt: skip
     if not parts:
         name, what = next(iter(bad.items()))
         table = "it must be a CSV in UTF-8 with a header line"
-        again = table if choice.kind == "table" else f"export it again as {choice.kind}"
+        again = table if kind == "table" else f"export it again as {kind}"
         raise DataError(f"{name} {what}; {again}.")
     return parts, left_out, account
 
@@ -512,8 +502,7 @@ def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> tuple[Re
 
 
 def _parquet(file: File, path: Path) -> pd.DataFrame:
-    import pyarrow as pa  # slow to load
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # slow to load
     from pyarrow import dataset
 
     if file.load():
@@ -551,7 +540,10 @@ def _of_library(source: Any) -> pd.DataFrame:
     try:
         native = nw.from_native(source)
     except TypeError:
-        raise DataError(f"A {type(source).__name__} is no table, and no path of one.") from None
+        raise DataError(
+            f"A {type(source).__name__} is no table, and no path of one; "
+            "pandas.DataFrame(...) makes one."
+        ) from None
     return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
 
 
@@ -603,14 +595,12 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
     data = file.bytes()
     dialect = _dialect(data, file.name)
     ours = recognized(dialect.names, columns) | {theirs: ours for ours, theirs in columns.items()}
-    clocks = re.compile("(date|time|hour)$")
+    clocks = re.compile("(date|time|hour|datum|zeit|heure)$")
     as_text = {name: "str" for name in dialect.names
                if ours.get(name, "lon") not in ("lon", "lat")
                or clocks.search(plain_name(name))}  # fmt: skip
     ids = {name for name in ours if ours[name] in ("user_id", "location_id")}
-    table = _quick(data, dialect, as_text, ids)
-    if table is None:
-        table = _careful(data, dialect, as_text, ids, file.name)
+    table = _rows(data, dialect, as_text, ids, file.name)
     if b"'" in data:
         table = files.without_marks(table)
     again = cache(lambda: dialect.lines(file.bytes()))
@@ -622,39 +612,10 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
     return table, Origin("line", number=line_of)
 
 
-def _quick(
-    data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str]
-) -> pd.DataFrame | None:
-    """What Arrow reads at once and as pandas would: a plain table; None of all others."""
-    from pyarrow import csv as arrow  # slow to load
-
-    odd = (dialect.separator + " ").encode() in data or data[:1].isspace()
-    if odd or dialect.headless or dialect.before or dialect.encoding != "utf-8-sig":
-        return None
-    try:
-        table = arrow.read_csv(
-            pa.BufferReader(data),
-            arrow.ReadOptions(column_names=dialect.names, skip_rows=1),
-            arrow.ParseOptions(delimiter=dialect.separator, newlines_in_values=b'"' in data),
-            arrow.ConvertOptions(column_types=dict.fromkeys(as_text, "string"), null_values=EMPTY,
-                                 quoted_strings_can_be_null=True),
-        )  # fmt: skip
-    except (pa.ArrowException, KeyError):
-        return None
-    if {str(kind) for kind in table.schema.types} - {"string", "int64", "double", "bool", "null"}:
-        return None
-    frame = table.to_pandas()
-    for name in frame.columns[[str(kind) == "string" for kind in table.schema.types]]:
-        empty = frame[name] == "" if name in ids else frame[name].isin(EMPTY)
-        if empty.any():
-            frame[name] = frame[name].mask(empty)
-    return frame
-
-
-def _careful(
+def _rows(
     data: bytes, dialect: Dialect, as_text: dict[str, str], ids: set[str], name: str
 ) -> pd.DataFrame:
-    """Any other table, or what is wrong with it."""
+    """The table in a text, or what is wrong with it."""
     try:
         table = pd.read_csv(
             io.BytesIO(data), sep=dialect.separator, dtype=as_text, low_memory=False,

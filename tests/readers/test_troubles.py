@@ -154,6 +154,16 @@ def test_dated_files_of_several_people(name: str, tmp_path: Path) -> None:
     assert table.user_id.value_counts().to_dict() == {"anna": N, "user002": N}
 
 
+def test_files_named_by_months_are_one_persons(tmp_path: Path) -> None:
+    for month in (3, 4):
+        part = FIXES.assign(at=FIXES["at"] + pd.Timedelta(days=28 * (month - 3)))
+        text = csv(pd.DataFrame({"time": zulu(part["at"]), "lat": part.lat, "lon": part.lon}))
+        made(tmp_path, f"mine/2025-{month:02}.csv", text)
+    table, notes = told(lambda: read(tmp_path / "mine"))
+    assert table.user_id.unique().tolist() == ["mine"] and len(table) == 2 * len(FIXES)
+    assert any("look like one person's days" in note for note in notes)
+
+
 def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> None:
     phones = np.where(np.arange(len(FIXES)) < 2000, "pixel-6", "pixel-9")
     path = made(tmp_path, "gps.csv", csv(fixes(device_id=phones)))
@@ -200,6 +210,30 @@ def test_an_old_phone_that_went_on_beside_the_new_one(tmp_path: Path) -> None:
     table, notes = told(lambda: found_in(path, person="me"))
     as_lived(table, slack=10)
     assert any(note.startswith("400 fixes of p") for note in notes)
+
+
+def test_devices_without_a_person_are_doubted(tmp_path: Path) -> None:
+    tablet = resting()
+    other = pd.DataFrame({"time": zulu(tablet["at"]), "lat": tablet.lat, "lon": tablet.lon})
+    both = pd.concat([fixes(device="phone"), other.assign(device="tablet")])
+    path = made(tmp_path, "gps.csv", csv(both))
+    assert sum("read as people" in note for note in told(lambda: found_in(path))[1]) == 1
+    table, notes = told(lambda: found_in(path, person="me"))
+    as_lived(table, slack=10)
+    assert not any("read as people" in note for note in notes)
+
+
+def test_the_folders_of_a_recorder_are_a_person_and_a_device(tmp_path: Path) -> None:
+    half = len(FIXES) // 2
+    parts = {"phone/2025-03": FIXES[:half], "phone/2025-04": FIXES[half:],
+             "tablet/2025-03": resting()}  # fmt: skip
+    for name, table in parts.items():
+        lines = [json.dumps({"_type": "location", "tst": int(row.at.timestamp()), "lat": row.lat,
+                             "lon": row.lon}) for row in table.itertuples()]  # fmt: skip
+        made(tmp_path, f"rec/lena/{name}.rec", "\n".join("x\t*\t" + line for line in lines))
+    table, notes = told(lambda: found_in(tmp_path / "rec"))
+    as_lived(table, slack=10)
+    assert table.user_id[0] == "lena" and any("fixes of tablet" in note for note in notes)
 
 
 def test_ids_stay_text_across_files(tmp_path: Path) -> None:
@@ -324,6 +358,12 @@ def test_digits_that_are_a_date_are_that_date(shape: str, floor: str, tmp_path: 
         assert sorted(found.started_at.dt.tz_localize(None)) == sorted(expected)
 
 
+@pytest.mark.parametrize("shape", ["%y%m%d%H%M", "%y%m%d%H%M%S", "%Y.%m.%d %H:%M"])
+def test_years_of_two_digits_and_points_between(shape: str) -> None:
+    times = {name: LIFE[name].dt.strftime(shape) for name in ("started_at", "finished_at")}
+    as_lived(read(ours(**times), timezone=ZONE))
+
+
 def test_a_day_in_digits_is_that_day() -> None:
     table = pd.DataFrame({"started_at": [20250303, 20251231]})
     at, _ = clocks.read_times(table, "started_at", "UTC", strict=True)
@@ -346,6 +386,99 @@ def test_times_since_another_year_are_not_taken_for_unix_times(since: str, facto
     numbers = [(int(at.timestamp()) + 86400 * int(days)) * factor for at in LIFE.started_at]
     with pytest.raises(DataError, match="'started_at' is"):
         read(ours(started_at=numbers, finished_at=numbers))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["%Y-%m-%d %I:%M:%S %p", "%b %d, %Y, %I:%M:%S %p", "%d %B %Y %H:%M", "%d-%b-%Y %H:%M:%S",
+     "%a %b %d %H:%M:%S %Y", "%A, %d %B %Y %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M",
+     "%m/%d/%Y %I:%M %p", "%d-%m-%Y %H:%M", "%m-%d-%Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S %z",
+     "%a %b %d %Y %H:%M:%S GMT%z (Central European Standard Time)", "%Y-%m-%d %H:%M:%S %Z"],
+)  # fmt: skip
+def test_times_as_people_write_them(shape: str, tmp_path: Path) -> None:
+    zone = {} if "%z" in shape.lower() else {"timezone": ZONE}
+    times = {name: LIFE[name].dt.strftime(shape) for name in ("started_at", "finished_at")}
+    as_lived(read(made(tmp_path, "v.csv", csv(ours(**times))), **zone))
+
+
+@pytest.mark.parametrize("shape", [" {}", "[{}]"])
+def test_the_name_of_a_zone_behind_a_time_is_its_clock(shape: str, tmp_path: Path) -> None:
+    both = trip(stated=False).drop(columns=["lon", "lat"])
+    zones = np.where(both.location_id.str.endswith("-t"), "Asia/Tokyo", ZONE)
+    for name in ("started_at", "finished_at"):
+        own = [at.tz_convert(zone) for at, zone in zip(both[name], zones, strict=True)]
+        both[name] = [at.strftime("%Y-%m-%d %H:%M" + "%z" * (shape[0] == "[")) + shape.format(zone)
+                      for at, zone in zip(own, zones, strict=True)]  # fmt: skip
+    table = read(made(tmp_path, "v.csv", csv(both.assign(user_id=1))))
+    work = local_clock(table, "started_at")[table.location_id.str.startswith("work")]
+    assert work.dt.hour.unique().tolist() == [8]
+
+
+def test_a_day_and_a_month_that_nothing_tells_apart_are_refused() -> None:
+    rows = pd.DataFrame({"user": 1, "place": "h"}, index=range(2))
+    for days in (("03/04/2025", "05/06/2025"), ("13/04/2025", "04/13/2025"),
+                 ("03-04-2025", "05-06-2025"), ("13.04.25", "14.04.25")):  # fmt: skip
+        with pytest.raises(DataError, match="where day and month cannot be told apart"):
+            read(rows.assign(time=[f"{day} 09:00" for day in days]), timezone=ZONE)
+    for odd in ("Mar 2025 09:00", "2025-03-03 09:00 EST", "Mon 03.04.2025 09:00", "noon"):
+        with pytest.raises(DataError, match="is no ISO 8601 time"):
+            read(rows.assign(time=odd), timezone=ZONE)
+
+
+def test_days_of_a_spreadsheet_are_days(tmp_path: Path) -> None:
+    days = {name: (LIFE[name].dt.tz_localize(None) - pd.Timestamp("1899-12-30"))
+            / pd.Timedelta(days=1) for name in ("started_at", "finished_at")}  # fmt: skip
+    as_lived(read(made(tmp_path, "v.csv", csv(ours(**days))), timezone=ZONE))
+
+
+LASTS = LIFE.finished_at - LIFE.started_at
+SECONDS = LASTS.dt.total_seconds().astype(int)
+DURATIONS = {
+    "duration": [f"PT{one // 3600}H{one % 3600 // 60}M" for one in SECONDS], "staytime": LASTS,
+    "duration_min": SECONDS // 60, "durationSeconds": SECONDS, "Dauer (h)": SECONDS / 3600,
+    "dwell_time_ms": 1000 * SECONDS, "dwelltime": [f"PT{one}S" for one in SECONDS],
+    "durée": [f"{one // 3600}:{one % 3600 // 60:02}:00" for one in SECONDS],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DURATIONS)
+def test_a_duration_beside_a_start_makes_the_end(name: str, tmp_path: Path) -> None:
+    table = ours(**{name: DURATIONS[name]}).drop(columns="finished_at")
+    for source in (table, made(tmp_path, "v.csv", csv(table))):
+        found = read(source)
+        as_lived(found)
+        assert found.finished_at.tolist() == LIFE.finished_at.tolist() and "duration" not in found
+    ended = read(ours(duration_min=1))
+    assert ended.finished_at.tolist() == LIFE.finished_at.tolist()
+
+
+def test_a_duration_that_nobody_can_read_is_said() -> None:
+    table = ours(duration=SECONDS).drop(columns="finished_at")
+    found, notes = told(lambda: read(table))
+    assert (found.started_at == found.finished_at).all()
+    assert any("'duration' is not used" in note and "duration_min" in note for note in notes)
+    text = DURATIONS["duration"]
+    with pytest.raises(DataError, match="'duration' is 'long' in row 0"):
+        read(table.assign(duration=["long", *text[1:]]))
+    assert len(read(table.assign(duration="long"))) == N
+    empty = read(table.assign(duration=[None, *text[1:]]))
+    assert empty.finished_at[0] == empty.started_at[0]
+
+
+def test_an_end_that_is_missing_is_called_empty(tmp_path: Path) -> None:
+    table = ours()
+    table.loc[N - 1, "finished_at"] = ""
+    with pytest.raises(DataError, match=rf"'finished_at' is empty in line {N + 1}; .*the start"):
+        read(made(tmp_path, "v.csv", csv(table)))
+
+
+def test_an_offset_whose_side_nothing_tells_is_doubted() -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "time": ["2025-03-03T08:00Z"],
+                          "timezoneOffset": -60})  # fmt: skip
+    assert any("as JavaScript does" in note for note in told(lambda: read(table))[1])
+    beside = table.rename(columns={"timezoneOffset": "utc_offset"})
+    for other in (beside, table.assign(lon=14.3, lat=48.3), table.assign(timezoneOffset=0)):
+        assert not any("JavaScript" in note for note in told(lambda other=other: read(other))[1])
 
 
 def test_a_day_ends_at_24() -> None:
@@ -445,6 +578,39 @@ def test_parts_of_a_degree_are_told(names: tuple[str, str], factor: float, tmp_p
     np.testing.assert_allclose(found[["lon", "lat"]], LIFE[["lon", "lat"]], atol=1e-5)
 
 
+def parts_of(degrees: float, sides: str, shape: str) -> str:
+    size = abs(degrees)
+    minutes = size % 1 * 60
+    return shape.format(d=int(size), m=int(minutes), s=minutes % 1 * 60, f=minutes, x=size,
+                        side=sides[degrees < 0])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "shape", ["{d}°{m}'{s:.3f}\"{side}", "{side} {d} {f:.5f}", "{d}° {f:.5f}′ {side}",
+              "{d}:{m}:{s:.3f} {side}", "{x:.6f}° {side}"])  # fmt: skip
+def test_degrees_minutes_and_seconds(shape: str) -> None:
+    for east, north in ((0.0, 0.0), (-80.0, -90.0)):
+        lon, lat = LIFE.lon + east, LIFE["lat"] + north
+        text = {"lon": [parts_of(one, "EW", shape) for one in lon],
+                "lat": [parts_of(one, "NS", shape) for one in lat]}  # fmt: skip
+        tables = [ours(**text)]
+        if shape.endswith("{side}"):  # as maps show a point
+            pairs = [f"{one[0]}, {one[1]}" for one in zip(text["lat"], text["lon"], strict=True)]
+            tables.append(ours(coords=pairs).drop(columns=["lon", "lat"]))
+        for table in tables:
+            found = read(table)
+            np.testing.assert_allclose(found.lon, lon, atol=1e-5)
+            np.testing.assert_allclose(found["lat"], lat, atol=1e-5)
+
+
+def test_32_bits_without_a_sign_are_a_longitude_in_the_west(tmp_path: Path) -> None:
+    rows = [{"timestampMs": str(1000 * at), "latitudeE7": 407_000_000, "activity": [{}],
+             "longitudeE7": 2**32 - 740_000_000} for at in UNIX[:9]]  # fmt: skip
+    found = read(made(tmp_path, "Records.json", json.dumps({"locations": rows})))
+    np.testing.assert_allclose(found.lon, -74)
+    assert found.tracked_at.tolist() == FIXES["at"][:9].tolist()
+
+
 def test_metres_and_what_could_be_two_units_are_refused() -> None:
     metres = ours(lat=5_350_000.5 + LIFE["lat"], lon=600_000.25 + LIFE.lon)
     with pytest.raises(DataError, match="metres of a map and not degrees"):
@@ -454,6 +620,21 @@ def test_metres_and_what_could_be_two_units_are_refused() -> None:
     # 39.9 N 116.4 E in millionths is 4.0 N 11.6 E in ten-millionths: both on land.
     with pytest.raises(DataError, match="or degrees times"):
         read(ours(lat=39_900_000, lon=116_400_000))
+
+
+def test_columns_that_are_swapped_are_told_and_the_remedy_works() -> None:
+    table = ours(lon=LIFE["lat"], lat=LIFE.lon + 125)
+    with pytest.raises(DataError, match=r"look swapped: .*--columns lon=lat,lat=lon"):
+        read(table)
+    found = read(table, columns={"lon": "lat", "lat": "lon"}, timezone=ZONE)
+    np.testing.assert_allclose(found.lon, LIFE.lon + 125)
+
+
+def test_thousands_are_no_minutes() -> None:
+    with pytest.raises(DataError, match="'lon'"):
+        read(ours(lon=[f"{round(1e7 * one):,}" for one in LIFE.lon]))
+    with pytest.raises(DataError, match="'lon'"):
+        read(ours(lon="14 75.5 E"))
 
 
 def test_places_in_the_sea_are_doubted() -> None:
@@ -517,21 +698,6 @@ def test_states_that_are_no_places_do_not_end_a_stay(tmp_path: Path) -> None:
         assert any(note.startswith(f"{gone} rows of no place") for note in notes)
 
 
-def test_states_are_read_in_the_language_of_the_house(tmp_path: Path) -> None:
-    rows = []
-    for row in LIFE.itertuples():
-        again = row.started_at + pd.Timedelta(minutes=9)
-        rows += [(row.location_id, row.started_at), ("Nicht verfügbar", again),
-                 (row.location_id, again + pd.Timedelta(minutes=1)),
-                 ("Abwesend", row.finished_at)]  # fmt: skip
-    states, since = zip(*rows, strict=True)
-    log = pd.DataFrame({"entity_id": "person.lena", "state": states,
-                        "last_changed": zulu(pd.Series(since))})  # fmt: skip
-    table, notes = told(lambda: read(made(tmp_path, "verlauf.csv", csv(log)), timezone=ZONE))
-    as_lived(table)
-    assert any(note.startswith(f"{N} rows of no place (nicht verfügbar)") for note in notes)
-
-
 def test_of_a_household_in_home_assistant_people_are_read(tmp_path: Path) -> None:
     log = pd.DataFrame({"entity_id": "person.lena", "last_changed": zulu(LIFE.started_at),
                         "state": LIFE.location_id})  # fmt: skip
@@ -554,6 +720,7 @@ def test_a_place_may_be_called_na(tmp_path: Path) -> None:
         as_lived(again)
         assert word in set(again.location_id) and set(again.user_id) == {word}
         assert not any("left out" in note for note in notes)
+        assert sum("is read as an id like any other" in note for note in notes) == 2
         excel = "sep=,\n" + (tmp_path / "v.csv").read_text()
         assert word in set(read(made(tmp_path, "x.csv", excel), timezone=ZONE).location_id)
     empty = ours(location_id=LIFE.location_id.replace({"gym": ""}))
@@ -613,6 +780,9 @@ def test_records_inside_records_are_read(tmp_path: Path) -> None:
                                                     strict=True))]  # fmt: skip
     path = made(tmp_path, "checkins1.json", json.dumps({"count": N, "items": items}))
     as_lived(found_in(path))
+    for name in ("visits", "points"):
+        text = json.dumps({"who": "me", name: items, "places": ["here"]})
+        as_lived(found_in(made(tmp_path, "app.json", text)))
     other = made(tmp_path, "x.json", json.dumps({"who": "me", "when": {"a": 1}}))
     alone = made(tmp_path, "folder/x.json", other.read_text())
     for source in (other, alone.parent):
@@ -655,6 +825,57 @@ def test_arc_names_visits(tmp_path: Path) -> None:
     as_lived(read(made(tmp_path, "2025-03.json", text)))
 
 
+def test_the_editor_of_arc_names_visits(tmp_path: Path) -> None:
+    spans = zip(LIFE.itertuples(), zulu(LIFE.started_at), zulu(LIFE.finished_at), strict=True)
+    items = [{"base": {"id": "x", "isVisit": True, "startDate": start, "endDate": end},
+              "visit": {"placeId": row.location_id, "longitude": row.lon, "latitude": row.lat}}
+             for row, start, end in spans]  # fmt: skip
+    way = {"base": {"isVisit": False}, "trip": {}}
+    as_lived(read(made(tmp_path, "2025-03.json", json.dumps([*items, way]))))
+
+
+def test_home_assistants_interface_and_positions(tmp_path: Path) -> None:
+    log = [{"entity_id": "person.lena", "state": state, "last_changed": at,
+            "attributes": {"latitude": row.lat, "longitude": row.lon}}
+           for row in LIFE.itertuples() for state, at in (
+               (row.location_id, row.started_at.isoformat()),
+               ("not_home", row.finished_at.isoformat()))]  # fmt: skip
+    found = read(made(tmp_path, "history.json", json.dumps([log])))
+    as_lived(found)
+    assert found.finished_at.tolist() == LIFE.finished_at.tolist()
+    table = fixes(entity_id="device_tracker.pixel").rename(columns={"time": "last_updated"})
+    found = found_in(made(tmp_path, "tracker.csv", csv(table)))
+    as_lived(found, slack=10)
+    assert found.user_id[0] == "device_tracker.pixel"
+
+
+def test_a_folder_of_lines_of_json(tmp_path: Path) -> None:
+    for day in range(3, 31):
+        rows = [{"type": "Feature", "properties": {"timestamp": f"{at:%Y-%m-%dT%H:%M:%SZ}"},
+                 "geometry": {"type": "Point", "coordinates": [row.lon, row.lat]}}
+                for row, at in zip(FIXES.itertuples(), FIXES["at"], strict=True)
+                if at.month == 3 and at.day == day]  # fmt: skip
+        made(tmp_path, f"overland/2025-03-{day:02}.jsonl", "\n".join(map(json.dumps, rows)))
+    as_lived(found_in(tmp_path / "overland"), slack=70)
+
+
+@pytest.mark.parametrize("names", [
+    {"user_id": "Person", "location_id": "Ort", "started_at": "Beginn", "finished_at": "Ende",
+     "lon": "Längengrad", "lat": "Breitengrad"},
+    {"user_id": "personne", "location_id": "lieu", "started_at": "début", "finished_at": "fin",
+     "lon": "longitude", "lat": "latitude"},
+])  # fmt: skip
+def test_columns_in_german_and_in_french(names: dict[str, str], tmp_path: Path) -> None:
+    table = ours().rename(columns=names)
+    as_lived(read(made(tmp_path, "v.csv", csv(table, sep=";", decimal=","))))
+    start = LIFE.started_at
+    split = table.drop(columns=[names["started_at"], names["finished_at"]])
+    for date, clock, day, hour in (("Datum", "Uhrzeit", "%d.%m.%Y", "%H:%M"),
+                                   ("date", "heure", "%Y%m%d", "%H%M")):  # fmt: skip
+        both = split.assign(**{date: start.dt.strftime(day), clock: start.dt.strftime(hour)})
+        as_lived(read(made(tmp_path, "s.csv", csv(both, sep=";", decimal=",")), timezone=ZONE))
+
+
 def test_a_takeout_of_settings_says_where_the_visits_are(tmp_path: Path) -> None:
     made(tmp_path, "Takeout/Timeline/Settings.json", '{"deviceSettings": []}')
     made(tmp_path, "Takeout/Timeline/Timeline Edits.json", '{"timelineEdits": []}')
@@ -691,6 +912,27 @@ def test_a_geometry_that_is_no_point_is_left_alone(tmp_path: Path) -> None:
     )
     table.to_parquet(tmp_path / "v.parquet")
     assert len(read(tmp_path / "v.parquet")) == N
+
+
+@pytest.mark.parametrize("kind", ["record", "list", "tuple", "text", "names"])
+def test_points_as_pairs(kind: str, tmp_path: Path) -> None:
+    where = list(zip(LIFE.lon, LIFE["lat"], strict=True))
+    held: dict[str, list[Any]] = {
+        "record": [{"x": lon, "y": lat} for lon, lat in where], "list": [[*one] for one in where],
+        "tuple": [(lat, lon) for lon, lat in where], "text": [f"[{a}, {b}]" for a, b in where],
+        "names": [{"lat": lat, "lng": lon} for lon, lat in where],
+    }  # fmt: skip
+    name = "geometry" if kind in ("record", "list") else "point"
+    table = ours(**{name: held[kind]}).drop(columns=["lon", "lat"])
+    sources: list[Any] = [table]
+    if kind in ("record", "list"):  # as GeoParquet has points of its own
+        sources.append(tmp_path / "v.parquet")
+        table.to_parquet(sources[1])
+    for source in sources:
+        found, notes = told(lambda source=source: read(source))
+        as_lived(found)
+        np.testing.assert_allclose(found[["lon", "lat"]], LIFE[["lon", "lat"]])
+        assert any("'point' are read as" in n for n in notes) is (kind in ("tuple", "text"))
 
 
 def test_days_and_minutes_of_the_literature(tmp_path: Path) -> None:
@@ -808,6 +1050,15 @@ def test_an_index_says_nothing_or_is_columns() -> None:
     bad.iloc[100, bad.columns.get_loc("lat")] = 400.0
     with pytest.raises(DataError, match="'lat' is 400 in row 100"):
         read_visits(bad)
+
+
+def test_the_bytes_of_a_file_are_loaded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, loaded, load = made(tmp_path, "v.csv", csv(ours())), [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: loaded.append(self) or load(self))
+    as_lived(read(path))
+    assert loaded == [path]
 
 
 def test_columns_may_be_named_one_by_one(tmp_path: Path) -> None:
