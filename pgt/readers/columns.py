@@ -78,6 +78,10 @@ DEGREES = (
 UNIT = r"(?:(?<=[\W_])([sh])|(ms|milli|sec|sek|min|hours?|hrs?|stunden)\w*)\W*$"
 # What a date and the time of day beside it are called.
 CLOCKS = (("date", "time"), ("datum", "uhrzeit"), ("datum", "zeit"), ("date", "heure"))
+# What a day, and the times from and until which a row lasts, are called.
+DAYS = ("date", "datum", "day", "tag", "jour")
+SPANS = (("von", "bis"), ("from", "to"), ("start", "end"), ("starttime", "endtime"),
+         ("arrival", "departure"), ("beginn", "ende"), ("debut", "fin"))  # fmt: skip
 NO = ["0", "0.0", "false", "no", "n", "none", "no fix", "v", "invalid"]
 YES = ["1", "1.0", "true", "yes", "y"]
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -322,7 +326,23 @@ def _with_whole_times(table: pd.DataFrame, mine: dict[str, str]) -> pd.DataFrame
         if (joined := _joined(table[date], table[clock])) is not None:
             kept, gone = (date, clock) if date in mine else (clock, date)
             table = table.drop(columns=gone).assign(**{kept: joined})
-    return table
+    return _with_spans(table)
+
+
+def _with_spans(table: pd.DataFrame) -> pd.DataFrame:
+    """A day, and two times of day: the start, and how long it is until the other, past midnight."""
+    plain = {plain_name(name): name for name in map(str, table.columns)}
+    day = next((plain[name] for name in DAYS if name in plain), None)
+    both = next(((plain[a], plain[b]) for a, b in SPANS if {a, b} <= plain.keys()), None)
+    if day is None or both is None:
+        return table
+    start, end = (_joined(table[day], table[name]) for name in both)
+    if start is None or end is None:
+        return table
+    clock = [one.astype("string").str.extract(r"\s(\d{1,2}:\d\d)(:\d\d)?") for one in (start, end)]
+    begin, until = (pd.to_timedelta(one[0] + one[1].fillna(":00")) for one in clock)
+    lasts = (until - begin) % pd.Timedelta(days=1)
+    return table.drop(columns=[day, *both]).assign(started_at=start, duration=lasts)
 
 
 def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
