@@ -43,8 +43,8 @@ KINDS = {
 RIDES = "export the activity as GPX where it is kept (Garmin Connect, Strava: Export GPX)"
 FOREIGN = {
     "fit": RIDES, "tcx": RIDES, "nmea": "save the log as GPX or CSV",
-    "kml": "export it as GPX, GeoJSON or CSV where it comes from (KML is a drawing, mostly without times)",
-    "kmz": "export it as GPX, GeoJSON or CSV where it comes from (KML is a drawing, mostly without times)",
+    "kml": "export it as GPX, GeoJSON or CSV where it comes from (most KML has no times)",
+    "kmz": "export it as GPX, GeoJSON or CSV where it comes from (most KML has no times)",
 }  # fmt: skip
 ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx", b"$gpgga": "nmea",
          b"$gprmc": "nmea"}  # fmt: skip

@@ -1086,6 +1086,6 @@ def test_an_answer_says_by_which_clock(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_diary_of_days_with_times_from_and_until(tmp_path: Path) -> None:
     path = tmp_path / "diary.csv"
     path.write_text("Datum;von;bis;Ort\n04.03.2024;08:00;16:30;work\n14.03.2024;22:30;07:15;home\n")
-    found = tables.read_visits(path, timezone="Europe/Vienna")
+    found = read_visits(path, timezone="Europe/Vienna")
     assert found.finished_at.dt.strftime("%d %H:%M").tolist() == ["04 16:30", "15 07:15"]
     assert found.location_id.tolist() == ["work", "home"]
