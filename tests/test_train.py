@@ -58,6 +58,16 @@ def same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
     return one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
 
 
+def test_two_threads_train_to_the_same_bits_twice(data: Dataset) -> None:
+    """One number of threads, one result; another number adds up in another order."""
+    torch.set_num_threads(2)
+    try:
+        (one, _), (two, _) = run(data), run(data)
+    finally:
+        torch.set_num_threads(1)
+    assert same(weights(one), weights(two))
+
+
 class Killed(Exception):
     """Stands for a power cut."""
 

@@ -76,7 +76,9 @@ def predict(
         with evaluating(model):
             out = model(batch)
         out.log_probs[:, PADDING] = -torch.inf  # to which the generator gives a score, too
-        best, places = out.log_probs.topk(min(top, model.config.n_locations))  # (B, top)
+        # Of equal places the first comes first; `topk` names any.
+        best, places = out.log_probs.sort(dim=1, descending=True, stable=True)
+        best, places = best[:, :top], places[:, :top]  # (B, top)
         copied = out.gate[:, None] * out.pointer_log_probs.exp().gather(1, places) / best.exp()
         copied = copied.nan_to_num(0.0).clamp(0, 1)
         rows, ranks = np.nonzero((best > -torch.inf).numpy())

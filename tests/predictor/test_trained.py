@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import get_args
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from pgt.batch import Batch
 from pgt.config import Anchor, WindowConfig
 from pgt.errors import DataError
-from pgt.model import PointerGeneratorTransformer
+from pgt.model import Output, PointerGeneratorTransformer
 from pgt.predictor.trained import latest_windows, predict
 from pgt.visits import check, local_day
 from pgt.vocabulary import PADDING, Vocabulary
@@ -152,3 +152,23 @@ def test_latest_gives_everybody_a_window_with_the_last_visit() -> None:
         assert not windows.in_window.any()
         last = [windows.visits_of(i).started_at.iloc[-1] for i in range(4)]
         assert last == visits.groupby("user_id").started_at.max().tolist()
+
+
+@pytest.mark.parametrize("n_places", [30, 319, 320])
+def test_of_equal_places_the_first_are_named(
+    n_places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = random_visits(users=2, visits=170)
+    visits = check(table.assign(location_id=np.arange(len(table)) % n_places))
+    data = prepare(visits, protocol="exact")
+    model = model_of(tiny_config(data))
+    truly = model.forward
+
+    def level(batch: Batch) -> Output:
+        out = truly(batch)
+        return replace(out, log_probs=torch.full_like(out.log_probs, -5.0))
+
+    monkeypatch.setattr(model, "forward", level)
+    found = predict(model, data.vocabulary, visits, windows=WINDOWS, top=3)
+    first = data.vocabulary.decode(np.arange(1, 4)).tolist()
+    assert found.groupby("user_id").location_id.apply(list).tolist() == [first, first]

@@ -424,7 +424,8 @@ class Personal:
         there = batch.present.double()
         taken = (there * worth[:, None]).sum(2)  # (U, N)
         latest = (there * (t + 1)).amax(2) / (batch.length[:, None] + 1)  # in (0, 1)
-        rank = self.popular.counts.argsort().argsort().double() / batch.n_elements  # in [0, 1)
+        order = self.popular.counts.argsort(stable=True)  # of equal ones the first is the least
+        rank = order.argsort().double() / batch.n_elements  # in [0, 1)
         everyone = rank * 1e-6 if self.backoff else torch.full_like(rank, -torch.inf)
         own = taken + 1e-3 * latest + 1e-6 * rank[batch.elements.clamp(min=0)]
         return _placed(everyone, batch.elements, own)
