@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
@@ -252,12 +252,16 @@ SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
 }  # fmt: skip
 
 
-def header() -> dict[str, Any]:
+def header(out: Path = RESULTS, only: Sequence[str] = ()) -> dict[str, Any]:
     """Where the numbers come from; without a date, so that equal runs give equal files."""
     name, visits = usual_data()
     versions = {one: importlib.metadata.version(one) for one in ("torch", "numpy", "pandas")}
+    # The file of all sections is the result of all runs, one with a part of them that of one.
+    words = (
+        [] if out.name == RESULTS.name else ["--only", *only, "--out", f"book/results/{out.name}"]
+    )
     return {
-        "experiment": "bench", "command": "python book/lab/bench/bench.py",
+        "experiment": out.stem, "command": " ".join(["python book/lab/bench/bench.py", *words]),
         "data": {"name": name, "windows": prepare(visits).counts()},
         "versions": {"python": platform.python_version(), **versions},
         "device": processor(), "threads": torch.get_num_threads(),
@@ -270,7 +274,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", choices=SECTIONS, nargs="+", default=[*SECTIONS])
     parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
     given = parser.parse_args(arguments)
-    about = header()
+    about = header(given.out, given.only)
     kept = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else about
     if given.only != ["gpu"] and any(kept[key] != about[key] for key in about):
         parser.error(f"{given.out} was measured elsewhere or in another way; name another --out.")
