@@ -110,13 +110,7 @@ def build(
     ``places``: ``location_id``, ``name``, ``lon``, ``lat``; ``ground`` (GeoJSON features) lies
     below them; ``roles``, by ``user_id``, add to a person's name.
     """
-    vocabulary = windows.vocabulary
-    if model.config.n_locations != vocabulary.n_locations:
-        raise DataError("The windows have other places; make them with the model's vocabulary.")
-    if model.config.target_time == "day":
-        raise DataError("The page cannot ask for the next visit's day, which this model reads.")
-    if not 0 <= window < len(windows):
-        raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
+    _require_live(model, windows, window)
     here: list[int] | None = None
     if small is not None:  # only the windows of the person whose window it is
         mine = np.flatnonzero(windows.users == windows.users[window])
@@ -137,24 +131,40 @@ def build(
         keep = set(here or ())
         for part in ("names", "spots"):
             about[part] = [one if i in keep else None for i, one in enumerate(about[part])]
-    has = model.config.has
-    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
-    missing |= set() if has("pointer") else {"position_bias"}
-    parts = [part for part in PARTS if has(part) and part not in missing]
-    parts += [ONE_LAYER] if model.config.n_layers > 1 else []
     corner, on_map = about.pop("corner"), any(spot is not None for spot in about["spots"])
     kind = small or "full"
     data = {
         "id": f"pgt-live-{kind}", "kind": kind, "start": [users.index(user), int(before)],
         "people": people, **about, "here": here,
         "ground": ground_of(ground, corner) if on_map else None,
-        "switches": [part for part in parts if part in KEPT.get(kind, (part,))],
+        "switches": [part for part in _switches(model) if part in KEPT.get(kind, (part,))],
         "rings": not pointer_alone,
         "has_both": not pointer_alone and model.pointer is not None,
         "model": pack(model, rows={f"embeddings.tables.{k}.weight": v for k, v in rows.items()},
                       leave_out=leave_out),
     }  # fmt: skip
     return Playground(data, TITLES[kind], CAPTIONS[kind])
+
+
+def _require_live(
+    model: PointerGeneratorTransformer, windows: Windows, window: int
+) -> None:  # fmt: skip
+    """Refuse what the page could not show."""
+    if model.config.n_locations != windows.vocabulary.n_locations:
+        raise DataError("The windows have other places; make them with the model's vocabulary.")
+    if model.config.target_time == "day":
+        raise DataError("The page cannot ask for the next visit's day, which this model reads.")
+    if not 0 <= window < len(windows):
+        raise DataError(f"There is no window {window}; there are {len(windows)}, from 0.")
+
+
+def _switches(model: PointerGeneratorTransformer) -> list[str]:
+    """The parts that the page can switch off."""
+    has = model.config.has
+    missing = set() if has("pointer") and has("generator") else {"pointer", "generator", "gate"}
+    missing |= set() if has("pointer") else {"position_bias"}
+    parts = [part for part in PARTS if has(part) and part not in missing]
+    return parts + ([ONE_LAYER] if model.config.n_layers > 1 else [])
 
 
 def places_of(windows: Windows, places: pd.DataFrame | None) -> dict[str, Any]:

@@ -403,6 +403,20 @@ class Hypothesis:
 
 
 @torch.no_grad()
+def _grown(
+    drafts: Sequence[Hypothesis | None], rows: range, values: list[list[float]],
+    numbers: list[list[int]],
+) -> list[tuple[float, int, int, Hypothesis]]:  # fmt: skip
+    """A text's drafts, each with each of its likeliest next words, the likeliest first."""
+    longer = [
+        (draft.log_prob + value, row, number, draft)
+        for row in rows
+        if (draft := drafts[row]) is not None
+        for value, number in zip(values[row], numbers[row], strict=True)
+    ]
+    return sorted(longer, key=lambda one: -one[0])
+
+
 def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Hypothesis]:
     """The best summary found for each source, of so many drafts at each word."""
     n, k = len(batch), beam
@@ -418,20 +432,15 @@ def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Hy
         carried, fused, attention = model.decoder(model.embed(word), carried, memory)
         p_gen, vocabulary = model.speak(carried, fused)
         chances = mixture(p_gen, vocabulary, attention, batch.extended[rows], batch.n_oov)
-        best = chances.log().topk(min(2 * k, chances.shape[-1]), dim=-1)
-        values, numbers, gates = best.values.tolist(), best.indices.tolist(), p_gen.tolist()
+        likeliest = chances.log().topk(min(2 * k, chances.shape[-1]), dim=-1)
+        values, numbers = likeliest.values.tolist(), likeliest.indices.tolist()
+        gates = p_gen.tolist()
         parent, following = list(range(n * k)), [STOP] * (n * k)
         longer: list[Hypothesis | None] = [None] * (n * k)
         for text in range(n):
-            first = slot = text * k
-            candidates = [
-                (draft.log_prob + value, row, number, draft)
-                for row, draft in enumerate(drafts[first : first + k], first)
-                if draft is not None
-                for value, number in zip(values[row], numbers[row], strict=True)
-            ]
-            for log_prob, row, number, draft in sorted(candidates, key=lambda one: -one[0]):
-                if slot == first + k or len(done[text]) == k:
+            slot, end = text * k, (text + 1) * k
+            for log_prob, row, number, draft in _grown(drafts, range(slot, end), values, numbers):
+                if slot == end or len(done[text]) == k:
                     break
                 seen = attention[row, : int(batch.length[text])]
                 draft = Hypothesis((*draft.numbers, number), log_prob, (*draft.p_gen, gates[row]),
@@ -446,12 +455,12 @@ def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Hy
             break
         carried = DecoderState(*(part[parent] for part in carried))
         word = torch.tensor(following, device=rows.device)
-    found = [done[text] or drafts[text * k : (text + 1) * k] for text in range(n)]
-    best_of = [max(filter(None, some), key=lambda draft: draft.score) for some in found]
+    ends = [done[text] or drafts[text * k : (text + 1) * k] for text in range(n)]
+    best = [max(filter(None, some), key=lambda draft: draft.score) for some in ends]
     if k == 1:
-        return best_of
+        return best
     # A finished summary is better than one that was cut off.
-    pairs = zip(best_of, beam_search(model, batch, 1), strict=True)
+    pairs = zip(best, beam_search(model, batch, 1), strict=True)
     return [max(pair, key=lambda draft: (draft.finished, draft.score)) for pair in pairs]
 
 
