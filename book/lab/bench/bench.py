@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # It runs from a checkout without installing.
 sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(Path(__file__).parent)]
 
-import answers  # noqa: E402
+import answer_times  # noqa: E402
 from lab.data_sets import GEOLIFE_WINDOWS, has_data, read_windows_folder  # noqa: E402
 from lab.gps_protocol import staypoints_and_triplegs  # noqa: E402
 from reference import DocumentedTraining, prepare_by_loop  # noqa: E402
@@ -242,7 +242,7 @@ def step(n: int, in_stretches: bool) -> tuple[float, float]:
 
 def bench_answers() -> Iterator[Row]:
     """From a file to an answer, in processor seconds."""
-    for name, ours, reference, peak in answers.bench_answers():
+    for name, ours, reference, peak in answer_times.bench_answers():
         yield row(name, ours, reference, peak=peak)
 
 
