@@ -113,6 +113,17 @@ def slot_of(place: Tensor, target: Tensor) -> Tensor:
     return hit.int().argmax(1).where(hit.any(1), place.shape[1])
 
 
+def rounding(score: Tensor) -> Tensor:
+    """How far a score may be off by rounding: a few steps of its number format, 0 if infinite.
+
+    A sum of the same numbers in another order, as of a place with another id, differs by less.
+    """
+    if not score.is_floating_point():
+        return torch.zeros_like(score)
+    step = min(torch.finfo(score.dtype).eps, torch.finfo(torch.float32).eps)
+    return 32 * step * score.abs().masked_fill(score.isinf(), 0.0)
+
+
 def last_numbers(
     length: np.ndarray, max_len: int | None = None, device: torch.device | str = "cpu"
 ) -> Tensor:

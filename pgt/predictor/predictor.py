@@ -369,7 +369,8 @@ def nonconformity(experts: Experts, windows: Any, novelty: tuple[float, float]) 
             share, hit = out.pointer.double().exp(), out.place == batch.target[:, None]
             truth[batch.index], most[batch.index] = share.where(hit, 0).sum(1), share.amax(1)
     said = np.where(truth > 0, truth * (1 - new), new)
-    return np.where(said >= np.maximum(most * (1 - new), new), 0.0, 1 - said)
+    best = np.maximum(most * (1 - new), new)
+    return np.where(said >= best * (1 - 1e-6), 0.0, 1 - said)  # a tie is none by rounding
 
 
 def conformal_quantiles(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.ndarray:
