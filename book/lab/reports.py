@@ -36,6 +36,7 @@ REPORTS: dict[str, str] = {
     "nobody": "lab.nobody",
     "nobody_learning": "lab.nobody_learning",
     "own_city": "lab.own_city",
+    "parts": "lab.parts",
     "perspectives": "lab.perspectives",
     "position_bias": "lab.position_bias",
     "position_bias_towns": "lab.position_bias_towns",
