@@ -115,7 +115,8 @@ def _rows() -> Iterator[Row]:
     for method, coverage, width in covered(people, counts):
         yield {
             "like": "GeoLife", "people": len(counts), "effective": effective(counts),
-            "of": "nominal level" if method in LEVELS else "difference", "method": method, "coverage": coverage, "width": width,
+            "of": "nominal level" if method in LEVELS else "difference", "method": method,
+            "coverage": coverage, "width": width,
         }  # fmt: skip
 
 
