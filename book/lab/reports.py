@@ -42,6 +42,7 @@ REPORTS: dict[str, str] = {
     "position_bias_towns": "lab.position_bias_towns",
     "pool": "lab.pool",
     "predictability": "lab.predictability",
+    "prompts": "lab.prompts",
     "reach": "lab.reach",
     "side_by_side": "lab.side_by_side",
     "summarizer": "lab.summarizer",
