@@ -219,7 +219,8 @@ class NextLocation:
         The promise is kept on average over windows like those of the calibration, which are, as
         ``attrs["calibrated_on"]`` of the table says: "this table", the last quarter of everybody's
         visits, one's own most of all; or, if they are few, "simulated worlds"; or the validation
-        windows of "fit".
+        windows of "fit". In five cities this held within three points from nine tenths on, and not
+        at a half or four fifths.
         The likeliest answer is always there. A row without a ``location_id`` is "somewhere new".
         Source: Sadinle, Lei and Wasserman 2019, https://doi.org/10.1080/01621459.2017.1395341.
         """

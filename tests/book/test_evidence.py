@@ -8,6 +8,7 @@ from pathlib import Path
 import evidence
 from facts import GEOLIFE, NEW_YORK, RULE_MEMORY, fact, percent
 from front_chart import CITIES, bars
+from intervals import held
 from wherenext.results import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +67,32 @@ def test_the_readme_says_what_the_files_say() -> None:
         own = five[(five.data == data) & five.seed.notna()]["acc@1"]
         assert len(own) == 5 and f"{own.mean():.1f}" == mean and mean in readme
     about = r"On the New York sessions that many papers quote.*?our rebuilt sessions\."
+    narrow = held().replace("\u00a0", " ")
+    assert narrow in readme
     # No other score is typed.
-    readme = re.sub(about, "", readme)
+    readme = re.sub(about, "", readme).replace(narrow, "")
     assert not re.search(r"\d ?%|per ?cent|Acc@|\bpoints\b", readme)
+
+
+def test_the_predictors_card_says_what_the_files_say() -> None:
+    card = " ".join((ROOT / "data" / "README.md").read_text(encoding="utf-8").split())
+    parts = read_results("parts").rows.pivot(index="variant", columns="data", values="acc@1")
+    names = {"whole": "whole", "no networks": "no networks", "no kernels": "no kernels",
+             "none of the eight weights fitted": "nothing fitted",
+             "four kernels alone, nothing fitted": "kernels alone"}  # fmt: skip
+    for said, variant in names.items():
+        scores = " / ".join(f"{parts[one][variant]:.1f}" for one in ("geolife", "new york", "city"))
+        assert f"{said} {scores}" in card
+    leads = read_results("parts").rows.query("data in ('hanover', 'phoenix')").lead
+    assert leads.abs().max() < 2.1, (
+        "in Hanover and Phoenix the parts are less than 2.1 points apart"
+    )
+    sets = read_results("nobody").rows.query("table == 'sets'")
+    off = (sets.coverage - sets.asked).abs()
+    assert off[sets.asked >= 90].max() < 3 < off[sets.asked < 90].max(), (
+        "no promise for 50 and 80 %"
+    )
+    held_ = sets.pivot(index="data", columns="asked", values="coverage")
+    for city in ("geolife", "new york", "city", "hanover", "phoenix"):
+        half, more = (f"{held_.loc[city, asked]:.1f}" for asked in (50.0, 80.0))
+        assert f"{half} and {more}" in card.replace(" % ", " ")
