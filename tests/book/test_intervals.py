@@ -23,11 +23,15 @@ def told(page: str) -> str:
 
 @pytest.mark.parametrize(
     "page",
-    ["It leads by 3.1 points (95 % interval over people).", "Whiskers: 95 % intervals.",
-     "How often do intervals of 95 % hold?", "========== =====\nmodel      [95 %]\n========== =====\n"
-     "one        two\n========== =====", "Its lead is +0.7 [−0.2, 1.7].",
-     ".. raw:: html\n\n   <table><th>gain [95 %]</th></table>"],
-)  # fmt: skip
+    [
+        "It leads by 3.1 points (95 % interval over people).",
+        "Whiskers: 95 % intervals.",
+        "How often do intervals of 95 % hold?",
+        "===== ======\nmodel [95 %]\n===== ======\none   two\n===== ======",
+        "Its lead is +0.7 [−0.2, 1.7].",
+        ".. raw:: html\n\n   <table><th>gain [95 %]</th></table>",
+    ],
+)
 def test_a_page_with_intervals_says_how_often_they_hold(page: str) -> None:
     text = told(f"Title\n=====\n\n{page}\n\nMore\n----\n\nThe last words.\n")
     assert text.count(intervals.held()) == 1 and text.index("last words") < text.index("narrow")
