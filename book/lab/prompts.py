@@ -16,7 +16,7 @@ gained less than half a point: how busy a place is at each hour and weekday, whe
 from here, places where the person has never been, boosted trees on all that and more, and a network
 trained with 49 check-ins of past.
 
-A row says whether the model was ``told`` the time, whether all questions count or those whose place
+All models are told the time. A row says whether all questions count or those whose place
 training ``known`` shows, ``n``, ``people``, in percent how many targets the past holds
 (``in_past``), and Acc@1 in percent with its 95 % interval, people and seeds resampled.
 """
@@ -24,6 +24,7 @@ training ``known`` shows, ``n``, ``people``, in percent how many targets the pas
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from wherenext import pointer_variants
 
 from lab import data_sets
 from lab.leaderboard import (
-    CANNOT_BE_TOLD,
     EVERY,
     FOLDER,
     PROMPTS,
@@ -46,19 +47,21 @@ from lab.leaderboard import (
     view,
     windows_apart,
 )
+from lab.provenance import code_hash
 from lab.reports import Report, Row
 from lab.runs import SEEDS
+from pgt import checkpoint
 from pgt.metrics import evaluate, gains, interval_of_mean
-from pgt.predictor.contextual import Mixture
+from pgt.predictor.contextual import ContextualPointer, Mixture
 from pgt.predictor.memory import HistoryWindows
-from pgt.windows import encode
+from pgt.windows import DEFAULT, Dataset, encode
 
 LONGER = "prompt and training"
 ASKED, BEFORE = "prompts", "before"
 BACK = 10  # check-ins of each person before the one that is asked for
 SHOWN = 49  # check-ins that a prompt shows
 FEWEST = 4  # check-ins before one of the questions to choose on
-MODELS = ("most_frequent", "kernel", "predictor", "contextual", "five together")
+RULES = ("kernel", "predictor")
 
 
 class Together:
@@ -118,11 +121,22 @@ def longer(asked: Questions, folder: Path) -> HistoryWindows:
     return windows_apart(both, encode(both, vocabulary), vocabulary, seen)
 
 
-def models_of(name: str, told: bool, asked: Questions) -> list[Any]:
-    """The models of a name, one a seed; those of "five together" are those of "contextual"."""
-    splits = [view(name, told, part) for part in (asked.train, asked.valid[EVERY])]
-    return [learned(name, told, seed, *splits)
-            for seed in (SEEDS if name == "contextual" else (None,))]  # fmt: skip
+def pointers(asked: Questions) -> list[ContextualPointer]:
+    """The trained pointers that are told the time, one a seed; those that are kept are taken."""
+    found = []
+    for seed in SEEDS:
+        path = (
+            Path(tempfile.gettempdir()) / "pgt-runs" / f"prompts-{seed}-{code_hash()}.safetensors"
+        )
+        if not path.is_file():
+            model: Any = learned("contextual", True, seed, asked.train, asked.valid[EVERY])
+            folder.mkdir(exist_ok=True)
+            checkpoint.write_tensors(path, model.state_dict(), {})
+        data = Dataset(asked.train, asked.train, asked.train, asked.train.vocabulary, DEFAULT)
+        model, _ = pointer_variants.build(pointer_variants.VARIANTS["full"], data, seed, "time")
+        model.load_state_dict(checkpoint.read_tensors(path)[0])
+        found.append(model.eval())
+    return found
 
 
 def _rows() -> Iterator[Row]:
@@ -130,23 +144,24 @@ def _rows() -> Iterator[Row]:
     asked = questions(folder)
     parts = {(ASKED, PROMPTS): asked.test[PROMPTS], (ASKED, LONGER): longer(asked, folder)}
     parts |= {(BEFORE, past): part for past, part in asked_before(asked, folder).items()}
-    for told in (True, False):
-        names = [name for name in MODELS[:-1] if not (told and name in CANNOT_BE_TOLD)]
-        models = {name: models_of(name, told, asked) for name in names}
-        models[MODELS[-1]] = [Together(models["contextual"])]
-        for ((which, past), part), name in itertools.product(parts.items(), models):
-            ranks = [evaluate(model, view(name, told, part)) for model in models[name]]
-            held = holds(part)
-            for known in (False, True):
-                kept = ranks[0].known.to_numpy() | (not known)
-                some = [run[kept] for run in ranks]
-                low, high = interval_of_mean(some)
-                means = [100 * gains(run)["acc@1"].mean() for run in some]
-                yield {"questions": which, "past": past, "told": told, "model": name,
-                       "known": known, "n": int(kept.sum()),
-                       "people": int(some[0].user_id.nunique()),
-                       "in_past": 100 * float(held[kept].mean()),
-                       "acc@1": sum(means) / len(means), "low": low, "high": high}  # fmt: skip
+    models: dict[str, list[Any]] = {"contextual": pointers(asked)}
+    models["five together"] = [Together(models["contextual"])]
+    for name in RULES:
+        splits = (view(name, True, part) for part in (asked.train, asked.valid[EVERY]))
+        models[name] = [learned(name, True, None, *splits)]
+    for ((which, past), part), name in itertools.product(parts.items(), models):
+        ranks = [evaluate(model, view(name, True, part)) for model in models[name]]
+        held = holds(part)
+        for known in (False, True):
+            kept = ranks[0].known.to_numpy() | (not known)
+            some = [run[kept] for run in ranks]
+            low, high = interval_of_mean(some)
+            means = [100 * gains(run)["acc@1"].mean() for run in some]
+            yield {"questions": which, "past": past, "told": True, "model": name,
+                   "known": known, "n": int(kept.sum()),
+                   "people": int(some[0].user_id.nunique()),
+                   "in_past": 100 * float(held[kept].mean()),
+                   "acc@1": sum(means) / len(means), "low": low, "high": high}  # fmt: skip
 
 
 def _about(measured: list[Row]) -> list[Row]:
