@@ -123,11 +123,9 @@ def longer(asked: Questions, folder: Path) -> HistoryWindows:
 
 def pointers(asked: Questions) -> list[ContextualPointer]:
     """The trained pointers that are told the time, one a seed; those that are kept are taken."""
-    found = []
+    found, folder = [], Path(tempfile.gettempdir()) / "pgt-runs"
     for seed in SEEDS:
-        path = (
-            Path(tempfile.gettempdir()) / "pgt-runs" / f"prompts-{seed}-{code_hash()}.safetensors"
-        )
+        path = folder / f"prompts-{seed}-{code_hash()}.safetensors"
         if not path.is_file():
             model: Any = learned("contextual", True, seed, asked.train, asked.valid[EVERY])
             folder.mkdir(exist_ok=True)
