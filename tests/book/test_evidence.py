@@ -53,7 +53,8 @@ def test_the_readme_says_what_the_files_say() -> None:
         said += ["–"] * (len(CITIES) - len(said))
         assert line.endswith(f"| {' | '.join(said)} |".replace("\u00a0", " "))
     readme = " ".join((first + rest).split())
-    for name in ("board-same-past", "board", "board-frequent", "prompts", "prompts-predictor"):
+    for name in ("board-same-past", "board", "board-frequent", "prompts", "prompts-predictor",
+                 "prompts-chosen"):  # fmt: skip
         told = fact(name).replace("\u00a0", " ")
         assert told in readme, "the leaderboard was measured anew: README tells the old figures"
     rows_of = read_results("leaderboard").rows.set_index(["model", "past", "told"])
@@ -72,6 +73,19 @@ def test_the_readme_says_what_the_files_say() -> None:
     # No other score is typed.
     readme = re.sub(about, "", readme).replace(narrow, "")
     assert not re.search(r"\d ?%|per ?cent|Acc@|\bpoints\b", readme)
+
+
+def test_what_was_chosen_for_the_prompts_is_level_with_others() -> None:
+    rows = read_results("prompts").rows.set_index(["questions", "past", "model", "known"])
+    chosen, plain = (rows.xs(key, level=["past", "model"]) for key in (
+        ("prompt and training", "five together"), ("prompt", "contextual")))  # fmt: skip
+    assert chosen.loc[("before", False), "acc@1"] > plain.loc[("before", False), "acc@1"]
+    for known in (False, True):
+        assert chosen.loc[("prompts", known), "acc@1"] < plain.loc[("prompts", known), "acc@1"]
+        for one in (chosen, plain):
+            asked = one.loc[("prompts", known)]
+            assert asked.low < 36.2 < 38.5 < asked.high and asked["acc@1"] < 40
+    assert rows.loc[("prompts", "prompt", "kernel")].n.tolist() == [876, 857]
 
 
 def test_the_predictors_card_says_what_the_files_say() -> None:
