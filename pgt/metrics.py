@@ -233,6 +233,9 @@ def interval(
 ) -> tuple[float, float]:  # fmt: skip
     """Confidence interval of a metric in percent, by resampling people (percentile interval).
 
+    Where people are few it is somewhat too narrow: at the 45 of GeoLife it held the truth in 90.6 %
+    of our trials, and in 94.9 % with ``level=0.98``.
+
     Parameters
     ----------
     ranks, metric, against, group, level, n_resamples, seed

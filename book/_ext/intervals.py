@@ -18,7 +18,8 @@ MEASURED = "evidence_cities"  # the page that tells how this was measured
 # "95 % interval", "intervals of 95 %", "[95 %]", or one with its two ends.
 CALLED = re.compile(
     r"95\s%\s(?:\w+\s)?interval|interval\w*\sof\s95\s%|\[95\s%|"
-    r"\[[+−-]?\d+\.\d+, [+−-]?\d+\.\d+\]"
+    r"\[[+−-]?\d+\.\d+, [+−-]?\d+\.\d+\]",
+    re.IGNORECASE,
 )
 
 

@@ -27,6 +27,7 @@ def told(page: str) -> str:
         "It leads by 3.1 points (95 % interval over people).",
         "Whiskers: 95 % intervals.",
         "How often do intervals of 95 % hold?",
+        "Intervals of 95 % resample people.",
         "===== ======\nmodel [95 %]\n===== ======\none   two\n===== ======",
         "Its lead is +0.7 [−0.2, 1.7].",
         ".. raw:: html\n\n   <table><th>gain [95 %]</th></table>",

@@ -71,7 +71,7 @@ def test_another_model_takes_the_place_of_one_line() -> None:
 
 
 def test_fastmobs_chain_takes_it_too(tmp_path: Path) -> None:
-    """Of two libraries in two environments, tables go to and fro."""
+    """Of two libraries in two environments, tables go back and forth."""
     python = os.environ.get("PGT_FASTMOB_PYTHON")
     if not python:
         pytest.skip("PGT_FASTMOB_PYTHON names no Python that has fastmob.")
