@@ -95,10 +95,7 @@ class Markov:
         return self
 
     def scores(self, batch: Batch) -> Tensor:
-        """(B, V) whole numbers: places in the order of the own count, everybody's, popularity.
-
-        A sum of the three, the later ones made small, would lose the last one below float32's step.
-        """
+        """(B, V) whole numbers, in the order of the own count, everybody's, and popularity."""
         out = self.popularity.repeat(len(batch), 1)
         here = batch.location[torch.arange(len(batch)), batch.length - 1]  # (B,)
         pairs = zip(here.tolist(), batch.user.tolist(), strict=True)
@@ -107,8 +104,7 @@ class Markov:
                 there, everybody = self.everybody[place]
                 own = torch.zeros_like(everybody)
                 if (key := person * self.n_locations + place) in self.own:
-                    mine, n = self.own[key]
-                    own[torch.searchsorted(there, mine)] = n
+                    own[torch.searchsorted(there, self.own[key][0])] = self.own[key][1]
                 counts = torch.stack([own, everybody, self.popularity[there]], 1)
                 order = torch.unique(counts, dim=0, return_inverse=True)[1]
                 out[row, there] = (self.n_locations + order).to(out.dtype)
@@ -179,8 +175,7 @@ class ContextKernel(Rule):
                 total = add_up(slots, kernel.weights(batch))
                 top = total.amax(1, keepdim=True)
                 best = total >= top - rounding(top)
-                # A tie counts its fair share.
-                hits[k] += float(((best & right).sum(1) / best.sum(1).double()).sum())
+                hits[k] += float(((best & right).sum(1) / best.sum(1).double()).sum())  # ties share
         return kernels[[hit > max(hits) - 1e-6 for hit in hits].index(True)]
 
     def weights(self, batch: Batch) -> Tensor:

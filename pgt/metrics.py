@@ -49,14 +49,10 @@ class Ranked:
 
 
 def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the (B,) targets stand among all (B, V) scores: `Ranked.better` and `Ranked.tied`.
-
-    What differs by rounding alone is tied, so that neither ids nor float32 decide.
-    """
+    """Where the (B,) targets stand among all (B, V) scores: `Ranked.better` and `Ranked.tied`."""
     own = scores.gather(1, target[:, None])  # (B, 1)
-    off = rounding(own)
-    better = (scores > own + off).sum(1)
-    tied = (scores >= own - off).sum(1) - better
+    better = (scores > own + rounding(own)).sum(1)  # what differs by rounding alone is tied
+    tied = (scores >= own - rounding(own)).sum(1) - better
     return better, tied.masked_fill(own.squeeze(1) == -math.inf, 0)
 
 
@@ -70,37 +66,18 @@ def ranked(predictor: Any, batch: Batch) -> Ranked:
         scores, target = F.pad(own[1], (0, 1), value=-math.inf), slot_of(own[0], target)
     else:
         scores = predictor.scores(batch)  # (B, V)
-    best = _one_of_the_best(scores, None if own is None else own[0], batch)
+    best = _one_of_the_best(scores, batch.index)
     predicted = best if own is None else own[0].gather(1, best[:, None])[:, 0]
     return Ranked(*rank(scores, target), predicted, scores.gather(1, target[:, None])[:, 0])
 
 
-def _one_of_the_best(scores: Tensor, place: Tensor | None, batch: Batch) -> Tensor:
-    """(B, N) scores -> (B,) columns of a largest one; the window's number throws the dice.
-
-    ``place``: (B, S) of the columns, if they are not all places. The dice count places in the order
-    in which the window saw them last, whatever their ids; others come behind in that of the ids.
-    """
-    top = scores.max(1, keepdim=True)
-    best = scores >= top.values - rounding(top.values)  # (B, N)
-    (several,) = (best.sum(1) > 1).nonzero(as_tuple=True)
-    if len(several) == 0:
-        return top.indices[:, 0]
-    some, best = batch.location[several], best[several]  # (T, L), (T, N)
-    length, index = batch.length[several], batch.index[several]
-    number = torch.arange(1, some.shape[1] + 1, device=some.device)
-    number = number.expand_as(some).masked_fill(number > length[:, None], 0)  # 0 at padding
-    if place is None:
-        seen = torch.zeros_like(best, dtype=torch.long).scatter_reduce(1, some, number, "amax")
-    else:
-        same = place[several][:, :, None] == some[:, None]  # (T, S, L)
-        seen = F.pad((same * number[:, None]).amax(2), (0, 1))
-    order = seen.masked_fill(~best, -1).argsort(dim=1, descending=True, stable=True)
+def _one_of_the_best(scores: Tensor, index: Tensor) -> Tensor:
+    """(B, N) scores -> (B,) columns of a largest one; the window's number throws the dice."""
+    top = scores.max(1, keepdim=True).values
+    best = scores >= top - rounding(top)  # (B, N)
     share = (index.double() * 0.6180339887498949) % 1  # the golden ratio's multiples: evenly spread
-    nth = (share * best.sum(1)).long()
-    found = top.indices[:, 0].clone()
-    found[several] = order.gather(1, nth[:, None])[:, 0]
-    return found
+    nth = (share * best.sum(1)).long() + 1
+    return (best.cumsum(1, dtype=torch.int32) == nth[:, None]).to(torch.uint8).argmax(1)
 
 
 @torch.no_grad()
@@ -232,9 +209,6 @@ def interval(
     group: str = "all", level: float = 0.95, n_resamples: int = 2000, seed: int = 0,
 ) -> tuple[float, float]:  # fmt: skip
     """Confidence interval of a metric in percent, by resampling people (percentile interval).
-
-    Where people are few it is somewhat too narrow: at the 45 of GeoLife it held the truth in 90.6 %
-    of our trials, and in 94.9 % with ``level=0.98``.
 
     Parameters
     ----------

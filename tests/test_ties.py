@@ -112,7 +112,7 @@ def test_a_score_does_not_depend_on_how_places_are_called(name: str) -> None:
     found = score(MODELS[name], visits)
     for seed in range(3):
         other = score(MODELS[name], renamed(visits, seed))
-        # Places out of sight that are tied for the first are told apart by their ids: of F1 alone.
+        # Where scores are of all places, those tied for the first are drawn by id: of F1 alone.
         seen = found.columns if name not in ("markov", "pgt") else found.columns.drop("f1")
         pd.testing.assert_frame_equal(found[seen], other[seen], rtol=0, atol=1e-12)
 
