@@ -300,7 +300,8 @@ leads
 #
 # What do the networks bring? The second row compares the model with what is left without them: the kernels, *here* and
 # *before*, with six weights. In New York the networks bring a little, and the interval leaves zero out; on GeoLife it contains
-# zero. **On real people the other six opinions do almost as well alone.**
+# zero. **On real people the other six opinions do almost as well alone.** ([Each part alone](evidence_newcomers.ipynb), the
+# fitted weights too.)
 #
 # Where does the model fail? At places that the last seven days do not show. About a third of the targets are such, and there
 # the first guess is right in {{ outside["geolife"]:.0f }} % on GeoLife and {{ outside["new york"]:.0f }} % in New York. On

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from pgt.batch import Batch, add_up
+from pgt.batch import Batch, add_up, rounding
 from pgt.progress import bar
 from pgt.visits import around_the_clock
 from pgt.windows import Windows
@@ -88,25 +88,27 @@ class Markov:
         location, user = train.features[:2, 1:].long()
         same = user[1:] == user[:-1]
         here, there, who = location[:-1][same], location[1:][same], user[1:][same]
-        visits = torch.bincount(location, minlength=size).float()  # (V,)
-        popularity = visits / visits.sum() * 1e-6
-        self.popularity = popularity.masked_fill(popularity == 0, -math.inf)
+        visits = torch.bincount(location, minlength=size)  # (V,)
+        popularity = torch.unique(visits, return_inverse=True)[1].float()
+        self.popularity = popularity.masked_fill(visits == 0, -math.inf)
         self.everybody = _followers(here, there, size)
         self.own = _followers(who * size + here, there, size)
         return self
 
     def scores(self, batch: Batch) -> Tensor:
-        """(B, V) own count + a little of everybody's + a very little of popularity."""
+        """(B, V) whole numbers, in the order of the own count, everybody's, and popularity."""
         out = self.popularity.repeat(len(batch), 1)
         here = batch.location[torch.arange(len(batch)), batch.length - 1]  # (B,)
         pairs = zip(here.tolist(), batch.user.tolist(), strict=True)
         for row, (place, person) in enumerate(pairs):
             if place in self.everybody:  # the person's own followers are among them
-                there, n = self.everybody[place]
-                out[row, there] = n / n.sum() * 1e-3 + out[row, there]
-            if (key := person * self.n_locations + place) in self.own:
-                there, n = self.own[key]
-                out[row, there] += n
+                there, everybody = self.everybody[place]
+                own = torch.zeros_like(everybody)
+                if (key := person * self.n_locations + place) in self.own:
+                    own[torch.searchsorted(there, self.own[key][0])] = self.own[key][1]
+                counts = torch.stack([own, everybody, self.popularity[there]], 1)
+                order = torch.unique(counts, dim=0, return_inverse=True)[1]
+                out[row, there] = (self.n_locations + order).to(out.dtype)
         return out
 
 
@@ -172,10 +174,10 @@ class ContextKernel(Rule):
             right = slots.place == batch.target[:, None]  # (B, L)
             for k, kernel in enumerate(kernels):
                 total = add_up(slots, kernel.weights(batch))
-                best = total == total.amax(1, keepdim=True)
-                # A tie counts its fair share.
-                hits[k] += float(((best & right).sum(1) / best.sum(1)).sum())
-        return kernels[hits.index(max(hits))]
+                top = total.amax(1, keepdim=True)
+                best = total >= top - rounding(top)
+                hits[k] += float(((best & right).sum(1) / best.sum(1).double()).sum())  # ties share
+        return kernels[[hit > max(hits) - 1e-6 for hit in hits].index(True)]
 
     def weights(self, batch: Batch) -> Tensor:
         """(B, L) the vote of each visit, 0 at padding."""

@@ -84,21 +84,20 @@ class Batch:
 
 @dataclass(frozen=True)
 class Slots:
-    """Each window's different places, once, in the order of their ids."""
+    """Each window's different places, once; a place's slot is the number of its first visit."""
 
     of_visit: Tensor  # (B, L) the slot of each visit; padding has a slot without a place
     place: Tensor  # (B, L) the place of each slot, -1 where there is none
 
     @classmethod
     def of(cls, location: Tensor, padding: Tensor) -> Slots:
-        """Number the places of (B, L) locations."""
-        value, visit = location.masked_fill(padding, -1).sort(1)
-        new = torch.ones_like(value)
-        new[:, 1:] = value[:, 1:] != value[:, :-1]
-        number = new.cumsum(1) - 1  # (B, L)
-        of_visit = torch.empty_like(number).scatter_(1, visit, number)
-        place = torch.full_like(value, -1).scatter_(1, number, value)
-        return cls(of_visit, place)
+        """Find the places of (B, L) locations, in an order that no id has part in."""
+        value, visit = location.masked_fill(padding, -1).sort(dim=1, stable=True)
+        step = torch.arange(value.shape[1], device=value.device)
+        begins = step * (value != value.roll(1, 1))  # of the visits to one place, in a row now
+        slot = visit.gather(1, begins.cummax(1).values)  # (B, L)
+        of_visit = torch.empty_like(slot).scatter_(1, visit, slot)
+        return cls(of_visit, torch.full_like(value, -1).scatter_(1, slot, value))
 
 
 def add_up(slots: Slots, weight: Tensor) -> Tensor:
@@ -111,6 +110,12 @@ def slot_of(place: Tensor, target: Tensor) -> Tensor:
     """(B, S) places, (B,) targets -> (B,) the slot of the target; S, one more, if it has none."""
     hit = place == target[:, None]
     return hit.int().argmax(1).where(hit.any(1), place.shape[1])
+
+
+def rounding(score: Tensor) -> Tensor:
+    """How far a score may be off: a sum in another order differs by some steps of its format."""
+    step = torch.finfo(score.dtype if score.dtype == torch.float64 else torch.float32).eps
+    return 32 * step * score.abs().masked_fill(score.isinf(), 0)
 
 
 def last_numbers(

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pgt.batch import Batch, slot_of
+from pgt.batch import Batch, rounding, slot_of
 from pgt.model import Generator, PointerGeneratorTransformer, evaluating, scatter_log_probs
 
 PLACES = 10_000  # up to so many, the dense model is faster
@@ -72,7 +72,8 @@ def rank_in_chunks(
     slot = torch.logaddexp(copied, own[:, :-1] + shift).masked_fill(~used, -math.inf)
     at = slot_of(place, batch.target)[:, None]
     score = torch.cat([slot, own[:, -1:] + shift], 1).gather(1, at)  # (B, 1)
-    better, tied = (slot > score).sum(1), (slot == score).sum(1)
+    least, most = score - rounding(score), score + rounding(score)
+    better, listed = (slot > most).sum(1), (slot >= least).sum(1)
     value, best = slot.max(1)
     predicted = place.gather(1, best[:, None])[:, 0]
     for low, z in _stretches(context, weight, bias):
@@ -80,12 +81,12 @@ def rank_in_chunks(
         column = (place - low).where((place >= low) & (place < low + width), width)
         # The window's own places count above; what is no column falls into the one more.
         others = F.pad(z + shift, (0, 1)).scatter(1, column, -math.inf)[:, :width]
-        better += (others > score).sum(1)
-        tied += (others == score).sum(1)
+        better += (others > most).sum(1)
+        listed += (others >= least).sum(1)
         top, column = others.max(1)
         predicted = torch.where(top > value, column + low, predicted)
         value = torch.maximum(top, value)
-    return better, tied, predicted, score[:, 0]
+    return better, listed - better, predicted, score[:, 0]
 
 
 def _parts(model: PointerGeneratorTransformer, batch: Batch) -> tuple[Tensor, ...]:

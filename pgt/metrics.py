@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pgt import large_vocabulary
-from pgt.batch import Batch, slot_of
+from pgt.batch import Batch, rounding, slot_of
 from pgt.errors import DataError
 from pgt.progress import bar
 from pgt.windows import Windows
@@ -52,8 +52,8 @@ class Ranked:
 def rank(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Where the (B,) targets stand among all (B, V) scores: `Ranked.better` and `Ranked.tied`."""
     own = scores.gather(1, target[:, None])  # (B, 1)
-    better = (scores > own).sum(1)
-    tied = (scores == own).sum(1)
+    better = (scores > own + rounding(own)).sum(1)  # what differs by rounding alone is tied
+    tied = (scores >= own - rounding(own)).sum(1) - better
     return better, tied.masked_fill(own.squeeze(1) == -math.inf, 0)
 
 
@@ -74,7 +74,8 @@ def ranked(predictor: Any, batch: Batch) -> Ranked:
 
 def _one_of_the_best(scores: Tensor, index: Tensor) -> Tensor:
     """(B, N) scores -> (B,) columns of a largest one; the window's number throws the dice."""
-    best = scores == scores.max(1, keepdim=True).values  # (B, N)
+    top = scores.max(1, keepdim=True).values
+    best = scores >= top - rounding(top)  # (B, N)
     share = (index.double() * 0.6180339887498949) % 1  # the golden ratio's multiples: evenly spread
     nth = (share * best.sum(1)).long() + 1
     return (best.cumsum(1, dtype=torch.int32) == nth[:, None]).to(torch.uint8).argmax(1)

@@ -77,6 +77,17 @@ def board(
     return written
 
 
+def prompted(model: str, past: str) -> Callable[[Results], str]:
+    """Acc@1 on all the prompts, with the interval over people."""
+
+    def written(results: Results) -> str:
+        rows = results.rows.query("questions == 'prompts' and not known")
+        (row,) = rows[(rows.model == model) & (rows.past == past)].to_dict("records")
+        return f"{row['acc@1']:.1f}\u00a0% [{row['low']:.1f}, {row['high']:.1f}]"
+
+    return written
+
+
 def judged(variant: str) -> Callable[[Results], str]:
     """The verdict on a proposal on GeoLife, and the interval that holds for all at once."""
 
@@ -143,6 +154,7 @@ FACTS: dict[str, Fact] = {
     "board-frequent": ("leaderboard", board("most_frequent")),
     "prompts": ("leaderboard", board(past="prompt", told=True)),
     "prompts-predictor": ("leaderboard", board("predictor", past="prompt", told=True)),
+    "prompts-chosen": ("prompts", prompted("five together", "prompt and training")),
 }
 
 # Those of the page on the design documents: Acc@1 on GeoLife in points, unless it says otherwise.

@@ -22,9 +22,10 @@ from pgt.errors import DataError
 
 
 def execute(
-    name: str, folder: Path, workers: int = 2, seeds: Collection[int] | None = None
-) -> Path:
-    """Run an experiment and write its two files; returns the JSON's path.
+    name: str, folder: Path, workers: int = 2, seeds: Collection[int] | None = None, *,
+    commit: str | None = None,
+) -> Path:  # fmt: skip
+    """Run an experiment by the code of a commit and write its two files; returns the JSON's path.
 
     With ``seeds`` only these are run; those of the files that are there stay.
     """
@@ -39,7 +40,7 @@ def execute(
         each = stack.enter_context(ProcessPoolExecutor(workers)).map if workers else map
         for label in each(runs.make, jobs):
             print(f"{time.perf_counter() - began:7.0f} s  {label}", flush=True)
-    return write(name, folder, seeds)
+    return write(name, folder, seeds, commit=commit)
 
 
 def is_wanted(run: Run, seeds: Collection[int] | None) -> bool:
@@ -64,7 +65,9 @@ def earlier_seeds(
     return there, stay, before | {"seeds": left}
 
 
-def write(name: str, folder: Path, seeds: Collection[int] | None = None) -> Path:
+def write(
+    name: str, folder: Path, seeds: Collection[int] | None = None, *, commit: str | None = None
+) -> Path:
     """Put an experiment's finished runs together into its two files."""
     experiment = EXPERIMENTS[name]
     rows: list[dict[str, Any]] = []
@@ -89,7 +92,7 @@ def write(name: str, folder: Path, seeds: Collection[int] | None = None) -> Path
         "question": experiment.question,
         "command": f"python book/lab/run.py {name}",
         "data": sources[0] if len(sources) == 1 else sources,
-        "code": {"files": dict(sorted(files.items()))},
+        "code": {"commit": commit, "files": dict(sorted(files.items()))},
         **made,
         "seconds": round(sum(note["seconds"] for note in notes.values()), 1),
         "runs": notes,

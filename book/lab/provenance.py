@@ -1,9 +1,10 @@
-"""Where a figure comes from: a fingerprint of its data, and hashes of its files of code."""
+"""Where a figure comes from: a fingerprint of its data, a commit, hashes of its files of code."""
 
 from __future__ import annotations
 
 import hashlib
 import platform
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -16,6 +17,7 @@ import torch
 import wherenext
 
 import pgt
+from pgt.errors import DataError
 from pgt.graphs import pick_device
 from pgt.predictor.memory import with_history
 from pgt.windows import Dataset, Windows
@@ -26,6 +28,7 @@ ROOTS = {
     "wherenext": Path(wherenext.__file__).resolve().parent,
     "lab": Path(__file__).resolve().parent,
 }
+MEASURED_BY = ("pgt", "book/lab", "book/wherenext", "data")  # what a measurement depends on
 MEMORY = 100  # visits, and summaries of older places, of the windows with a memory
 SAMPLE = 2000  # windows of a split that are looked at with their memory
 CHUNK = 1024  # windows that are looked at together
@@ -52,6 +55,27 @@ def _seen(windows: Windows, index: np.ndarray) -> Iterator[bytes]:
     yield windows.in_window[index].tobytes()
 
 
+def commit(clone: Path = ROOTS["pgt"].parent) -> str:
+    """The commit that is checked out, for a header; refused if what measures is not of it."""
+    remedy = "a result could not name the code that made it"
+    try:
+        changed = _git(clone, "status", "--porcelain", "--", *MEASURED_BY)
+        found = _git(clone, "rev-parse", "HEAD").strip()
+    except (OSError, subprocess.CalledProcessError):
+        raise DataError(f"Without git and a clone {remedy}; measure in a clone.") from None
+    if changed:
+        name = changed.splitlines()[0][3:]
+        raise DataError(f"{name} is not committed, so {remedy}; commit it, and measure then.")
+    return found
+
+
+def _git(clone: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(clone), *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
 def environment() -> dict[str, Any]:
     """Versions and device, for a header; no host and no date, so equal runs give equal files."""
     versions = {
@@ -74,12 +98,12 @@ def imported() -> dict[str, str]:
 def code_hash() -> str:
     """A short hash of all the code of the package and the laboratory; names what is kept."""
     paths = (path for root in ROOTS.values() for path in root.rglob("*.py"))
-    return _short(repr(sorted((name, hash_of(path)) for name, path in _named(paths))).encode())
+    return short_hash(repr(sorted((name, hash_of(path)) for name, path in _named(paths))).encode())
 
 
 def hash_of(path: Path) -> str:
     """A short hash of a file."""
-    return _short(path.read_bytes())
+    return short_hash(path.read_bytes())
 
 
 def _named(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
@@ -89,5 +113,6 @@ def _named(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
                 yield f"{package}/{path.relative_to(root).as_posix()}", path
 
 
-def _short(content: bytes) -> str:
+def short_hash(content: bytes) -> str:
+    """The first twelve digits of SHA-256."""
     return hashlib.sha256(content).hexdigest()[:12]

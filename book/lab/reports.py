@@ -36,11 +36,13 @@ REPORTS: dict[str, str] = {
     "nobody": "lab.nobody",
     "nobody_learning": "lab.nobody_learning",
     "own_city": "lab.own_city",
+    "parts": "lab.parts",
     "perspectives": "lab.perspectives",
     "position_bias": "lab.position_bias",
     "position_bias_towns": "lab.position_bias_towns",
     "pool": "lab.pool",
     "predictability": "lab.predictability",
+    "prompts": "lab.prompts",
     "reach": "lab.reach",
     "side_by_side": "lab.side_by_side",
     "summarizer": "lab.summarizer",
@@ -97,8 +99,8 @@ def write_results(
     return write_text(path, head + f',\n "rows": [\n{lines}\n ]\n}}\n')
 
 
-def write_report(name: str, folder: Path) -> Path:
-    """Measure a report and write its results file."""
+def write_report(name: str, folder: Path, *, commit: str | None = None) -> Path:
+    """Measure a report by the code of a commit and write its results file."""
     torch.set_num_threads(1)
     began = time.perf_counter()
     rows = list(report(name).rows())
@@ -107,7 +109,7 @@ def write_report(name: str, folder: Path) -> Path:
         "question": report(name).question,
         "command": f"python book/lab/run.py {name}",
         "data": _sources(name, rows),
-        "code": {"files": imported()},
+        "code": {"commit": commit, "files": imported()},
         **_taken(name, folder),
         **environment(),
         "seconds": round(time.perf_counter() - began, 1),

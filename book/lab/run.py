@@ -3,7 +3,8 @@
     python book/lab/run.py           lists what there is
     python book/lab/run.py city      measures, and writes book/results/city.json
 
-The header of a results file names the files that its command imported, with their hashes.
+The header of a results file names the commit, and the files that its command imported, with their
+hashes; so nothing is measured by code that is not committed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[level]) for level in (1, 2)
 from wherenext.results import results_folder  # noqa: E402
 
 from lab import executing, experiments, reports  # noqa: E402
+from lab.provenance import commit  # noqa: E402
 from pgt.errors import DataError  # noqa: E402
 
 
@@ -28,9 +30,10 @@ def names() -> list[str]:
 
 def make(name: str, folder: Path, workers: int, seeds: list[int] | None) -> Path:
     """Measure and write a results file."""
+    at = commit()  # says at once if there is none
     if name in experiments.EXPERIMENTS:
-        return executing.execute(name, folder, workers, seeds)
-    return reports.write_report(name, folder)
+        return executing.execute(name, folder, workers, seeds, commit=at)
+    return reports.write_report(name, folder, commit=at)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -97,7 +97,7 @@ class Experts(MixtureModel):
             return self
         parts = self.returns(past.subset(sample(len(past), PAST)))
         found = Experts(list(self.experts))  # with the weights that a fit starts from
-        found.weights = pool_weights(parts, found.weights.double(), RIDGE).float()
+        found.weights = pool_weights(parts, found.weights.double(), RIDGE).to(self.weights)
         return found.eval()
 
 

@@ -219,7 +219,8 @@ class NextLocation:
         The promise is kept on average over windows like those of the calibration, which are, as
         ``attrs["calibrated_on"]`` of the table says: "this table", the last quarter of everybody's
         visits, one's own most of all; or, if they are few, "simulated worlds"; or the validation
-        windows of "fit".
+        windows of "fit". In five cities this held within three points from nine tenths on, and not
+        at a half or four fifths.
         The likeliest answer is always there. A row without a ``location_id`` is "somewhere new".
         Source: Sadinle, Lei and Wasserman 2019, https://doi.org/10.1080/01621459.2017.1395341.
         """
@@ -369,7 +370,8 @@ def nonconformity(experts: Experts, windows: Any, novelty: tuple[float, float]) 
             share, hit = out.pointer.double().exp(), out.place == batch.target[:, None]
             truth[batch.index], most[batch.index] = share.where(hit, 0).sum(1), share.amax(1)
     said = np.where(truth > 0, truth * (1 - new), new)
-    return np.where(said >= np.maximum(most * (1 - new), new), 0.0, 1 - said)
+    best = np.maximum(most * (1 - new), new)
+    return np.where(said >= best * (1 - 1e-6), 0.0, 1 - said)  # a tie is none by rounding
 
 
 def conformal_quantiles(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.ndarray:

@@ -8,6 +8,7 @@ from pathlib import Path
 import evidence
 from facts import GEOLIFE, NEW_YORK, RULE_MEMORY, fact, percent
 from front_chart import CITIES, bars
+from intervals import held
 from wherenext.results import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +53,8 @@ def test_the_readme_says_what_the_files_say() -> None:
         said += ["–"] * (len(CITIES) - len(said))
         assert line.endswith(f"| {' | '.join(said)} |".replace("\u00a0", " "))
     readme = " ".join((first + rest).split())
-    for name in ("board-same-past", "board", "board-frequent", "prompts", "prompts-predictor"):
+    for name in ("board-same-past", "board", "board-frequent", "prompts", "prompts-predictor",
+                 "prompts-chosen"):  # fmt: skip
         told = fact(name).replace("\u00a0", " ")
         assert told in readme, "the leaderboard was measured anew: README tells the old figures"
     rows_of = read_results("leaderboard").rows.set_index(["model", "past", "told"])
@@ -66,6 +68,42 @@ def test_the_readme_says_what_the_files_say() -> None:
         own = five[(five.data == data) & five.seed.notna()]["acc@1"]
         assert len(own) == 5 and f"{own.mean():.1f}" == mean and mean in readme
     about = r"On the New York sessions that many papers quote.*?our rebuilt sessions\."
+    narrow = held().replace("\u00a0", " ")
+    assert narrow in readme
     # No other score is typed.
-    readme = re.sub(about, "", readme)
+    readme = re.sub(about, "", readme).replace(narrow, "")
     assert not re.search(r"\d ?%|per ?cent|Acc@|\bpoints\b", readme)
+
+
+def test_what_was_chosen_for_the_prompts_is_level_with_others() -> None:
+    rows = read_results("prompts").rows.set_index(["questions", "past", "model", "known"])
+    chosen, plain = (rows.xs(key, level=["past", "model"]) for key in (
+        ("prompt and training", "five together"), ("prompt", "contextual")))  # fmt: skip
+    assert chosen.loc[("before", False), "acc@1"] > plain.loc[("before", False), "acc@1"]
+    for known in (False, True):
+        assert chosen.loc[("prompts", known), "acc@1"] < plain.loc[("prompts", known), "acc@1"]
+        for one in (chosen, plain):
+            asked = one.loc[("prompts", known)]
+            assert asked.low < 36.2 < 38.5 < asked.high and asked["acc@1"] < 40
+    assert rows.loc[("prompts", "prompt", "kernel")].n.tolist() == [876, 857]
+
+
+def test_the_predictors_card_says_what_the_files_say() -> None:
+    card = " ".join((ROOT / "data" / "README.md").read_text(encoding="utf-8").split())
+    parts = read_results("parts").rows.pivot(index="variant", columns="data", values="acc@1")
+    names = {"whole": "whole", "no networks": "no networks", "no kernels": "no kernels",
+             "none of the eight weights fitted": "nothing fitted",
+             "four kernels alone, nothing fitted": "kernels alone"}  # fmt: skip
+    for said, variant in names.items():
+        scores = " / ".join(f"{parts[one][variant]:.1f}" for one in ("geolife", "new york", "city"))
+        assert f"{said} {scores}" in card
+    leads = read_results("parts").rows.query("data in ('hanover', 'phoenix')").lead
+    assert leads.abs().max() < 2.1, "the parts are less than 2.1 points apart from the whole"
+    sets = read_results("nobody").rows.query("table == 'sets'")
+    off = (sets.coverage - sets.asked).abs()
+    assert off[sets.asked >= 90].max() < 3, "within 3 points of that in all five cities"
+    assert off[sets.asked < 90].max() > 3, "for 50 and 80 % there is no such promise"
+    held_ = sets.pivot(index="data", columns="asked", values="coverage")
+    for city in ("geolife", "new york", "city", "hanover", "phoenix"):
+        half, more = (f"{held_.loc[city, asked]:.1f}" for asked in (50.0, 80.0))
+        assert f"{half} and {more}" in card.replace(" % ", " ")

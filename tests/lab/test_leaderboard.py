@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from lab import leaderboard
+import torch
+from lab import leaderboard, prompts
 from lab.leaderboard import EVERY, LLM4POI, PROMPTS, Questions
 
 DAY = pd.Timedelta("1D")
@@ -132,3 +133,54 @@ def test_pgt_sees_the_last_seven_days_of_what_may_be_seen(asked: Questions, past
         may, seen = windows.visits_of(w).started_at, week.visits_of(w).started_at
         days = (may.iloc[-1].normalize() - may.dt.normalize()).dt.days
         assert seen.tolist() == may[days <= 7].tolist()
+
+
+def test_what_is_chosen_is_chosen_on_check_ins_before_the_prompts(
+    asked: Questions, folder: Path
+) -> None:
+    table, (visits, rows) = asked.table, leaderboard.prompts(folder)
+    until = table.started_at[table.split == "train"].max()
+    answers = visits.iloc[[row[-1] for row in rows]].set_index("user_id").started_at
+    found = prompts.before_the_prompts(asked, folder)
+    assert len(found) and table.loc[found].groupby("user_id").size().max() <= prompts.BACK
+    own = table.loc[found]
+    assert (own.started_at > until).all()
+    assert (own.started_at.dt.floor("min") < own.user_id.map(answers)).all()
+    for past, windows in prompts.asked_before(asked, folder).items():
+        assert (windows.targets == asked.train.vocabulary.encode_locations(own.location_id)).all()
+        for w in range(len(windows)):
+            seen, target = windows.visits_of(w), windows.target_of(w)
+            assert (seen.user_id == target.user_id).all()
+            assert (seen.started_at < target.started_at).all()
+            late = seen if past == PROMPTS else seen[seen.started_at > until]
+            assert len(late) <= prompts.SHOWN
+
+
+def test_a_longer_past_is_training_and_the_prompt(asked: Questions, folder: Path) -> None:
+    short, long = asked.test[PROMPTS], prompts.longer(asked, folder)
+    train = asked.table[asked.table.split == "train"]
+    assert (short.targets == long.targets).all() and (long.lengths > short.lengths).all()
+    for w in range(len(long)):
+        seen, prompt = long.visits_of(w), short.visits_of(w)
+        assert seen.started_at.tail(len(prompt)).tolist() == prompt.started_at.tolist()
+        earlier, mine = seen.iloc[: -len(prompt)], train.user_id == long.target_of(w).user_id
+        assert set(earlier.started_at) <= set(train[mine].started_at)
+        assert seen.started_at.is_monotonic_increasing
+
+
+def test_pointers_together_say_the_mean_of_what_each_says(asked: Questions) -> None:
+    batch, place = asked.test[EVERY].batch([0, 1]), torch.tensor([[4, 7], [5, -1]])
+    said = [torch.tensor([[0.5, 0.5], [1.0, 0.0]]), torch.tensor([[0.1, 0.9], [1.0, 0.0]])]
+
+    class One:
+        config = None
+
+        def __init__(self, share: torch.Tensor) -> None:
+            self.share = share
+
+        def own_scores(self, batch: object) -> prompts.Mixture:
+            return prompts.Mixture(place, self.share.log())
+
+    found = prompts.Together([One(share) for share in said]).own_scores(batch)
+    assert torch.equal(found.place, place)
+    assert torch.allclose(found.pointer.exp(), torch.stack(said).mean(0))
