@@ -26,6 +26,7 @@ REPORTS: dict[str, str] = {
     "anchors": "lab.anchors",
     "confidence": "lab.confidence",
     "gate": "lab.gate",
+    "getnext": "lab.getnext",
     "gps": "lab.gps",
     "imbalance": "lab.imbalance",
     "interval_coverage": "lab.interval_coverage",
