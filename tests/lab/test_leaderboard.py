@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from lab import leaderboard
+from lab import fastmob_markov, getnext, leaderboard
 from lab.leaderboard import EVERY, LLM4POI, PROMPTS, Questions
 
 DAY = pd.Timedelta("1D")
@@ -132,3 +133,73 @@ def test_pgt_sees_the_last_seven_days_of_what_may_be_seen(asked: Questions, past
         may, seen = windows.visits_of(w).started_at, week.visits_of(w).started_at
         days = (may.iloc[-1].normalize() - may.dt.normalize()).dt.days
         assert seen.tolist() == may[days <= 7].tolist()
+
+
+@pytest.fixture
+def some_unknown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pd.DataFrame]:
+    """Check-ins: training knows half of the later places, and place 77 as a session's first."""
+    table = leaderboard.check_ins(folder)
+    new = (table.split != "train") & (np.random.default_rng(0).random(len(table)) < 0.5)
+    table["location_id"] = table.location_id.where(~new, 99)
+    listed = table[table.session > 0]
+    train, test = (listed[listed.split == part].groupby("session") for part in ("train", "test"))
+    table.loc[[train.head(1).index[0], test.tail(1).index[-1]], "location_id"] = 77
+    monkeypatch.setattr(getnext, "check_ins", lambda folder: table)
+    getnext.data.cache_clear()
+    yield table
+    getnext.data.cache_clear()
+
+
+def test_each_rule_of_the_literature_asks_its_own_questions(
+    folder: Path, some_unknown: pd.DataFrame
+) -> None:
+    rules = {name: set(rows) for name, rows in getnext.rules(folder).items()}
+    assert rules["GETNext"] < rules["ours"] < rules["LLM4POI"]
+    assert rules["ours"] == set(leaderboard.targets(some_unknown, "test"))
+    last = some_unknown[some_unknown.session > 0].groupby("session").tail(1)
+    last = last[(last.split == "test") & (last.location_id != 99)]
+    assert rules["STHGCN"] == set(last[last.location_id != 77].index)
+    assert set(last.index) - rules["STHGCN"] <= rules["LLM4POI"]
+    four = [rules[name] for name in ("ours", "GETNext", "STHGCN", "LLM4POI")]
+    assert rules["shared"] == set.intersection(*four) and rules["shared"]
+
+
+def test_getnext_reads_the_known_check_ins_of_each_session(
+    folder: Path, some_unknown: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sessions end with the leaderboard's targets; long ones are cut and nothing is lost."""
+    monkeypatch.setattr(getnext, "LONGEST", 4)
+    known, table = getnext.data(folder), some_unknown
+    places = np.sort(table[(table.session > 0) & (table.split == "train")].location_id.unique())
+    for split, at_least in (("train", 3), ("valid", 3), ("test", 2)):
+        own = known.sessions[split]
+        ends = own.place[range(len(own)), own.length - 1]
+        asked = table.loc[known.rows[split]]
+        assert places[ends].tolist() == asked.location_id.tolist()
+        assert (asked.split == split).all()
+        assert at_least <= own.length.min() and own.length.max() <= 4
+        hour = asked.started_at.dt.hour + asked.started_at.dt.minute / 60
+        assert own.time[range(len(own)), own.length - 1].numpy() * 24 == pytest.approx(
+            hour, abs=0.01
+        )
+    assert set(known.rows["test"]) == set(leaderboard.targets(table, "test"))
+    train = table[(table.session > 0) & (table.split == "train")]
+    pieces = train.groupby("session").size().map(lambda n: n - (n % 4 if n % 4 < 3 else 0))
+    assert int(known.sessions["train"].length.sum()) == pieces.sum()
+
+
+def test_ranks_of_fastmobs_candidates() -> None:
+    """Better and tied places are counted; a place that is not named is no answer."""
+    said = pd.DataFrame({"uid": [0, 0, 0, 1, 2], "location_id": [5, 6, 7, 5, 6],
+                         "probability": [0.5, 0.25, 0.25, 1.0, 1.0]})  # fmt: skip
+    found = fastmob_markov.ranks(said, np.array([7, 5, 9]), np.array([1, 1, 2]))
+    assert found.better.tolist() == [1, 0, 0] and found.tied.tolist() == [2, 1, 0]
+
+
+def test_fastmobs_past_ends_before_the_target(folder: Path) -> None:
+    table = leaderboard.check_ins(folder)
+    for past, rows, seen in fastmob_markov.asked(table):
+        assert past in (EVERY, LLM4POI) and len(rows) == len(seen)
+        for row, own in zip(rows, seen, strict=True):
+            assert len(own) and own.max() < row
+            assert (table.user_id.iloc[own] == table.user_id.iloc[row]).all()
