@@ -8,9 +8,11 @@ place it is where the published one is told what kind of place it is.
 
 Rows by ``table``: ``targets`` says how many test questions each rule leaves; ``scores`` has Acc@1
 and more, in percent, by ``rule`` and ``wiring``, of one seed or, without a seed, of all, with the
-95 % interval over people and seeds; ``cost`` is the right wiring minus the published one, paired;
-``order`` says of how many questions, in percent, the first guess changes when the batches are
-filled in another order, or hold one session each, and Acc@1 then; ``epochs`` is the training.
+95 % interval over people and seeds, and Acc@1 of ``returns`` (``in past`` percent of the targets)
+and of ``first`` visits of a person to a place; ``cost`` is the right wiring minus the published
+one, paired; ``order`` says of how many questions, in percent, the first guess changes when the
+batches are filled in another order, or hold one session each, and Acc@1 then; ``epochs`` is the
+training.
 """
 
 from __future__ import annotations
@@ -168,22 +170,32 @@ def ranks_of(model: GETNext, known: Data, order: np.ndarray, size: int) -> pd.Da
         said, _, _ = model(steps.place, steps.time, steps.user, steps.last)
         better, tied = rank(said, steps.next_place[steps.last])
         found.append(torch.stack([batch.user, better, tied, said.argmax(1)], 1))
-    table = pd.DataFrame(torch.cat(found).numpy(), columns=["user_id", "better", "tied", "first"])
+    table = pd.DataFrame(torch.cat(found).numpy(), columns=["user_id", "better", "tied", "guess"])
     return table.set_index(known.rows["test"][order]).sort_index()
 
 
-def scores(asked: dict[str, np.ndarray], runs: dict[Axis, list[pd.DataFrame]]) -> Iterator[Row]:
+def means(ranks: pd.DataFrame, returns: pd.Series) -> Row:
+    """All metrics in percent, and Acc@1 of ``returns`` to a place and of ``first`` visits."""
+    own, back = 100 * gains(ranks), returns[ranks.index]
+    apart = {"returns": own["acc@1"][back].mean(), "first": own["acc@1"][~back].mean()}
+    return {**own[METRICS].mean(), **apart}
+
+
+def scores(
+    asked: dict[str, np.ndarray], runs: dict[Axis, list[pd.DataFrame]], returns: pd.Series
+) -> Iterator[Row]:
     """What the networks get by each rule, and what the published wiring costs."""
     for rule in ("ours", "GETNext", "shared"):
         chosen = {name: [run.loc[asked[rule]] for run in own] for name, own in runs.items()}
         for wiring, own in chosen.items():
-            means = [100 * gains(one)[METRICS].mean() for one in own]
+            found = pd.DataFrame([means(one, returns) for one in own])
             head = {"table": "scores", "rule": rule, "wiring": wiring, "n": len(own[0]),
-                    "people": own[0].user_id.nunique()}  # fmt: skip
-            for seed, mean in zip(SEEDS, means, strict=True):
+                    "people": own[0].user_id.nunique(),
+                    "in past": 100 * float(returns[own[0].index].mean())}  # fmt: skip
+            for seed, (_, mean) in zip(SEEDS, found.iterrows(), strict=True):
                 yield head | {"seed": seed, **mean}
             low, high = interval_of_mean(own)
-            yield head | {"seed": None, **(sum(means) / len(means)), "low": low, "high": high}
+            yield head | {"seed": None, **found.mean(), "low": low, "high": high}
         right, released = (chosen[wiring] for wiring in WIRINGS)
         both = [100 * np.mean([gains(one)["acc@1"].mean() for one in own])
                 for own in (right, released)]  # fmt: skip
@@ -202,7 +214,7 @@ def orders(known: Data, wiring: Axis, seed: int, model: GETNext, then: pd.DataFr
     ):  # fmt: skip
         now = ranks_of(model, known, order, size)
         head[f"{name} acc@1"] = 100 * float(gains(now)["acc@1"].mean())
-        head[f"{name} changed"] = 100 * float((now["first"] != then["first"]).mean())
+        head[f"{name} changed"] = 100 * float((now.guess != then.guess).mean())
     return head
 
 
@@ -222,7 +234,8 @@ def measured() -> Iterator[Row]:
                 ranks_of(model, known, np.arange(len(known.rows["test"])), BUDGET.batch_size)
             )
             yield orders(known, wiring, seed, model, own[-1])
-    yield from scores(asked, runs)
+    table = check_ins(folder)
+    yield from scores(asked, runs, table.duplicated(["user_id", "location_id"]))
     yield from pd.concat(histories).assign(table="epochs").to_dict("records")
 
 

@@ -31,6 +31,7 @@ REPORTS: dict[str, str] = {
     "gps": "lab.gps",
     "imbalance": "lab.imbalance",
     "interval_coverage": "lab.interval_coverage",
+    "kernel_grid": "lab.kernel_grid",
     "leaderboard": "lab.leaderboard",
     "llm_mob": "lab.llm_mob",
     "membership": "lab.membership",

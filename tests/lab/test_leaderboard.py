@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from lab import fastmob_markov, getnext, leaderboard
+from lab import fastmob_markov, getnext, kernel_grid, leaderboard
 from lab.leaderboard import EVERY, LLM4POI, PROMPTS, Questions
+
+from pgt.baselines import ContextKernel
 
 DAY = pd.Timedelta("1D")
 
@@ -186,6 +189,47 @@ def test_getnext_reads_the_known_check_ins_of_each_session(
     train = table[(table.session > 0) & (table.split == "train")]
     pieces = train.groupby("session").size().map(lambda n: n - (n % 4 if n % 4 < 3 else 0))
     assert int(known.sessions["train"].length.sum()) == pieces.sum()
+
+
+def test_the_report_on_getnext_compares_both_wirings(
+    folder: Path, some_unknown: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With tiny networks: the right one hears of no neighbour; costs are differences of means."""
+    monkeypatch.setenv(leaderboard.FOLDER, str(folder))
+    monkeypatch.setattr(getnext.tempfile, "gettempdir", lambda: str(tmp_path))
+    small = {"d_place": 8, "d_user": 8, "d_time": 4, "d_category": 4, "d_graph": (4, 8)}
+    budget = replace(getnext.BUDGET, **small, d_map=8, d_feedforward=16, batch_size=8, epochs=2)
+    monkeypatch.setattr(getnext, "BUDGET", budget)
+    monkeypatch.setattr(getnext, "SEEDS", (1, 2))
+    rows = pd.DataFrame([*getnext.measured()])
+    tables = dict(iter(rows.groupby("table")))
+    changed = tables["order"].groupby("wiring")[["shuffled changed", "alone changed"]].max()
+    assert (changed.loc["over time"] == 0).all() and (changed.loc["over the batch"] > 0).all()
+    scores = tables["scores"]
+    per_seed = scores[scores.seed.notna()].groupby(["rule", "wiring"])
+    both = per_seed["acc@1"].mean().unstack()
+    cost = tables["cost"].set_index("rule").value
+    assert (both["over time"] - both["over the batch"]).to_numpy() == pytest.approx(
+        cost[both.index].to_numpy()
+    )
+    back = scores["in past"] / 100
+    whole = back * scores.returns + (1 - back) * scores["first"].fillna(0)
+    assert whole.to_numpy() == pytest.approx(scores["acc@1"].to_numpy())
+    assert len(tables["epochs"]) == 2 * 2 * 2
+    n = tables["targets"].set_index("rule").n
+    assert scores.groupby("rule").n.first().eq(n[["GETNext", "ours", "shared"]]).all()
+
+
+def test_the_grid_grows_only_where_a_choice_lies_on_its_edge() -> None:
+    grid = dict(ContextKernel.GRID)
+    middle = ContextKernel(decay=0.98, base=0.1, clock=2.0, width=100.0)
+    assert kernel_grid.grown(grid, middle) == grid
+    low = kernel_grid.grown(grid, replace(middle, decay=0.9, width=30.0))
+    assert low["decay"][:2] == (0.8, 0.9) and low["width"][:2] == (15.0, 30.0)
+    high = kernel_grid.grown(grid, replace(middle, base=1.0, clock=5.0))
+    assert high["base"][-2:] == (1.0, 3.0) and high["clock"][-2:] == (5.0, 8.0)
+    natural = replace(middle, decay=1.0, clock=0.0, width=30.0)  # no clock, so no width
+    assert kernel_grid.grown(grid, natural) == grid
 
 
 def test_ranks_of_fastmobs_candidates() -> None:
