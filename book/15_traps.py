@@ -354,8 +354,8 @@ show(
     alt="Two grids of four sessions and six visits. Left, the changed visit "
     "and the later ones of its session are filled; right, the same visit of "
     "its session and of those below.",
-    caption="Which outputs change (filled) when the third visit of the second "
-    "session does (dot).",
+    caption="Which outputs change (filled) when the third visit of the "
+    "second session does (dot).",
 )
 
 # %% [markdown]

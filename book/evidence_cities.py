@@ -399,14 +399,15 @@ longest = getnext.header["data"]["longest"]
 pages.get_group("targets").set_index("rule")[["n"]].astype(int)
 
 # %% [markdown]
-# Acc@1 of three seeds by wiring, on our questions, on GETNext's and on those that all rules share; the *cost* is over time
-# minus over the batch, paired:
+# Acc@1 of three seeds by wiring, on our questions, on GETNext's and on those that all rules share, and Acc@1 of *returns*
+# to a place where the person had been and of *first* visits:
 
 # %% tags=["hide-input"]
 # @title GETNext, wired over time and over the batch
 got = pages.get_group("scores")
 got = got[got.seed.isna()].set_index(["rule", "wiring"])
 columns = {"n": "n", "acc@1": "Acc@1", "low": "from", "high": "to"}
+columns |= {"returns": "returns", "first": "first visits"}
 columns |= {"acc@5": "Acc@5", "acc@10": "Acc@10", "mrr": "MRR"}
 scored = got[list(columns)].rename(columns=columns).round(1)
 scored.astype({"n": int})
@@ -418,6 +419,8 @@ lost = lost.rename(columns={"value": "points", "low": "from", "high": "to"})
 lost[["points", "from", "to"]].round(1)
 
 # %% [markdown]
+# WHATCOST
+#
 # How the first guess depends on the company: the same networks with the test sessions in other batches, and each session
 # alone. *Changed* is the share of first guesses that are others than in the file's order.
 
@@ -439,9 +442,27 @@ worth = trained.pivot(index="epoch", columns=["wiring", "seed"], values="valid")
 worth.round(3)
 
 # %% [markdown]
+# WHATEPOCHS
+#
+# ## The kernel's grid
+#
+# The kernel's numbers are chosen among six hundred settings, and some choices lie on the edge of that grid. Here it grows
+# wherever one does, until none lies on an edge that can grow (nothing forgotten, a clock that counts nothing, and half a day
+# are natural ends). *Edge* names the numbers that lie on one; without a clock its width counts nothing.
+
+# %% tags=["hide-input"]
+# @title The kernel's numbers with the usual grid and with one that grew
+wide = read_results("kernel_grid").rows.set_index(["told", "past", "grid"])
+columns = ["decay", "base", "clock", "width", "edge", "acc@1"]
+wide[[*columns, "returns", "first", "gain"]].round(2)
+
+# %% [markdown]
+# In no row does a wider grid change the score. Not told the time, the best kernel with every earlier visit has no clock at
+# all. A first visit is never right, because the rule can only copy.
+#
 # ## A library's Markov chain
 #
-# fastmob's `NextLocationPredictor` learns one chain for each person from that person's own past, and takes a shorter row of
+# The `NextLocationPredictor` of `fastmob` learns one chain for each person from that person's own past, and takes a shorter row of
 # the table where a longer was never seen. *Order* is the number of last visits that choose the row. It sees the same past
 # as our rules, not told the time.
 
@@ -618,7 +639,7 @@ gain.rename(columns=lambda share: f"{100 * share:.0f} % of the visits").round(
 # PGT_GEOLIFE=visits.parquet python book/lab/run.py geolife_exact wins
 # PGT_NEW_YORK=folder python book/lab/run.py new_york last_visit
 # PGT_LLM_MOB=folder PGT_NEW_YORK=folder PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py llm_mob
-# PGT_GETNEXT=folder python book/lab/run.py leaderboard getnext fastmob
+# PGT_GETNEXT=folder python book/lab/run.py leaderboard getnext fastmob kernel_grid
 # ```
 #
 # The windows of New York and the language model's answers are in the public repository of
