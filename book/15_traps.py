@@ -366,9 +366,9 @@ show(
 # This is no invented mistake. The published code of GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), with
 # which many papers compare, has it. We wrote the network anew and trained it both ways in New York
 # ([Evidence: real cities](evidence_cities.ipynb)): wired over time it is right in {{ over_time:.1f }} % of the test
-# sessions, and wired over the batch in {{ over_batch:.1f }} %, {{ cost_of_axis }} points apart. Put the
-# test sessions into other batches, and the second network's first guess changes in {{ other_guess:.0f }} % of them; the first
-# network's never does.
+# sessions, and wired over the batch in {{ over_batch:.1f }} %: {{ axis_cost:.1f }} points less, with a 95 % interval from
+# {{ axis_low:.1f }} to {{ axis_high:.1f }}. Put the test sessions into other batches, and the second network's first guess
+# changes in {{ other_guess:.0f }} % of them; the first network's never does.
 #
 # > **Remedy.** Change one input, and look at what changes in the output: later visits of the same session, and nothing else.
 # > Keep that as a test. A shape that fits proves nothing.
@@ -404,7 +404,7 @@ whole = axis[(axis.table == "scores") & axis.seed.isna()].set_index("wiring")
 over_time = whole["acc@1"]["over time"]
 over_batch = whole["acc@1"]["over the batch"]
 gap = axis[axis.table == "cost"].iloc[0]
-cost_of_axis = f"{gap.value:.1f} [{gap.low:.1f}, {gap.high:.1f}]"
+axis_cost, axis_low, axis_high = gap[["value", "low", "high"]]
 order = read_results("getnext").rows.query("wiring == 'over the batch'")
 other_guess = order["shuffled changed"].mean()
 night = ways.loc[("kernel, all targets, minus all days", "anew every night")]

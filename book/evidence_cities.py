@@ -421,14 +421,15 @@ lost[["points", "from", "to"]].round(1)
 # %% [markdown]
 # WHATCOST
 #
-# How the first guess depends on the company: the same networks with the test sessions in other batches, and each session
-# alone. *Changed* is the share of first guesses that are others than in the file's order.
+# How the first guess depends on the company: the same networks with the test sessions shuffled into other batches, laid by
+# person and time, so that a session stands below its person's earlier ones, and each session alone. *Changed* is the share
+# of first guesses that are others than before.
 
 # %% tags=["hide-input"]
 # @title Other batches, other answers
 company = pages.get_group("order").set_index(["wiring", "seed"])
-columns = ["shuffled changed", "alone changed"]
-columns += ["shuffled acc@1", "alone acc@1"]
+ways = ("shuffled", "by person", "alone")
+columns = [f"{way} {what}" for what in ("changed", "acc@1") for way in ways]
 company[columns].round(1)
 
 # %% [markdown]

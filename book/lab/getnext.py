@@ -11,8 +11,8 @@ and more, in percent, by ``rule`` and ``wiring``, of one seed or, without a seed
 95 % interval over people and seeds, and Acc@1 of ``returns`` (``in past`` percent of the targets)
 and of ``first`` visits of a person to a place; ``cost`` is the right wiring minus the published
 one, paired; ``order`` says of how many questions, in percent, the first guess changes when the
-batches are filled in another order, or hold one session each, and Acc@1 then; ``epochs`` is the
-training.
+batches are filled in another order, by person, or with one session each, and Acc@1 then; ``epochs``
+is the training.
 """
 
 from __future__ import annotations
@@ -204,18 +204,23 @@ def scores(
                "n": len(right[0]), "people": right[0].user_id.nunique()}  # fmt: skip
 
 
+def shuffled(known: Data, seed: int) -> np.ndarray:
+    """An order of the test sessions; that of the published code comes from a set."""
+    return np.random.default_rng(seed).permutation(len(known.rows["test"]))
+
+
 def orders(known: Data, wiring: Axis, seed: int, model: GETNext, then: pd.DataFrame) -> Row:
     """How much the answers of one network change with what stands beside a session."""
-    shuffled = np.random.default_rng(seed).permutation(len(then))
-    head: Row = {"table": "order", "wiring": wiring, "seed": seed, "n": len(then),
-                 "people": then.user_id.nunique()}  # fmt: skip
-    for name, order, size in (
-        ("shuffled", shuffled, BUDGET.batch_size), ("alone", np.arange(len(then)), 1)
-    ):  # fmt: skip
+    row: Row = {"table": "order", "wiring": wiring, "seed": seed, "n": len(then),
+                "people": then.user_id.nunique()}  # fmt: skip
+    by_person = np.arange(len(then))
+    others = {"shuffled": (shuffled(known, 1), BUDGET.batch_size),
+              "by person": (by_person, BUDGET.batch_size), "alone": (by_person, 1)}  # fmt: skip
+    for name, (order, size) in others.items():
         now = ranks_of(model, known, order, size)
-        head[f"{name} acc@1"] = 100 * float(gains(now)["acc@1"].mean())
-        head[f"{name} changed"] = 100 * float((now.guess != then.guess).mean())
-    return head
+        row[f"{name} acc@1"] = 100 * float(gains(now)["acc@1"].mean())
+        row[f"{name} changed"] = 100 * float((now.guess != then.guess).mean())
+    return row
 
 
 def measured() -> Iterator[Row]:
@@ -230,9 +235,7 @@ def measured() -> Iterator[Row]:
         for seed in SEEDS:
             model, history = trained(wiring, seed)
             histories.append(history)
-            own.append(
-                ranks_of(model, known, np.arange(len(known.rows["test"])), BUDGET.batch_size)
-            )
+            own.append(ranks_of(model, known, shuffled(known, 0), BUDGET.batch_size))
             yield orders(known, wiring, seed, model, own[-1])
     table = check_ins(folder)
     yield from scores(asked, runs, table.duplicated(["user_id", "location_id"]))
