@@ -431,7 +431,8 @@ lost[["points", "from", "to"]].round(1)
 
 # %% tags=["hide-input"]
 # @title Other batches, other answers
-company = pages.get_group("order").set_index(["wiring", "seed"])
+company = pages.get_group("order").astype({"seed": int})
+company = company.set_index(["wiring", "seed"])
 ways = ("shuffled", "by person", "alone")
 columns = [f"{way} {what}" for what in ("changed", "acc@1") for way in ways]
 company[columns].round(1)
@@ -442,7 +443,7 @@ company[columns].round(1)
 
 # %% tags=["hide-input"]
 # @title Epochs
-trained = pages.get_group("epochs")
+trained = pages.get_group("epochs").astype({"seed": int, "epoch": int})
 short = trained.epoch.nunique()
 worth = trained.pivot(index="epoch", columns=["wiring", "seed"], values="valid")
 worth.round(3)
@@ -461,8 +462,9 @@ worth.round(3)
 # %% tags=["hide-input"]
 # @title The kernel's numbers with the usual grid and with one that grew
 wide = read_results("kernel_grid").rows.set_index(["told", "past", "grid"])
-columns = ["decay", "base", "clock", "width", "edge", "acc@1"]
-wide[[*columns, "returns", "first", "gain"]].round(2)
+wide = wide.rename(columns={"acc@1": "Acc@1", "first": "first visits"})
+columns = ["decay", "base", "clock", "width", "edge", "Acc@1"]
+wide[[*columns, "returns", "first visits", "gain"]].round(2)
 
 # %% [markdown]
 # In no row does a wider grid change the score. Not told the time, the best kernel with every earlier visit has no clock at
