@@ -384,11 +384,11 @@ show(
 # GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)) in our own words (`wherenext.relatives.getnext`), wired as
 # the paper says, *over time*, and as the published code is, *over the batch* ([Traps](15_traps.ipynb) shows the fault).
 # Layers, heads, dropout, losses, batches, learning rate and weight decay are the published ones. Four things are not, and
-# each may cost it points. One processor core trained it, so every width is halved, and there are few epochs where the
+# each may cost it points. Two busy processor cores trained it, so every width is halved, and there are few epochs where the
 # published code runs two hundred; the best on validation is taken. These files hold no categories and no coordinates: the
 # network is told which place it is, and not what kind of place. Sessions longer than {{ longest }} visits are cut into
 # pieces. The learning rate stays what it is. So these rows say what a wiring costs; they do not reproduce the published
-# figure, which has another protocol, too (the table below).
+# figure, which has another protocol, too (*What the released code does*, below).
 #
 # How many questions each paper's rule leaves of the same test sessions, and how many are asked by all:
 
@@ -555,7 +555,7 @@ pd.Series(steps, name="Acc@1 of the LSTM").round(1).to_frame()
 # | [STAN](https://github.com/yingtaoluo/Spatial-Temporal-Attention-Network-for-POI-Recommendation) `8b82f28` | the hours from each check-in to it (`load.py:60`, `train.py:113`) | the last hundred (`load.py:7`) | the third-last check-in of the hundred people with the longest records (`load.py:103`, `107`, `train.py:220`) | no (`train.py:153`) | – |
 # | [DeepMove](https://github.com/vonfeng/DeepMove) `6a969a4` | nothing | training, and earlier test sessions (`train.py:180-185`) | every step of sessions with five check-ins (`sparse_traces.py:254`) | the epoch that is best on the test (`main.py:103`, `129`) | `topk`; over people (`train.py:248`, `352`) |
 # | [Flashback](https://github.com/eXascaleInfolab/Flashback_code) `519a446` | nothing (`trainer.py:37`) | the test part; the state is new at its start (`evaluation.py:48-56`) | whole blocks of twenty, of people with 101 check-ins (`setting.py:39-41`) | it has no validation, and scores the test every five epochs (`train.py:81`, `setting.py:63`) | `argpartition` (`evaluation.py:78`) |
-# | [AgentMove](https://github.com/tsinghua-fib-lab/AgentMove) `61a3e47` | hour and weekday (`data.py:606`) | fifteen of the first four fifths of the sessions, and the session (`agent.py:272`, `data.py:571`) | the first test session with four check-ins, of two hundred people (`data.py:583`, `run_fsq.sh:1`) | its GETNext: the epoch that is best on the test (`baselines/GETNext/train.py:69`) | – |
+# | [AgentMove](https://github.com/tsinghua-fib-lab/AgentMove) `61a3e47` | hour and weekday (`data.py:606`) | the last fifteen stays of the first four fifths of the sessions, and the session (`agent.py:272`, `data.py:571`) | the first test session with four check-ins, of two hundred people (`data.py:583`, `run_fsq.sh:1`) | its GETNext: the epoch that is best on the test (`baselines/GETNext/train.py:69`) | – |
 # | [Massive-STEPS](https://github.com/cruiseresearchgroup/Massive-STEPS) `aeb7305` | the time | sessions are dealt to the parts at random, so the past may come later (`create_next_poi_dataset.py:49`) | one session of each of two hundred people (`run_next_poi_llm.py:19`, `74`) | – | exact (`run_next_poi_llm.py:36`) |
 #
 # What else stands in the code and changes a score:

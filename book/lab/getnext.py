@@ -41,8 +41,8 @@ from pgt.metrics import gains, interval_of_mean, rank
 
 SEEDS = (42, 1, 2)
 WIRINGS: tuple[Axis, ...] = get_args(Axis)
-# The published 200 epochs at the published widths would take days on one core: every width is
-# halved, and there are fewer epochs. The rest is as published.
+# The published 200 epochs at the published widths would take days on one core for six networks:
+# every width is halved, and there are fewer epochs. The rest is as published.
 BUDGET = replace(
     Settings(), d_place=64, d_user=64, d_time=16, d_category=16, d_graph=(16, 32), d_map=64,
     d_feedforward=512, epochs=40,
