@@ -32,6 +32,7 @@ REPORTS: dict[str, str] = {
     "imbalance": "lab.imbalance",
     "interval_coverage": "lab.interval_coverage",
     "kernel_grid": "lab.kernel_grid",
+    "last_epoch": "lab.last_epoch",
     "leaderboard": "lab.leaderboard",
     "llm_mob": "lab.llm_mob",
     "membership": "lab.membership",
