@@ -101,6 +101,21 @@ ten = differences(published, pairs, "acc@10")
 pd.concat({"all": whole, "known": known, "all, ten guesses": ten}, axis=1)
 
 # %% [markdown]
+# The published code of MHSA tests the weights of its last epoch (*What the released code does*, below); all networks here are
+# tested with those of their best. The same MHSA, with its published settings and three seeds, tested with both, and best
+# minus last, paired:
+
+# %% tags=["hide-input"]
+# @title MHSA with its best weights and with its last
+ends = read_results("last_epoch").rows
+ends["seed"] = ends.seed.astype("Int64").astype(str).replace("<NA>", "all")
+ends.set_index("seed")[
+    ["best", "last", "epochs", "best epoch", "value", "low", "high"]
+].round(1)
+
+# %% [markdown]
+# WHATLAST
+#
 # With the pointer, PGT can copy the label "unknown"; without it, it can never learn to answer it. So the pointer's worth must
 # be read on known places.
 #
@@ -645,7 +660,7 @@ gain.rename(columns=lambda share: f"{100 * share:.0f} % of the visits").round(
 # If you have the files, these commands make the committed results anew:
 #
 # ```bash
-# PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py geolife_published
+# PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py geolife_published last_epoch
 # PGT_GEOLIFE=visits.parquet python book/lab/run.py geolife_exact wins
 # PGT_NEW_YORK=folder python book/lab/run.py new_york last_visit
 # PGT_LLM_MOB=folder PGT_NEW_YORK=folder PGT_GEOLIFE_WINDOWS=folder python book/lab/run.py llm_mob

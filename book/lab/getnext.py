@@ -45,7 +45,7 @@ WIRINGS: tuple[Axis, ...] = get_args(Axis)
 # every width is halved, and there are fewer epochs. The rest is as published.
 BUDGET = replace(
     Settings(), d_place=64, d_user=64, d_time=16, d_category=16, d_graph=(16, 32), d_map=64,
-    d_feedforward=512, epochs=40,
+    d_feedforward=512, epochs=9,
 )  # fmt: skip
 LONGEST = 32  # visits; longer sessions are cut into pieces, or one of 272 pads its whole batch
 AT_LEAST = 3  # known visits of a session that is trained on, as published
