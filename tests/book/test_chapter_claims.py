@@ -173,6 +173,10 @@ def test_claims_of_getnexts_wiring() -> None:
     frequent = board["most_frequent", "training and session"]
     ours = mean[mean.rule == "ours"]["acc@1"].max()
     assert ours < frequent, "the most frequent place alone (the leaderboard's first table) is ahead"
+    theirs = mean[mean.rule == "GETNext"]
+    assert ((theirs.low < 24.35) & (theirs.high > 24.35)).all(), (
+        "both intervals hold the published 24.4"
+    )
     best = tables("epochs").pivot(index="epoch", columns=["wiring", "seed"], values="valid")
     assert best.iloc[-1].mean() > best.iloc[-4].mean(), "validation still rises here"
     published = report.header["published"]["epochs"]
@@ -180,6 +184,14 @@ def test_claims_of_getnexts_wiring() -> None:
     for name in ("d_place", "d_user", "d_time", "d_category", "d_map", "d_feedforward"):
         ours, theirs = (report.header[key][name] for key in ("settings", "published"))
         assert 2 * ours == theirs, "every width is halved"
+
+
+@claims_of("evidence_cities")
+def test_claims_of_the_last_weights() -> None:
+    both = read_results("last_epoch").rows.query("seed.isna()").squeeze()
+    assert both["last"] > both.best and both.low < 0 < both.high, (
+        "the last weights are ahead, by less than chance can do"
+    )
 
 
 @claims_of("evidence_cities")
