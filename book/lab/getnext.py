@@ -12,7 +12,8 @@ and more, in percent, by ``rule`` and ``wiring``, of one seed or, without a seed
 and of ``first`` visits of a person to a place; ``cost`` is the right wiring minus the published
 one, paired; ``order`` says of how many questions, in percent, the first guess changes when the
 batches are filled in another order, by person, or with one session each, and Acc@1 then; ``epochs``
-is the training.
+is the training; ``simple`` has the leaderboard's rules on the same questions, with training and
+session as their past.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from safetensors.torch import load_file, save_file
 from wherenext.relatives import getnext
 from wherenext.relatives.getnext import PADDING, Axis, GETNext, Graph, Sessions, Settings
 
-from lab import data_sets
-from lab.leaderboard import FOLDER, METRICS, check_ins
+from lab import data_sets, leaderboard
+from lab.leaderboard import FOLDER, LLM4POI, METRICS, check_ins
 from lab.provenance import hash_of
 from lab.reports import Report, Row
 from pgt.metrics import gains, interval_of_mean, rank
@@ -48,6 +49,7 @@ BUDGET = replace(
     d_feedforward=512, epochs=9,
 )  # fmt: skip
 LONGEST = 32  # visits; longer sessions are cut into pieces, or one of 272 pads its whole batch
+SCORED = ("ours", "GETNext", "shared")  # the rules whose questions all have a visit before
 AT_LEAST = 3  # known visits of a session that is trained on, as published
 
 
@@ -185,7 +187,7 @@ def scores(
     asked: dict[str, np.ndarray], runs: dict[Axis, list[pd.DataFrame]], returns: pd.Series
 ) -> Iterator[Row]:
     """What the networks get by each rule, and what the published wiring costs."""
-    for rule in ("ours", "GETNext", "shared"):
+    for rule in SCORED:
         chosen = {name: [run.loc[asked[rule]] for run in own] for name, own in runs.items()}
         for wiring, own in chosen.items():
             found = pd.DataFrame([means(one, returns) for one in own])
@@ -202,6 +204,19 @@ def scores(
         low, high = interval_of_mean(right, against=released)
         yield {"table": "cost", "rule": rule, "value": both[0] - both[1], "low": low, "high": high,
                "n": len(right[0]), "people": right[0].user_id.nunique()}  # fmt: skip
+
+
+def simple(asked: dict[str, np.ndarray], table: pd.DataFrame) -> Iterator[Row]:
+    """What rules without training get on the same questions, with training and session as past."""
+    for model in ("most_frequent", "kernel"):
+        found = leaderboard.ranks_of(model, False, None)[LLM4POI]
+        found = found.set_index(leaderboard.targets(table, "test"))
+        for rule in SCORED:
+            own = found.loc[asked[rule]]
+            low, high = interval_of_mean([own])
+            yield {"table": "simple", "rule": rule, "model": model, "n": len(own),
+                   "people": own.user_id.nunique(), **(100 * gains(own)[METRICS].mean()),
+                   "low": low, "high": high}  # fmt: skip
 
 
 def shuffled(known: Data, seed: int) -> np.ndarray:
@@ -239,6 +254,7 @@ def measured() -> Iterator[Row]:
             yield orders(known, wiring, seed, model, own[-1])
     table = check_ins(folder)
     yield from scores(asked, runs, table.duplicated(["user_id", "location_id"]))
+    yield from simple(asked, table)
     yield from pd.concat(histories).assign(table="epochs").to_dict("records")
 
 

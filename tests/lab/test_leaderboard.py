@@ -14,6 +14,7 @@ from lab import fastmob_markov, getnext, kernel_grid, leaderboard
 from lab.leaderboard import EVERY, LLM4POI, PROMPTS, Questions
 
 from pgt.baselines import ContextKernel
+from pgt.metrics import gains
 
 DAY = pd.Timedelta("1D")
 
@@ -147,10 +148,14 @@ def some_unknown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pd.D
     listed = table[table.session > 0]
     train, test = (listed[listed.split == part].groupby("session") for part in ("train", "test"))
     table.loc[[train.head(1).index[0], test.tail(1).index[-1]], "location_id"] = 77
-    monkeypatch.setattr(getnext, "check_ins", lambda folder: table)
-    getnext.data.cache_clear()
+    for module in (getnext, leaderboard):
+        monkeypatch.setattr(module, "check_ins", lambda folder: table)
+    cached = (getnext.data, leaderboard.questions)
+    for one in cached:
+        one.cache_clear()
     yield table
-    getnext.data.cache_clear()
+    for one in cached:
+        one.cache_clear()
 
 
 def test_each_rule_of_the_literature_asks_its_own_questions(
@@ -216,6 +221,10 @@ def test_the_report_on_getnext_compares_both_wirings(
     whole = back * scores.returns + (1 - back) * scores["first"].fillna(0)
     assert whole.to_numpy() == pytest.approx(scores["acc@1"].to_numpy())
     assert len(tables["epochs"]) == 2 * 2 * 2
+    frequent = leaderboard.ranks_of("most_frequent", False, None)[LLM4POI]
+    simple = tables["simple"].set_index(["model", "rule"])["acc@1"]
+    expected = 100 * gains(frequent)["acc@1"].mean()
+    assert simple["most_frequent", "ours"] == pytest.approx(expected)
     n = tables["targets"].set_index("rule").n
     assert scores.groupby("rule").n.first().eq(n[["GETNext", "ours", "shared"]]).all()
 
