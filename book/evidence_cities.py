@@ -449,10 +449,10 @@ rule_rows.astype({"n": int})
 # %% [markdown]
 # The wiring makes no difference that these sessions could show: every interval of the difference holds zero. So it is not
 # attention to the earlier visits of a session that earns this score; a network that cannot see them has it, too. Hardly any
-# first visit is right, though the network scores every place. And with the past that it sees, training and session, the most
-# frequent place alone is ahead of both, by whichever rule one asks. On GETNext's own questions both intervals hold the
-# published 24.4 ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), which, if the public code made it, is a
-# maximum on validation.
+# first visit is right, though the network scores every place. With the past that it sees, training and session, the most
+# frequent place alone has a higher score than both, by whichever rule one asks, though the intervals overlap. On GETNext's
+# own questions both of its intervals hold the published 24.4
+# ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), which, if the public code made it, is a maximum on validation.
 #
 # How the first guess depends on the company: the same networks with the test sessions shuffled into other batches, laid by
 # person and time, so that a session stands below its person's earlier ones, and each session alone. *Changed* is the share
