@@ -108,10 +108,9 @@ pd.concat({"all": whole, "known": known, "all, ten guesses": ten}, axis=1)
 # %% tags=["hide-input"]
 # @title MHSA with its best weights and with its last
 ends = read_results("last_epoch").rows
-ends["seed"] = ends.seed.astype("Int64").astype(str).replace("<NA>", "all")
-ends.set_index("seed")[
-    ["best", "last", "epochs", "best epoch", "value", "low", "high"]
-].round(1)
+ends.index = [f"{s:.0f}" if s == s else "all" for s in ends.seed]
+ends.index.name = "seed"
+ends[["best", "last", "epochs", "best epoch", "value", "low", "high"]].round(1)
 
 # %% [markdown]
 # Here it costs nothing: the last weights are ahead, by less than chance can do. The best epoch is the one with the least
