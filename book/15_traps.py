@@ -26,8 +26,10 @@ except ImportError:  # on Colab
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import torch
 from matplotlib import pyplot as plt
 from sklearn.cluster import DBSCAN
+from torch import nn
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, GENERATED, MUTED, show
@@ -48,10 +50,11 @@ visits = town.visits
 # A **protocol** is all the decisions that turn visits into one score: what a place is, which days a window holds, which
 # targets count. Some of them are worth more points than the model that you want to show.
 #
-# Five sections show traps in the simulated town. Each says what one does, what one sees and what is true, and ends with a
-# remedy. ([Evidence: traps](evidence_traps.ipynb) measures them on real people, in [GeoLife](23_real_cities.ipynb).)
+# Six sections show traps. Each says what one does, what one sees and what is true, and ends with a remedy. The first five
+# are about what is asked, and play in the simulated town. ([Evidence: traps](evidence_traps.ipynb) measures them on real
+# people, in [GeoLife](23_real_cities.ipynb).) The sixth is about a network that answers.
 #
-# We score one rule throughout, the context kernel of [chapter 4](04_baselines.ipynb). Its five numbers are chosen on
+# The first five score one rule, the context kernel of [chapter 4](04_baselines.ipynb). Its five numbers are chosen on
 # validation for each protocol, and it has no random seed. So if its score changes, that is not luck: we asked another
 # question.
 #
@@ -295,11 +298,90 @@ for days, spots in {"training": training, "all": [*training, 18]}.items():
 # > **Remedy.** Choose everything on validation, and score the test once. Fit everything, places too, on what was known at the
 # > time.
 #
+# ## Attention over the wrong axis
+#
+# **What one does.** One gives a batch of sessions, (sessions, visits, width), to a layer of PyTorch that was made without
+# `batch_first=True`. Such a layer takes the *first* axis for time. Let us do it, with four sessions of six visits:
+
+# %%
+torch.manual_seed(0)
+sessions = torch.randn(4, 6, 8)  # (sessions, visits, width)
+causal = nn.Transformer.generate_square_subsequent_mask
+
+
+def encoded(batch, batch_first):
+    """What a layer of attention makes of a batch, with its mask."""
+    torch.manual_seed(0)  # the same weights each time
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=batch_first)
+    mask = causal(batch.shape[1 if batch_first else 0])  # of what is time
+    with torch.no_grad():
+        return layer.eval()(batch, mask)
+
+
+for batch_first in (True, False):
+    print(f"{batch_first=}: {tuple(encoded(sessions, batch_first).shape)}")
+
+# %% [markdown]
+# **What one sees.** Nothing. Both shapes are right, nothing raises, and the loss of such a network falls in training. A mask
+# for six visits would have raised an error, because the layer wants one for four: so one makes it for the size of the batch,
+# and all is quiet.
+#
+# What each layer looks at shows when we change one visit, the third of the second session, and see which outputs change:
+
+# %%
+changed = sessions.clone()
+changed[1, 2] += 1
+touched = {}
+for batch_first in (True, False):
+    before = encoded(sessions, batch_first)
+    after = encoded(changed, batch_first)
+    touched[batch_first] = ((after - before).abs() > 1e-6).any(-1)
+
+# %% tags=["hide-input"]
+# @title Figure 15.3: what hears of a changed visit
+figure, panels = plt.subplots(1, 2, figsize=(7.0, 2.6), sharey=True)
+for axes, (batch_first, where) in zip(panels, touched.items(), strict=True):
+    sns.heatmap(
+        where, ax=axes, cmap=["white", COPIED], vmin=0, vmax=1, cbar=False,
+        linewidths=1, linecolor=MUTED, square=True,
+        xticklabels=range(1, 7), yticklabels=range(1, 5),
+    )  # fmt: skip
+    axes.plot(2.5, 1.5, "o", color=GENERATED)
+    axes.set(title=f"{batch_first=}", xlabel="visit")
+panels[0].set_ylabel("session")
+show(
+    figure,
+    alt="Two grids of four sessions and six visits. Left, the changed visit "
+    "and the later ones of its session are filled; right, the same visit of "
+    "its session and of those below.",
+    caption="Which outputs change (filled) when the third visit of the "
+    "second session does (dot).",
+)
+
+# %% [markdown]
+# **What is true.** Left, a visit speaks to the later visits of its session, as it should. Right, it speaks to the third visit
+# of the sessions *below* it in the batch, which are other people's. Its own session never hears of it: the network knows
+# where somebody is, and nothing of how they came there. And a person's forecast depends on who else stands in the batch.
+#
+# This is no invented mistake. The published code of GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), with
+# which many papers compare, has it. What does it cost? We wrote the network anew and trained it both ways in New York, with
+# half the width and fewer epochs ([Evidence: real cities](evidence_cities.ipynb)). Wired over time it is right in
+# {{ over_time:.1f }} % of the test sessions, wired over the batch in {{ over_batch:.1f }} %; the difference is
+# {{ axis_gain:+.1f }} points, with a 95 % interval from {{ axis_low:+.1f }} to {{ axis_high:+.1f }}. The score does not tell the
+# two apart, and that is the worst of this trap: who watches scores alone will never find it. The paper describes attention to
+# the visits before. But a network that cannot see them scores as well: who somebody is, where and when, does the work.
+#
+# The answers do tell them apart. Put the test sessions into other batches, and the second network's first guess changes in
+# {{ other_guess:.0f }} % of them; the first network's never does.
+#
+# > **Remedy.** Change one input, and look at what changes in the output: later visits of the same session, and nothing else.
+# > Keep that as a test. A shape that fits proves nothing.
+#
 # ## What they are worth, and what we do
 #
 # The table says by how many points a trap moves Acc@1 on GeoLife, with a 95 % interval where we have one. The rows are the
-# kernel's, unless they name PGT. Two sections have no row: *Mixed protocols*, which asks many questions, and *A few people*,
-# which moves the interval and not the score.
+# kernel's, unless they name PGT. Three sections have no row: *Mixed protocols*, which asks many questions, *A few people*,
+# which moves the interval and not the score, and *Attention over the wrong axis*, which we have measured in New York.
 
 # %% tags=["hide-input"]
 # @title Table: what each trap adds to Acc@1 on GeoLife
@@ -321,6 +403,14 @@ swapped, righted = ways.value["test windows"].iloc[:2]  # as published, right
 ends = ["value", "low", "high"]
 anchors = read_results("anchors").rows.set_index(["table", "data", "model"])
 anchors = anchors.sort_index()
+axis = read_results("getnext").rows.query("rule == 'ours'")
+whole = axis[(axis.table == "scores") & axis.seed.isna()].set_index("wiring")
+over_time = whole["acc@1"]["over time"]
+over_batch = whole["acc@1"]["over the batch"]
+gap = axis[axis.table == "cost"].iloc[0]
+axis_gain, axis_low, axis_high = gap[["value", "low", "high"]]
+order = read_results("getnext").rows.query("wiring == 'over the batch'")
+other_guess = order["shuffled changed"].mean()
 night = ways.loc[("kernel, all targets, minus all days", "anew every night")]
 day = real.loc["what the day is worth"]
 peek = value["kernel chosen on test"] - value["kernel chosen on validation"]
@@ -371,6 +461,7 @@ pd.DataFrame({"points of Acc@1": shown})
 # - Merged unknown places make travellers look predictable, and lift models that copy.
 # - A window may not know when the next visit comes, and nothing may be chosen or clustered on test days.
 # - People are the sample, not windows; seeds are a sample too.
+# - Attention over the batch raises no error and costs no points. Change one input, and see what hears of it.
 #
 # ## Exercises
 #

@@ -157,6 +157,62 @@ def test_claims_of_15() -> None:
 
 
 @pytest.mark.built
+@claims_of("15_traps", "evidence_cities")
+def test_claims_of_getnexts_wiring() -> None:
+    report = read_results("getnext")
+    tables = report.rows.groupby("table").get_group
+    cost = tables("cost").set_index("rule")
+    assert (cost.low["ours"] < 0) and cost.high["ours"] > 0, "The score does not tell the two apart"
+    assert ((cost.low < 0) & (cost.high > 0)).all(), "every interval of the difference holds zero"
+    changed = tables("order").groupby("wiring")["shuffled changed"]
+    assert changed.max()["over time"] == 0, "the first network's never does"
+    mean = tables("scores")
+    mean = mean[mean.seed.isna()]
+    assert mean["first"].max() < 2, "Hardly any first visit is right"
+    simple = tables("simple").query("model == 'most_frequent'").set_index("rule")["acc@1"]
+    assert (mean.groupby("rule")["acc@1"].max() < simple).all(), (
+        "has a higher score than both, by whichever rule one asks"
+    )
+    low = tables("simple").query("model == 'most_frequent'").low.max()
+    assert low < mean.high.min(), "though the intervals overlap"
+    theirs = mean[mean.rule == "GETNext"]
+    assert ((theirs.low < 24.35) & (theirs.high > 24.35)).all(), (
+        "both of its intervals hold the published 24.4"
+    )
+    best = tables("epochs").pivot(index="epoch", columns=["wiring", "seed"], values="valid")
+    assert best.iloc[-1].mean() > best.iloc[-4].mean(), "validation still rises here"
+    published = report.header["published"]["epochs"]
+    assert published == 200, "the published code trains for two hundred epochs"
+    for name in ("d_place", "d_user", "d_time", "d_category", "d_map", "d_feedforward"):
+        ours, theirs = (report.header[key][name] for key in ("settings", "published"))
+        assert 2 * ours == theirs, "every width is halved"
+
+
+@claims_of("evidence_cities")
+def test_claims_of_the_last_weights() -> None:
+    both = read_results("last_epoch").rows.query("seed.isna()").squeeze()
+    assert both["last"] > both.best and both.low < 0 < both.high, (
+        "the last weights are ahead, by less than chance can do"
+    )
+
+
+@claims_of("evidence_cities")
+def test_claims_of_the_kernels_grid_and_fastmobs_chains() -> None:
+    grid = read_results("kernel_grid").rows
+    assert grid.gain.abs().max() < 0.05, "In no row does a wider grid change the score."
+    natural = {"", "clock", "decay"}
+    assert set(grid[grid.grid == "grown"].edge) <= natural, "none lies on an edge that can grow"
+    every = grid[(grid.past == "every earlier visit") & ~grid.told.astype(bool)]
+    assert (every.clock == 0).all(), "the best kernel with every earlier visit has no clock at all"
+    assert (grid["first"] == 0).all(), "A first visit is never right"
+    assert math.prod(map(len, ContextKernel.GRID.values())) == 600, "six hundred settings"
+    chain = read_results("fastmob").rows.query("order == 1").set_index("past")
+    board = read_results("leaderboard").rows.query("model == 'most_frequent'").set_index("past")
+    one, rule = chain.loc["every earlier visit"], board.loc["every earlier visit"]
+    assert one.low < rule["acc@1"] < one.high, "is level with the most frequent place of that past"
+    assert one["acc@10"] < rule["acc@10"] - 5, "with ten guesses it is behind"
+
+
 @claims_of("15_traps")
 def test_claims_of_15_in_the_town() -> None:
     head, merged_row, by_name_row = printed("15_traps", "copy ceiling")[:3]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from lab import leaderboard, prompts
+from lab import fastmob_markov, getnext, kernel_grid, leaderboard, prompts
 from lab.leaderboard import EVERY, LLM4POI, PROMPTS, Questions
+
+from pgt.baselines import ContextKernel
+from pgt.metrics import gains
 
 DAY = pd.Timedelta("1D")
 
@@ -184,3 +189,122 @@ def test_pointers_together_say_the_mean_of_what_each_says(asked: Questions) -> N
     found = prompts.Together([One(share) for share in said]).own_scores(batch)
     assert torch.equal(found.place, place)
     assert torch.allclose(found.pointer.exp(), torch.stack(said).mean(0))
+
+
+@pytest.fixture
+def some_unknown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pd.DataFrame]:
+    """Check-ins: training knows half of the later places, and place 77 as a session's first."""
+    table = leaderboard.check_ins(folder)
+    new = (table.split != "train") & (np.random.default_rng(0).random(len(table)) < 0.5)
+    table["location_id"] = table.location_id.where(~new, 99)
+    listed = table[table.session > 0]
+    train, test = (listed[listed.split == part].groupby("session") for part in ("train", "test"))
+    table.loc[[train.head(1).index[0], test.tail(1).index[-1]], "location_id"] = 77
+    for module in (getnext, leaderboard):
+        monkeypatch.setattr(module, "check_ins", lambda folder: table)
+    cached = (getnext.data, leaderboard.questions)
+    for one in cached:
+        one.cache_clear()
+    yield table
+    for one in cached:
+        one.cache_clear()
+
+
+def test_each_rule_of_the_literature_asks_its_own_questions(
+    folder: Path, some_unknown: pd.DataFrame
+) -> None:
+    rules = {name: set(rows) for name, rows in getnext.rules(folder).items()}
+    assert rules["GETNext"] < rules["ours"] < rules["LLM4POI"]
+    assert rules["ours"] == set(leaderboard.targets(some_unknown, "test"))
+    last = some_unknown[some_unknown.session > 0].groupby("session").tail(1)
+    last = last[(last.split == "test") & (last.location_id != 99)]
+    assert rules["STHGCN"] == set(last[last.location_id != 77].index)
+    assert set(last.index) - rules["STHGCN"] <= rules["LLM4POI"]
+    four = [rules[name] for name in ("ours", "GETNext", "STHGCN", "LLM4POI")]
+    assert rules["shared"] == set.intersection(*four) and rules["shared"]
+
+
+def test_getnext_reads_the_known_check_ins_of_each_session(
+    folder: Path, some_unknown: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sessions end with the leaderboard's targets; long ones are cut and nothing is lost."""
+    monkeypatch.setattr(getnext, "LONGEST", 4)
+    known, table = getnext.data(folder), some_unknown
+    places = np.sort(table[(table.session > 0) & (table.split == "train")].location_id.unique())
+    for split, at_least in (("train", 3), ("valid", 3), ("test", 2)):
+        own = known.sessions[split]
+        ends = own.place[range(len(own)), own.length - 1]
+        asked = table.loc[known.rows[split]]
+        assert places[ends].tolist() == asked.location_id.tolist()
+        assert (asked.split == split).all()
+        assert at_least <= own.length.min() and own.length.max() <= 4
+        hour = asked.started_at.dt.hour + asked.started_at.dt.minute / 60
+        assert own.time[range(len(own)), own.length - 1].numpy() * 24 == pytest.approx(
+            hour, abs=0.01
+        )
+    assert set(known.rows["test"]) == set(leaderboard.targets(table, "test"))
+    train = table[(table.session > 0) & (table.split == "train")]
+    pieces = train.groupby("session").size().map(lambda n: n - (n % 4 if n % 4 < 3 else 0))
+    assert int(known.sessions["train"].length.sum()) == pieces.sum()
+
+
+def test_the_report_on_getnext_compares_both_wirings(
+    folder: Path, some_unknown: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With tiny networks: the right one hears of no neighbour; costs are differences of means."""
+    monkeypatch.setenv(leaderboard.FOLDER, str(folder))
+    monkeypatch.setattr(getnext.tempfile, "gettempdir", lambda: str(tmp_path))
+    small = {"d_place": 8, "d_user": 8, "d_time": 4, "d_category": 4, "d_graph": (4, 8)}
+    budget = replace(getnext.BUDGET, **small, d_map=8, d_feedforward=16, batch_size=8, epochs=2)
+    monkeypatch.setattr(getnext, "BUDGET", budget)
+    monkeypatch.setattr(getnext, "SEEDS", (1, 2))
+    rows = pd.DataFrame([*getnext.measured()])
+    tables = dict(iter(rows.groupby("table")))
+    changed = tables["order"].groupby("wiring")[["shuffled changed", "alone changed"]].max()
+    assert (changed.loc["over time"] == 0).all() and (changed.loc["over the batch"] > 0).all()
+    scores = tables["scores"]
+    per_seed = scores[scores.seed.notna()].groupby(["rule", "wiring"])
+    both = per_seed["acc@1"].mean().unstack()
+    cost = tables["cost"].set_index("rule").value
+    assert (both["over time"] - both["over the batch"]).to_numpy() == pytest.approx(
+        cost[both.index].to_numpy()
+    )
+    back = scores["in past"] / 100
+    whole = back * scores.returns + (1 - back) * scores["first"].fillna(0)
+    assert whole.to_numpy() == pytest.approx(scores["acc@1"].to_numpy())
+    assert len(tables["epochs"]) == 2 * 2 * 2
+    frequent = leaderboard.ranks_of("most_frequent", False, None)[LLM4POI]
+    simple = tables["simple"].set_index(["model", "rule"])["acc@1"]
+    expected = 100 * gains(frequent)["acc@1"].mean()
+    assert simple["most_frequent", "ours"] == pytest.approx(expected)
+    n = tables["targets"].set_index("rule").n
+    assert scores.groupby("rule").n.first().eq(n[["GETNext", "ours", "shared"]]).all()
+
+
+def test_the_grid_grows_only_where_a_choice_lies_on_its_edge() -> None:
+    grid = dict(ContextKernel.GRID)
+    middle = ContextKernel(decay=0.98, base=0.1, clock=2.0, width=100.0)
+    assert kernel_grid.grown(grid, middle) == grid
+    low = kernel_grid.grown(grid, replace(middle, decay=0.9, width=30.0))
+    assert low["decay"][:2] == (0.8, 0.9) and low["width"][:2] == (15.0, 30.0)
+    high = kernel_grid.grown(grid, replace(middle, base=1.0, clock=5.0))
+    assert high["base"][-2:] == (1.0, 3.0) and high["clock"][-2:] == (5.0, 8.0)
+    natural = replace(middle, decay=1.0, clock=0.0, width=30.0)  # no clock, so no width
+    assert kernel_grid.grown(grid, natural) == grid
+
+
+def test_ranks_of_fastmobs_candidates() -> None:
+    """Better and tied places are counted; a place that is not named is no answer."""
+    said = pd.DataFrame({"uid": [0, 0, 0, 1, 2], "location_id": [5, 6, 7, 5, 6],
+                         "probability": [0.5, 0.25, 0.25, 1.0, 1.0]})  # fmt: skip
+    found = fastmob_markov.ranks(said, np.array([7, 5, 9]), np.array([1, 1, 2]))
+    assert found.better.tolist() == [1, 0, 0] and found.tied.tolist() == [2, 1, 0]
+
+
+def test_fastmobs_past_ends_before_the_target(folder: Path) -> None:
+    table = leaderboard.check_ins(folder)
+    for past, rows, seen in fastmob_markov.asked(table):
+        assert past in (EVERY, LLM4POI) and len(rows) == len(seen)
+        for row, own in zip(rows, seen, strict=True):
+            assert len(own) and own.max() < row
+            assert (table.user_id.iloc[own] == table.user_id.iloc[row]).all()
