@@ -20,7 +20,6 @@ from matplotlib.ticker import MaxNLocator
 from pgt.colours import (
     COPIED,
     EXTRA,
-    GATE,
     GENERATED,
     GRID,
     INK,
@@ -68,28 +67,6 @@ def _column(table: pd.DataFrame, *names: str) -> None:
                             f"{', '.join(map(str, table.columns))}.")  # fmt: skip
     if len(table) == 0:
         raise DataError("The table is empty, so there is nothing to plot.")
-
-
-def gate_values(
-    table: pd.DataFrame, *, by: str | None = None, bins: int = 25, axes: Axes | None = None
-) -> Axes:
-    """How the gate is distributed (1 copies, 0 generates), a curve for each group of ``by``.
-
-    ``table`` has a column ``gate``, a row a window; dotted lines are means.
-    """
-    _column(table, "gate", *([by] if by else []))
-    colours: dict[str, Any] = {"color": GATE}
-    if by:
-        colours = {"hue": by, "palette": list(PALETTE)[: table[by].nunique()]}
-    with _axes(axes) as ax:
-        sns.histplot(
-            table.reset_index(drop=True), x="gate", bins=bins, binrange=(0, 1), ax=ax,
-            stat="percent", element="step", common_norm=False, alpha=0.25, **colours,
-        )  # fmt: skip
-        for mean in table.groupby(by, sort=False).gate.mean() if by else [table.gate.mean()]:
-            ax.axvline(float(mean), color=MUTED, lw=1, ls=":")
-        ax.set(xlim=(0, 1), xlabel="gate (0: generate, 1: copy)", ylabel="windows (%)")
-    return ax
 
 
 def position_bias(

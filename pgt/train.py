@@ -40,10 +40,6 @@ class TrainingLog:
         """The rows as a table indexed by epoch."""
         return pd.DataFrame(self.rows).set_index("epoch")
 
-    @property
-    def seconds(self) -> float:
-        return sum(row["seconds"] for row in self.rows)
-
 
 class TrainingRun:
     """One training run. An epoch draws its order and its dropout from the seed and its number

@@ -25,17 +25,6 @@ def _closed() -> Iterator[None]:
     plt.close("all")
 
 
-def test_gate_values_are_shares_of_each_group() -> None:
-    table = pd.DataFrame({"gate": [0.1, 0.1, 0.9, 0.9], "why": ["a", "b", "b", "b"]})
-    alone = plots.gate_values(table, bins=10)
-    assert alone.get_xlabel() == "gate (0: generate, 1: copy)"
-    assert alone.get_ylabel() == "windows (%)"
-    highest = max(path.vertices[:, 1].max() for path in alone.collections[0].get_paths())
-    assert highest == pytest.approx(50)
-    means = [line.get_xdata()[0] for line in plots.gate_values(table, by="why").lines]
-    assert means == pytest.approx([0.1, 1.9 / 3])
-
-
 def test_position_bias_draws_every_seed_and_their_mean() -> None:
     bias = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     axes = plots.position_bias(bias, label="learned", colour=TRUTH)
@@ -87,7 +76,7 @@ def test_a_mixture_stacks_copied_and_generated() -> None:
 
 @pytest.mark.parametrize(
     ("draw", "given", "says"),
-    [(plots.gate_values, BINS, "'gate'"), (plots.gate_values, BINS[:0].assign(gate=1.0), "empty"),
+    [(plots.reliability_diagram, BINS[:0], "empty"),
      (plots.position_bias, [], "bias"),
      (plots.reliability_diagram, BINS[["forecast"]], "'observed'")],
 )  # fmt: skip

@@ -84,7 +84,7 @@ def printed(code: str, python: str = sys.executable, checkout: str | Path = ROOT
     """What a program of one line prints, with the package of a checkout."""
     path = os.pathsep.join([str(checkout), str(Path(checkout) / "book")])
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True,
-                          env=os.environ | {"PYTHONPATH": path})  # fmt: skip
+                          cwd=checkout, env=os.environ | {"PYTHONPATH": path})  # fmt: skip
     return [float(word) for word in done.stdout.split()]
 
 
