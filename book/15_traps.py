@@ -466,10 +466,19 @@ pd.DataFrame({"points of Acc@1": shown})
 # ## Exercises
 #
 # **Exercise 1** (quick). A paper on GeoLife reports 41 % Acc@1 and "84 % of targets are in the window". Its best baseline is
-# the last place. Which three questions would you ask first?
+# the last place. Which three questions would you ask first? And by which protocol are the targets counted?
+
+# %% tags=["try"]
+protocol = ...  # "published" or "exact"
+check.exercise("15.1", protocol)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
+# @title Solution 1
+check.exercise("15.1", "published")
+# With real names fewer targets are in the window.
 
 # %% [markdown]
-# <details class="solution"><summary>Show solution 1</summary>
+# <details class="solution"><summary>Show solution 1: the questions</summary>
 #
 # Are unknown places merged into one symbol (the 84 % says yes)? What does the model know of the target's time? How good is the
 # most frequent place of the window, and a kernel, on the same windows?
@@ -478,10 +487,15 @@ pd.DataFrame({"points of Acc@1": shown})
 
 # %% [markdown]
 # **Exercise 2** (medium). How many points does merging the unknown places add to the *most frequent place*? And to the *last
-# place*? Guess first.
+# place*? Guess first. (`windows_of(protocol)` has the windows, `fit_baseline` the rules.)
+
+# %% tags=["try"]
+most_frequent, last = ..., ...  # points
+check.exercise("15.2", [most_frequent, last])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
+added = []
 for rule in ("most_frequent", "last"):
     score = {}
     for protocol in ("published", "exact"):
@@ -489,16 +503,26 @@ for rule in ("most_frequent", "last"):
         fitted = fit_baseline(rule, windows.train, windows.valid)
         ranks_then = evaluate(fitted, windows.test)
         score[protocol] = gains(ranks_then)["acc@1"].mean()
-    added = 100 * (score["published"] - score["exact"])
-    print(f"{rule.replace('_', ' ')}: {added:+.1f} points")
+    added.append(100 * (score["published"] - score["exact"]))
+    print(f"{rule.replace('_', ' ')}: {added[-1]:+.1f} points")
+check.exercise("15.2", added)
 # Merged, the last place is right whenever somebody goes from one new place to
 # another. The most frequent place gains only where "unknown" leads the count.
 
 # %% [markdown]
 # **Exercise 3** (quick, on paper). Why does the test above move each person's *last* visit, and not one in the middle?
 
+# %% tags=["try"]
+# a visit in the middle also stands in "later windows" or "earlier windows"
+reason = ...
+check.exercise("15.3", reason)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
+check.exercise("15.3", "later windows")
+
 # %% [markdown]
-# <details class="solution"><summary>Show solution 3</summary>
+# <details class="solution"><summary>Show solution 3: in words</summary>
 #
 # A visit in the middle also stands in the windows of later targets. These may see its time, and would change without any leak.
 #
@@ -507,6 +531,11 @@ for rule in ("most_frequent", "last"):
 # %% [markdown]
 # **Exercise 4** (project). Take a paper on next-location prediction that you like, and write the protocol list above for it:
 # which of the seven points does it answer, and which can you not answer from its text?
+
+# %% tags=["try"]
+quoted = ...  # {1: "...", ...}: of each point the paper's sentence, or None
+named = quoted if quoted is ... else sorted(quoted)
+check.same(named, range(1, 8), name="a line for each point")
 
 # %% [markdown]
 # <details class="solution"><summary>Show solution 4</summary>

@@ -385,9 +385,13 @@ print(f"people:  {people_high - people_low:.1f} points wide")
 print(f"windows: {window_width:.1f} points wide")
 
 # %% [markdown]
-# **Exercise 2** (medium). Is the kernel's lead over PGT due to a few people? Count for how many people it is better, and find
-# the largest part of the lead over all windows that is due to a single person. Hint: `by_person(exact, MODELS["PGT"])` is each
+# **Exercise 2** (medium). Is the kernel's lead over PGT due to a few people? Count for how many people it is better, for how
+# many worse, and find the largest part of the lead over all windows that is due to a single person (in points). Hint: `by_person(exact, MODELS["PGT"])` is each
 # person's own Acc@1.
+
+# %% tags=["try"]
+better, worse, largest = ..., ..., ...
+check.exercise("23.2", [better, worse, largest])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -402,6 +406,7 @@ print(f"lead, every window counts equally: {lead:.1f} points")
 share = asked.user_id.value_counts(normalize=True)
 parts = leads * share  # they add up to the lead over all windows
 print(f"part of a single person, at most: {parts.max():.1f} points")
+check.exercise("23.2", [better, worse, parts.max()])
 
 # %% [markdown]
 # <details class="solution">
@@ -422,6 +427,11 @@ print(f"part of a single person, at most: {parts.max():.1f} points")
 #
 # The solution has a table made from our town: check-ins without an end, in UTC, three in ten missing. The map shows places of
 # five people or more, or of fewer if your file holds few. Then it may show where somebody lives: do not share it.
+
+# %% tags=["try"]
+windows, in_sight = ..., ...  # of `evaluate`: n of all, n of in_window
+share = ... if ... in (windows, in_sight) else in_sight / windows
+check.same(share, 0.5, name="a share between 0 and 1", atol=0.5)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3: visits", "code_prompt_hide": "Hide solution 3: visits"}
 # @title Solution 3: from a table to visits

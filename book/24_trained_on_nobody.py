@@ -358,13 +358,20 @@ pd.DataFrame({"bet right, % of people [95 %]": right}, attacks.index)
 # ## Exercises
 #
 # **Exercise 1** (quick). Ask with only the person's last $n$ visits, for $n$ in 1, 2, 5, 20 and 100. (The visits are in
-# `mine`.) What happens to `somewhere_new`, and why?
+# `mine`.) What happens to `somewhere_new`, and why? Where is it highest?
+
+# %% tags=["try"]
+highest_at = ...  # n
+check.exercise("24.1", highest_at)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
+by_n = {}
 for n in (1, 2, 5, 20, 100):
     few = model.predict(mine.tail(n))
-    print(f"last {n:3} visits: {few.somewhere_new.iloc[0]:.2f}")
+    by_n[n] = few.somewhere_new.iloc[0]
+    print(f"last {n:3} visits: {by_n[n]:.2f}")
+check.exercise("24.1", max(by_n, key=by_n.get))
 # At first every visit is to a new place, so it rises above the mean of the
 # made-up worlds. Then the person begins to return, and it falls.
 
@@ -386,7 +393,13 @@ check.exercise("24.2", votes[0] / votes.sum())
 # **Exercise 3** (project). How good is it for *you*? `model.score(visits)` scores a table on each person's last days, beside
 # simple rules. `model.fit(visits)` tunes the networks or trains new ones, if that does better on validation days. Is the
 # difference more than luck?
-#
+
+# %% tags=["try"]
+scores = ...  # model.score(visits)
+n_rows = scores if scores is ... else len(scores.query("group == 'all'"))
+check.same(n_rows, 4, name="the predictor and three rules")
+
+# %% [markdown]
 # <details class="solution">
 # <summary>Show solution 3</summary>
 #

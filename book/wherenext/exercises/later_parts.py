@@ -270,6 +270,24 @@ def _without_order() -> Worked:
                                   ("something is lost",)}  # fmt: skip
 
 
+@works_out("15.1", ["The protocol"], choices=("published", "exact"))
+def _eighty_four() -> Worked:
+    """Merged into one place, most unknown targets are in the window; with real names fewer are."""
+    return ("published",), {"with real names fewer targets are in the window.": ("exact",)}
+
+
+@works_out("15.2", ["Most frequent place", "Last place"], atol=0.15, code=True)
+def _merged() -> Worked:
+    """Merged, the last place is right whenever somebody goes from one new place to another."""
+    return [1.9, 5.3], {}
+
+
+@works_out("15.3", ["It also stands in"], choices=("later windows", "earlier windows"))
+def _in_the_middle() -> Worked:
+    """These may see its time, and would change without any leak."""
+    return ("later windows",), {"a window holds what came before its target.": ("earlier windows",)}
+
+
 @works_out("15.5", ["As they are [%]", "Merged [%]"], atol=0.05)
 def _two_ceilings() -> Worked:
     """The ceiling has risen, and no place has become easier to name."""
@@ -436,6 +454,19 @@ def _from_when() -> Worked:
     return [0.3 / 1.3, 0.6 / 1.6], {
         "the forecast takes its share from the places, too.": [0.3, 0.6],
     }
+
+
+@works_out("23.2", ["Better for", "Worse for", "Part of one person [points]"], digits=(0, 0, 1),
+           atol=0.06, code=True)  # fmt: skip
+def _whose_lead() -> Worked:
+    """More than half of the people share the lead, but nearly a third of it comes from one."""
+    return [28, 9, 1.7], {}
+
+
+@works_out("24.1", ["Visits"], digits=0, atol=0.5, code=True)
+def _few_visits() -> Worked:
+    """At first every visit is to a new place; then the person begins to return."""
+    return 5, {"with one visit the made-up worlds still decide.": 1}
 
 
 @works_out("24.2", ["The first place in the pool"], digits=2, atol=0.005)
