@@ -132,6 +132,32 @@ steps.rename_axis(None).round(2)
 # %% [markdown]
 # The times are of one machine, {{ where }}.
 #
+# ## From a file to an answer
+#
+# How long do people wait who ask the package about their own visits? Each row is a program of its own, ours and what stands
+# beside it in turn: processor seconds, the median of five runs (of one to three where a run is long). *Before* is the package
+# as it was before it was made faster.
+
+# %% tags=["hide-input"]
+# @title Table: processor seconds, beside what people use
+answers = read_results("answers").rows
+what = answers.name.str.extract(r"^(.*?)(?: \(reference: (.*)\))?$")
+timed = pd.DataFrame(
+    {
+        "ours, s": answers.ours.astype(float),
+        "beside": what[1].fillna(""),
+        "beside, s": answers.reference.astype(float),
+    }
+)
+timed["times as long"] = timed["ours, s"] / timed["beside, s"]
+timed["MiB at most"] = answers.peak.astype(float).round()
+timed = timed.set_index(what[0].rename(None))
+machine = answers.device.iloc[0]
+timed.round(2).astype(object).where(timed.notna(), "")
+
+# %% [markdown]
+# (Of another machine: {{ machine }}.) RESULTS
+#
 # ## Several processes
 #
 # The steps of a training depend on each other, so they cannot be dealt out like the parts of a table. The usual way is **data
