@@ -77,6 +77,17 @@ def board(
     return written
 
 
+def of_getnext(table: str, **which: str) -> Callable[[Results], str]:
+    """Acc@1 on our board's sessions, with the interval over people."""
+
+    def written(results: Results) -> str:
+        rows = results.rows.query(f"table == {table!r} and rule == 'ours' and seed.isna()")
+        (row,) = rows[(rows[[*which]] == [*which.values()]).all(axis=1)].to_dict("records")
+        return f"{row['acc@1']:.1f}\u00a0% [{row['low']:.1f}, {row['high']:.1f}]"
+
+    return written
+
+
 def prompted(model: str, past: str) -> Callable[[Results], str]:
     """Acc@1 on all the prompts, with the interval over people."""
 
@@ -154,6 +165,8 @@ FACTS: dict[str, Fact] = {
     "board-frequent": ("leaderboard", board("most_frequent")),
     "prompts": ("leaderboard", board(past="prompt", told=True)),
     "prompts-predictor": ("leaderboard", board("predictor", past="prompt", told=True)),
+    "getnext": ("getnext", of_getnext("scores", wiring="over time")),
+    "getnext-frequent": ("getnext", of_getnext("simple", model="most_frequent")),
     "prompts-chosen": ("prompts", prompted("five together", "prompt and training")),
 }
 
