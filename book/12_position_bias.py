@@ -8,7 +8,8 @@
 # half to run, with or without a GPU.
 #
 # > **In one sentence.** The position bias does not show how fast people forget, because the rest of the model can say nearly
-# > the same in its place.
+# > the same in its place: where people forget fast, the bias falls by {{ falls.loc["short memory, 3 towns", "bias"]:.2f }},
+# > and position alone says a fall of {{ falls.loc["short memory, 3 towns", "position alone"]:.2f }}.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -79,11 +80,13 @@ def curves(what, variant, letter="b", upto=15):
 learned = curves("city", "as documented")  # as chapter 10 trains
 
 # %% [markdown]
-# And the truth? A person who *returns* chooses among the places they know. In this choice every past visit speaks for its
-# place. A visit $k$ visits before the last one has the weight $0.97^k$, plus a small part that does not fade.
+# And the truth? A person whom no routine sends anywhere may **return freely**: they choose among the places they know, and
+# every past visit speaks for its place. A visit $k$ visits before the last one has the weight $0.97^k$, plus a small part that
+# does not fade.
 #
-# Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return, and the content said nothing about age, the
-# right bias would be the logarithm of this weight.
+# Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about age,
+# the right bias would be about the logarithm of this weight. (Only about: the rule also raises a place's sum to a power, and
+# most free returns weigh the hour, too. So the weight is a yardstick, and no target.)
 
 
 # %%
@@ -96,28 +99,28 @@ targets = data.train.target[data.train.in_window]
 free = 100 * (data.train.visits.why.iloc[targets] == "return").mean()
 
 # %% tags=["hide-input"]
-# @title Figure 12.1: ten curves, and the truth
+# @title Figure 12.1: ten curves, and the weight in the rule
 fig, ax = plt.subplots(figsize=(6.4, 3.0))
 plots.position_bias(learned, axes=ax)
 ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none")
-ax.text(4.4, 0.14, "truth, for returns", color=TRUTH)
+ax.text(4.4, 0.14, "weight in the rule", color=TRUTH)
 ax.text(9.5, 0.045, "learned, ten seeds and their mean", color=COPIED)
 ax.set_xlim(0.5, 16.5)
 show(
     fig,
-    alt="Ten learned curves near zero. The truth falls steadily from above "
-    "them to below them.",
+    alt="Ten learned curves near zero. The weight in the rule falls steadily "
+    "from above them to below them.",
     caption="The position bias after training, and the logarithm of a past "
-    "visit's weight in the town."
+    "visit's weight in a free return."
 )
 
 # %% [markdown]
-# In a return, the fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last, and the diamonds drop by the
+# In a free return, the fifteenth visit from the end counts {{ oldest:.2f }} times as much as the last, and the diamonds drop by the
 # logarithm of this, {{ drop:.2f }}. The learned curves do not drop at all. There are two suspects:
 #
 # 1. *The content has said it already*, so nothing is left for the bias.
-# 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are returns. At the others the hour decides:
-#    home, work or school.
+# 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
+#    decides: home, work or school.
 #
 # We take one after the other.
 #
@@ -154,7 +157,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # Then we train only query and key, to restore the attention that the model had before. (The loss, the *KL divergence*, is the
-# mean gap between the two logarithms of the attention; it is zero when they agree.) We measure what share of the attention has
+# mean gap between the two logarithms of the attention, weighted by the wanted attention; it is zero only when they agree.) We measure what share of the attention has
 # moved to other visits. If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
 
 
@@ -438,7 +441,7 @@ show(
     "position 2. With a short memory they then fall; in the other two "
     "panels they are flat.",
     caption="A bias without a content. Thin: a town each; thick: their "
-    "mean. Diamonds: the truth for returns, as in Figure 12.1.",
+    "mean. Diamonds: the weight in the rule, as in Figure 12.1.",
 )
 
 # %% [markdown]
@@ -446,15 +449,16 @@ show(
 # and come home again: home, work, home. Behind that a short memory is plain to see. But the middle panel does not follow the
 # diamonds, and hardly differs from the right one.
 #
-# So we measure. The **fall** of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15. (The low
-# position 1 and the high position 2 nearly cancel in it.) The second and third panel have the same ten seeds, so we can
-# subtract town by town. *Low* and *high* are the ends of a 95 % interval of the mean over towns.
+# So we measure. The **fall** of a curve is its mean at positions 1 to 5 minus its mean at positions 11 to 15. (Position 1 is
+# low for another reason, and pulls every fall down. In the difference of two towns most of that cancels; the last row of the
+# table leaves positions 1 and 2 out.) The second and third panel have the same ten seeds, so we can subtract town by town.
+# *Low* and *high* are the ends of a 95 % interval of the mean over towns.
 
 
 # %%
-def fall(table):
-    """(models,) mean of positions 1 to 5 minus mean of 11 to 15."""
-    return (table[:, :5] - table[:, -5:]).mean(1)
+def fall(table, first=1):
+    """(models,) mean of positions 1 (or first) to 5 minus that of 11 to 15."""
+    return table[:, first - 1 : 5].mean(1) - table[:, -5:].mean(1)
 
 
 def mean_of(each):
@@ -467,16 +471,21 @@ def mean_of(each):
 slow, none = fall(worlds["slow, as ours"]), fall(worlds["no recency"])
 found = {"slow": mean_of(slow), "none": mean_of(none)}
 found["slow - none"] = mean_of(slow - none)
+later = [fall(worlds[name], 3) for name in ("slow, as ours", "no recency")]
+found["the same from 3 on"] = mean_of(later[0] - later[1])
+scale = fall(truth[None])[0]  # of the diamonds
 apart = slow.std(ddof=1)  # from town to town
 pd.DataFrame(found, ["mean fall, alone", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# The last row answers the second suspect. Slow forgetting *is* in the visits, but it is worth {{ found["slow - none"][0]:.2f }}
-# logits from one end of the curve to the other, while one town differs from another by more: the falls of ten towns alike
-# have a standard deviation of {{ apart:.2f }}.
+# The third row answers the second suspect. Slow forgetting *is* in the visits, but it is worth
+# {{ found["slow - none"][0]:.2f }} logits from one end of the curve to the other
+# ({{ found["the same from 3 on"][0]:.2f }} without the first two positions). The diamonds fall by {{ scale:.2f }}, and fewer
+# than half of the targets are free returns: so little is what one could expect. And one town differs from another by more: the
+# falls of ten towns alike have a standard deviation of {{ apart:.2f }}.
 #
-# > **Pitfall.** Without recency the fall is not zero: it is {{ found["none"][0]:.2f }}. What a curve looks like when there is
-# > nothing to find must be measured, too.
+# > **Pitfall.** Without recency the fall is not zero: it is {{ found["none"][0]:.2f }}, as position 1 is low. What a curve
+# > looks like when there is nothing to find must be measured, too.
 #
 # ## Read the sum
 #
@@ -504,17 +513,24 @@ falls.rename_axis("mean fall", axis=1).map("{:.2f}".format)
 
 # %% [markdown]
 # With a short memory the sum falls about as far as position alone says: it shows strong forgetting. Without recency it does
-# not fall, in these three towns. The bias is nearly flat in all three rows, however much there is to learn.
+# not fall, on average over these three towns. The bias is nearly flat in all three rows, however much there is to learn.
 #
 # Our town forgets slowly. Can its sum show that? First, how far do the visits settle it? The ten seeds had the same
 # visits. Yet their sums fall by {{ least:.2f }} to {{ greatest:.2f }}, with a standard deviation of {{ seeds_apart:.2f }}.
-# **Training alone moves the sum by about as much as slow forgetting is worth.**
+# **Training alone moves the sum by an amount of the same order as slow forgetting is worth** (one of the ten makes much of it).
 #
 # ## Other people
 #
 # Ten more models were trained, each in another *town*: other people with the same habits. These runs were made to see the
-# bias itself learn a shape, so it learned at a hundredfold rate. Another training ends in other attention, and so in another
-# sum. So we compare them with ten seeds of our town that were trained in this way, too.
+# bias itself learn a shape, so it learned at a hundredfold rate. A model that is trained in another way may end in another sum.
+# So we compare:
+#
+# | models | rate of the bias | towns | seeds |
+# |---|---|---|---|
+# | so far | as documented | ours | ten |
+# | Figure 12.5, left | hundredfold | ours | ten |
+# | Figure 12.5, right | hundredfold | ten others | one each |
+# | the control, at the end | hundredfold | three of these, without recency | one each |
 
 # %% tags=["hide-input"]
 # @title Figure 12.5: the sum for the same people, and for others
@@ -552,7 +568,7 @@ pairs = fades - stays
 pd.DataFrame(found_sum, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
-# From the seeds alone we should conclude that the sum does not fall. But towns differ more than seeds: over ten towns the
+# From the seeds alone we should conclude that the sum even climbs, though people do forget. But towns differ more than seeds: over ten towns the
 # interval is much wider, and holds zero. So a reader who has only these ten models cannot say that people forget. It takes
 # the control, the same people without forgetting, and position alone had it. For the sum we have three such
 # pairs of models. Their differences, {{ pairs[0]:.2f }}, {{ pairs[1]:.2f }} and {{ pairs[2]:.2f }}, are too few and too far
@@ -567,7 +583,8 @@ pd.DataFrame(found_sum, ["mean fall of the sum", "low", "high"]).T.round(2)
 # - Which of the two learns a shape depends on the optimizer. A flat bias does not exclude recency, and a steep one does not
 #   prove it.
 # - The visits settle a sum only as far as they speak. In the copying world every training ended in the same sum. In our town
-#   training alone moves its fall by {{ seeds_apart:.2f }}, and slow forgetting is worth {{ found["slow - none"][0]:.2f }}.
+#   training alone moves its fall by {{ seeds_apart:.2f }} (a standard deviation), and slow forgetting is worth
+#   {{ found["slow - none"][0]:.2f }}.
 # - Spread over seeds is not spread over people; and what "nothing to find" looks like must be measured.
 #
 # ## Exercises
@@ -587,7 +604,8 @@ check.exercise("12.1", [half, factor])
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
-# nearly invisible at ×1, are its bias. By what must you multiply the bias until another place comes first?
+# nearly invisible at ×1, are its bias. By what must you multiply the bias until another place comes first? Which place is it,
+# and why that one?
 
 # %%
 playground(small="bias")
@@ -600,7 +618,9 @@ check.exercise("12.2", times)
 # @title Solution 2
 times = 100
 check.exercise("12.2", times)
-# At ×1 the content decides alone.
+# At ×1 the content decides alone. At ×100 a place wins to which the last visit
+# but one went: position 2 has the largest bias of all, since people go out and
+# come back.
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a weekly world: `kappa` as above, but the seventh visit back counts as much as the last. Train
@@ -615,13 +635,14 @@ check.same([jump, due], [-5 * np.log(0.8)] * 2, name="the jump", atol=0.1)
 # @title Solution 3
 weekly = kappa.copy()
 weekly[6] = weekly[0]
+torch.manual_seed(0)
 (bias, content), _ = train(live(weekly / weekly.sum()), everywhere)
 jump = (bias + content)[6] - (bias + content)[5]
 due = np.log(weekly[6] / weekly[5])  # five steps of log 0.8
 check.same([jump, due], [-5 * np.log(0.8)] * 2, name="the jump", atol=0.1)
 print(f"of it, the bias has {bias[6] - bias[5]:.2f}")
-# The sum has the whole peak, and the bias a part of it that says more about
-# the learning rates than about people.
+# The sum has the whole peak (chance in `live` makes it a little higher). The
+# bias has a part of it that says more about rates and seeds than about people.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.

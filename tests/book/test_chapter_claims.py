@@ -358,13 +358,15 @@ def test_claims_of_12() -> None:
         low, high = table.mean(0).argmin(), table.mean(0).argmax()
         assert (low, high) == (0, 1), "Both panels begin low and then high"
     (seeds_low, seeds_high), (low, high) = map(ends_of_fall, sums)
-    assert seeds_high < 0, "From the seeds alone we should conclude that the sum does not fall"
+    assert seeds_high < 0, "From the seeds alone we should conclude that the sum even climbs"
     assert (high - low) / (seeds_high - seeds_low) > 2.5, (
         "over ten towns the interval is much wider"
     )
     assert low < 0 < high, "the interval is much wider, and holds zero"
     kept = falls(curves("city", "as documented") + curves("city", "as documented", "c"))
-    assert 0.08 < kept.std(ddof=1) < 0.16, "Training alone moves the sum by about as much as"
+    assert 0.08 < kept.std(ddof=1) < 0.16, (
+        "Training alone moves the sum by an amount of the same order"
+    )
     fades, stays = (
         falls(curves(w, "fast bias")[:3] + curves(w, "fast bias", "c")[:3])
         for w in ("other people", "no recency")
