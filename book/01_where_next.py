@@ -9,8 +9,8 @@
 # minute to run, with or without a GPU.
 #
 # > **In one sentence.** Of a hundred next places that a machine must name, {{ returns:.0f }} are known to the person and
-# > {{ ceiling:.0f }} were visited in the last week; copying the most frequent one is right {{ counted:.0f }} times, and the
-# > model of this book {{ scored:.0f }} times.
+# > {{ ceiling:.0f }} were visited in the last week. How often a child's rule and the model of this book are right, you may bet
+# > on below.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -175,15 +175,17 @@ show(
 )
 
 # %% [markdown]
-# Not as it stands. Look at everybody first. Their curve lies below the law, as it should: the town's rule is the law times a number of each
-# person, their curiosity, and it holds for *free* choices only. Many visits are routine, such as going to work. But from
-# thirty known places to a hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
+# Not as it stands. Look at everybody first. Their curve lies below the law, as it should. The town's rule holds for *free*
+# choices only, and many visits are routine, such as going to work. The rule is the law, with the places that are still in use
+# for $S$, times factors of the person (their curiosity), the weekday and the kind of place. But from thirty known places to a
+# hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
 #
 # Who gets that far? Only {{ n_curious }} people, the curious. When they knew thirty places, they were already exploring in
 # {{ curious_then:.0f}} % of their visits, and no more than that later. Those who explore less never get this far, so they drop
 # out of the average. An average over people can climb though the people in it do not. This is a form of *Simpson's paradox*.
 #
-# And why do the curious lie on the law, from 8 places to 90? By chance. Let us take the two factors apart.
+# And why do the curious lie on the law, from 8 places to 90? By chance. Two groups of factors are behind it, and we take them
+# apart. (In a hurry? The game below needs none of this.)
 
 # %%
 middle = curious[curious.known_places.between(8, 90)]
@@ -196,8 +198,8 @@ parts["equation (1.1)"] = by_law
 pd.Series(parts).round(0).rename("%").to_frame()
 
 # %% [markdown]
-# They are so curious that in a free choice they explore far more often than the law says. But only six visits in ten are a
-# free choice, and the product of the two happens to be the law's number. Two errors of opposite sign look like agreement.
+# In a free choice they explore far more often than the law says: they are curious, and not all the places that they once knew
+# are still in use. But only six visits in ten are a free choice, and the product of the two happens to be the law's number. Two errors of opposite sign look like agreement.
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -223,15 +225,15 @@ for i in range(len(windows)):
     right["most frequent place"] += values[n.argmax()] == truth
 scores = {rule: 100 * hits / len(windows) for rule, hits in right.items()}
 ceiling = 100 * windows.in_window.mean()
-scores["no rule that copies can do better"] = ceiling
+scores["copy ceiling: the true place is in the window"] = ceiling
 counted = scores["most frequent place"]
 returns = 100 * (~windows.visits.explored.iloc[windows.target]).mean()
 older = returns - ceiling  # known, but not in the window
 pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 
 # %% [markdown]
-# The last row is the **copy ceiling**: the true place is in the window no more often than that. Between the better
-# rule and the ceiling are the windows that contain the right answer while the rule names another place.
+# The last row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
+# better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
 # Why is the ceiling below the {{ known:.0f }} % of above? Those were all visits, and these are test targets, when people know
 # more places already: {{ returns:.0f }} % of the *targets* are returns. The other {{ older:.0f }} points are returns to a
@@ -239,7 +241,8 @@ pd.Series(scores).round(1).rename("right guesses, %").to_frame()
 #
 # ## A first look at the model
 #
-# How good is the model of this book? It plays the same game, on the same windows.
+# How good is the model of this book? It was trained on the first three fifths of everybody's days. It plays the same game, on
+# the same windows, which it has not seen.
 
 # %%
 model, vocabulary = load_model(shipped("city"))  # the places it knows
@@ -251,7 +254,11 @@ print(f"the model is right in {scored:.1f} % of the windows")
 
 # %% [markdown]
 # That is {{ gained:.0f }} points more than the better rule, and {{ missing:.0f }} points below the ceiling. A model that
-# learns gains less over counting than one might hope, and there is room above it; both will keep us busy.
+# learns gains less over counting than one might hope ([chapter 4](04_baselines.ipynb) asks how sure such a gain is), and there
+# is room above it; both will keep us busy.
+#
+# The model answers with a sum of two parts: what it copies from the window, and what it generates. A number between 0 and 1,
+# its **gate**, says how much it copies.
 #
 # Here is the model at work on the week drawn above. It has read the visits, and nothing else: no map, no names. The blue
 # circles are its **pointer attention**: how much it would like to copy each past place. The dashed rings are its final bets,
@@ -285,13 +292,14 @@ show(
     "windows. Above each bar has one colour, below the first has both.",
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
-    "window. Hatched orange: generated. ✓ marks the truth.",
+    "window. Hatched orange: generated. ✓ marks the truth; below, it is not "
+    "among the six, and the model is wrong.",
 )
 
 # %% [markdown]
-# The person went home, and the model said so. (Another value of `window` will soon show it fail.) Each bar is a sum of two
-# parts. In the upper panel one of the two is always too thin to see. Below, the first place gets {{ both.copied:.2f }} by copying
-# and {{ both.generated:.2f }} by generating. One number, the **gate** $g$, mixes them:
+# The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. (Mind the two
+# scales.) In the upper panel one of the two is always too thin to see. Below, the first place gets {{ both.copied:.2f }} by
+# copying and {{ both.generated:.2f }} by generating. The gate $g$ mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
@@ -340,10 +348,12 @@ kinds = by_kind["mean"]
 check.exercise("1.1", (kinds.idxmax(), kinds.idxmin()))
 heads = {"mean": "share explored", "size": "visits"}
 by_kind.sort_values("mean", ascending=False).round(2).rename(columns=heads)
+# The kinds on top are nearly tied: their order is chance.
 
 # %% [markdown]
 # **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
-# no rule at all. Break them by the most recent visit instead. How much does it change?
+# no rule at all. Break them by the most recent visit instead. How much does it change? (Of places in a list,
+# `pd.Series(seen[::-1]).value_counts(sort=False)` counts each, the most recent first.)
 
 # %% tags=["try"]
 percent = ...  # of the test windows in which your rule is right
@@ -388,7 +398,8 @@ honest.rename_axis("bin").round(3)
 
 # %% [markdown]
 # **Exercise 4** (longer). How long must the short list be? In how many test windows is the true next
-# place among the one, two, … five most frequent places of the window? Break ties as in exercise 2. Where
+# place among the one, two, … five most frequent places of the window? Break ties as in exercise 2 (a sort with
+# `kind="stable"` keeps the order of equal counts). Where
 # does the list stop helping, and why can it not reach 100 %?
 
 # %% tags=["try"]
