@@ -153,6 +153,10 @@ def fast_windows(visits, days=7, min_visits=3, back=0):
     return first[usable], rows[usable]
 
 
+# %% [markdown]
+# Are these the windows of the slow function, to the row?
+
+# %%
 fast = fast_windows(thousand, days)
 for (seen, j), lo, hi in zip(slow, *fast, strict=True):
     assert j == hi and np.array_equal(seen, np.arange(lo, hi))
@@ -160,7 +164,7 @@ first, target = fast_windows(test, days)
 print(f"{len(test):,} visits -> {len(target):,} windows")
 
 # %% [markdown]
-# The windows are the same. Write what is obviously right, then the fast version, and compare.
+# They are. Write what is obviously right, then the fast version, and compare.
 #
 # ## A leak: when does the next visit come?
 #

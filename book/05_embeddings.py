@@ -142,26 +142,36 @@ sizes = shapes[["rows", "width"]].T.to_dict("list")  # name: [rows, width]
 shapes.T
 
 # %% [markdown]
-# Now our own module. A matrix squeezes the long vector to $D$ numbers again. (`layer_norm` comes below.)
+# Now our own module, in two steps. First the tables, and their rows side by side:
 
 
 # %%
-class MyEmbeddings(nn.Module):
-    def __init__(self, sizes, d):
+class Tables(nn.Module):
+    def __init__(self, sizes):
         super().__init__()
         self.tables = nn.ParameterDict()
         for name, size in sizes.items():
             self.tables[name] = nn.Parameter(torch.randn(size))
-        wide = sum(width for _, width in sizes.values())  # 208
-        self.matrix = nn.Parameter(torch.randn(wide, d))
-        self.bias = nn.Parameter(torch.zeros(d))
-        self.scale = nn.Parameter(torch.ones(d))
-        self.shift = nn.Parameter(torch.zeros(d))
 
     def concatenate(self, index):
         """Indices (B, L) by name -> (B, L, 208)."""
         vectors = [table[index[name]] for name, table in self.tables.items()]
         return torch.cat(vectors, dim=-1)
+
+
+# %% [markdown]
+# Then a matrix squeezes the long vector to $D$ numbers again. (`layer_norm` comes below.)
+
+
+# %%
+class MyEmbeddings(Tables):
+    def __init__(self, sizes, d):
+        super().__init__(sizes)
+        wide = sum(width for _, width in sizes.values())  # 208
+        self.matrix = nn.Parameter(torch.randn(wide, d))
+        self.bias = nn.Parameter(torch.zeros(d))
+        self.scale = nn.Parameter(torch.ones(d))
+        self.shift = nn.Parameter(torch.zeros(d))
 
     def forward(self, index):
         x = self.concatenate(index) @ self.matrix + self.bias  # (B, L, D)
@@ -405,6 +415,12 @@ for part, rows in parts.items():  # the rows of busy places, and all of W
     start, now = (weight.detach()[rows] for weight in pair)
     size, move = (x.square().mean().sqrt() for x in (start, now - start))
     print(f"{part}: a number began at {size:.2f}, moved by {move:.3f}")
+
+# %% [markdown]
+# The vectors have hardly moved. What if we put the first ones back into the trained model? And how far could steps of the
+# learning rate carry a number?
+
+# %%
 back = copy.deepcopy(model)  # trained, but with the first vectors
 back.embeddings.tables["location"] = newborn.embeddings.tables["location"]
 again = accuracy(back.eval())
@@ -416,7 +432,7 @@ reach = steps * recipe.learning_rate
 print(f"{steps} steps of about {recipe.learning_rate}: {reach:.2f}")
 
 # %% [markdown]
-# Putting the vectors back costs nothing, since training has hardly moved them. Why so little? At each step the optimiser,
+# Putting the vectors back costs nothing. Why did they move so little? At each step the optimiser,
 # Adam ([chapter 10](10_training.ipynb)), moves a number by about the learning rate or less, however large its gradient. If all
 # steps went one way, a number could move by about {{ reach:.1f }}. A typical one moved far less, which is little beside a
 # start of size 1. The numbers of $W$ moved even less, but began much smaller, so $W$ has changed a lot.
