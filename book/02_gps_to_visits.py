@@ -99,8 +99,7 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 # \end{aligned} \tag{2.1}
 # $$
 
-# %% tags=["hide-input"]
-# @title Equation (2.1) as code
+# %%
 R = 6_371_000.0  # metres
 
 
@@ -338,8 +337,7 @@ print("Equal." if same else "Not equal.")
 # staypoints, and how many are left as visits in the end?
 
 
-# %% tags=["hide-input"]
-# @title Table: what is found of the truth
+# %%
 pairs = match(stays, truth)
 late = pairs.end_error.quantile(0.9) / 60  # hours
 kept = pd.DataFrame({"found as staypoints, %": pairs.found.notna()})

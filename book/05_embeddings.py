@@ -313,8 +313,7 @@ food[["nearest", "its kind"]].head(4)
 # the share that does at least as well as the real one. The real one counts, so the smallest *p* is 1/301. If *p* is tiny,
 # chance is no explanation.
 
-# %% tags=["hide-input"]
-# @title neighbour_test(cosine): the test of neighbours
+# %%
 pairs = {}  # (P, P) each, True where two places are alike
 for column in ("kind", "district"):
     value = places[column][often].to_numpy()
@@ -323,6 +322,11 @@ who = train.groupby("location_id").user_id.agg(set)[often]
 pairs["a visitor"] = np.array([[bool(a & b) for b in who] for a in who])
 
 
+# %% [markdown]
+# Those are the pairs that are alike. Now count, with the real neighbours and with shuffled ones:
+
+
+# %%
 def neighbour_test(cosine, draws=300):
     nearest, rng = cosine.argmax(1).numpy(), np.random.default_rng(0)
     P, rows = len(nearest), {}
@@ -361,8 +365,7 @@ neighbour_test(cosine)
 # we take means of five, with their standard deviation (*sd*).
 
 
-# %% tags=["hide-input"]
-# @title Functions: Acc@1 of a model; the model with vectors shuffled
+# %%
 def accuracy(network):
     return summarize(evaluate(network, data.test), ["all"])["acc@1"].iloc[0]
 

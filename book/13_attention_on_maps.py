@@ -139,8 +139,7 @@ print(f"200 windows, ten places each: the largest difference is {worst:.0e}")
 # at, *guess* the likeliest place, and *truth* where the person went.
 
 
-# %% tags=["hide-input"]
-# @title Function: the marks of one window
+# %%
 def moment(i):
     """The marks of one window, from leaving one place to the next one."""
     seen = look(model, test, int(i))
@@ -204,8 +203,7 @@ window_map(wrong, "A mistake. The largest dashed ring is the guess.")
 # watches the place that the model chose.)
 
 
-# %% tags=["hide-input"]
-# @title without_each(batch): a window without each of its visits
+# %%
 def without_each(batch):
     """One window (1, L) -> L windows (L, L - 1), the k-th without k."""
     n = int(batch.length[0])
@@ -283,7 +281,11 @@ eligible = np.flatnonzero((test.lengths >= 6) & test.in_window)
 tables = [occluded(i) for i in rng.choice(eligible, 500, replace=False)]
 removed = pd.concat(tables, ignore_index=True)
 removed["size"] = removed.change.abs()
-# For each window, the row of the largest size and of the most attention
+
+# %% [markdown]
+# Each window has a row for its largest change, and one for its most attention. Are they the same?
+
+# %%
 most = removed.groupby("window")[["size", "attention"]].idxmax()
 last = removed.position == 1
 mover = last[most["size"]].to_numpy()  # the last matters most

@@ -148,6 +148,11 @@ def hits(variant, metric="acc@1", **where):
     return found, runs[0].user_id.to_numpy()
 
 
+# %% [markdown]
+# The change is taken window by window and seed by seed, and only then are people and seeds drawn:
+
+
+# %%
 def change(variant, metric="acc@1", *, draws=2000, **where):
     """Mean change in points, its 95 % interval, each seed's change."""
     ablated, user = hits(variant, metric, **where)
@@ -157,6 +162,7 @@ def change(variant, metric="acc@1", *, draws=2000, **where):
     return difference.mean(), *percentile_interval(means), difference.mean(1)
 
 
+# %%
 measured = {
     name: {part: change(variant, **where) for part, variant in parts.items()}
     for name, where in sets.items()

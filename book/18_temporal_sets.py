@@ -464,27 +464,42 @@ board.loc[three, ["gate at the start", "gate", "histories", "visited next"]]
 #
 # ## The whole network
 #
-# `DNNTSP` joins our parts. Does it give the package's scores?
+# `DNNTSP` joins our parts. First the states of all elements, at each time:
+
 
 # %%
-class DNNTSP(nn.Module):
-    def __init__(self, V, D=32, heads=4):
+class States(nn.Module):
+    def __init__(self, V, D):
         super().__init__()
         self.table = nn.Embedding(V, D)
         two = (GraphConvolution(D) for _ in range(2))
         self.convolutions = nn.ModuleList(two)
+
+    def states(self, batch):
+        """-> (U, T, N, D), a state for each time and element."""
+        graph = weighted_graphs(batch.present)
+        x = self.table(batch.elements.clamp(min=0))  # (U, N, D)
+        x = x[:, None].expand(-1, graph.shape[1], -1, -1)  # at each time
+        for convolution in self.convolutions:
+            x = convolution(x, graph)
+        return x
+
+
+# %% [markdown]
+# Then attention, weighted sum and gate. Does it give the package's scores?
+
+
+# %%
+class DNNTSP(States):
+    def __init__(self, V, D=32, heads=4):
+        super().__init__(V, D)
         self.attention = MaskedSelfAttention(D, heads)
         self.aggregation = WeightedAggregation(D)
         self.fusion = GatedFusion(V, D)
 
     def forward(self, batch):
-        U, N, T = batch.present.shape
-        graph = weighted_graphs(batch.present)
-        x = self.table(batch.elements.clamp(min=0))  # (U, N, D)
-        x = x[:, None].expand(-1, T, -1, -1)  # the same at each time
-        for convolution in self.convolutions:
-            x = convolution(x, graph)
-        rows = x.transpose(1, 2).flatten(0, 1)  # (U N, T, D)
+        U, N, _ = batch.present.shape
+        rows = self.states(batch).transpose(1, 2).flatten(0, 1)  # (U N, T, D)
         length = batch.length.repeat_interleave(N)
         z, _ = self.attention(rows)
         c = self.aggregation(z, length).view(U, N, -1)

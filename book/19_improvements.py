@@ -185,10 +185,7 @@ print(f"similarity of 0:00 and 23:45: PGT's rows {own:.2f}, waves {new:.2f}")
 # layer. The weekday, too, gets one such wave.
 
 
-# %% tags=["hide-input"]
-# @title MultiScaleTime(width): a row for the hour, and the waves
-
-
+# %%
 class MultiScaleTime(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -209,10 +206,7 @@ class MultiScaleTime(nn.Module):
 # width, and a matrix that brings its rows to $D$ numbers ([Baevski and Auli, 2019](https://arxiv.org/abs/1809.10853)).
 
 
-# %% tags=["hide-input"]
-# @title AdaptiveEmbedding(group, widths, d): three tables
-
-
+# %%
 class AdaptiveEmbedding(nn.Module):
     def __init__(self, group, widths, d):
         super().__init__()
@@ -286,10 +280,7 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 4)[0]
 # to these visits' scores, whoever looks. To see where they land, take 9 for the first, 5 for the last, 4 for the one before,
 # …; eight visits get:
 
-# %% tags=["hide-input"]
-# @title recent_and_first(table, n)
-
-
+# %%
 def recent_and_first(table, n):
     """(6, H) numbers -> (H, L): the first visit, the last five."""
     bias = torch.zeros(n, table.shape[1])
@@ -405,10 +396,7 @@ pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 # \tag{19.2}
 # $$
 
-# %% tags=["hide-input"]
-# @title MixtureOfSoftmaxes(d, v): equation (19.2)
-
-
+# %%
 class MixtureOfSoftmaxes(nn.Module):
     def __init__(self, d, v, n=4):
         super().__init__()
@@ -444,8 +432,7 @@ def balanced(log_p, target, count):
     return -weight * log_p
 
 
-# %% tags=["hide-input"]
-# @title What windows whose target occurs only once are worth
+# %%
 target = torch.tensor(data.train.targets)
 count = torch.bincount(target, minlength=V)
 loss = balanced(-torch.ones(len(target)), target, count)  # each costs 1

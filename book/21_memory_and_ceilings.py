@@ -25,8 +25,8 @@ except ImportError:  # on Colab
 # %% tags=["hide-input"]
 # @title Imports
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from wherenext import city, pointer_variants
 from wherenext.exercises import check
@@ -36,7 +36,13 @@ from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.maps import places_map
-from pgt.metrics import evaluate, gains, percentile_interval, resampled_means
+from pgt.metrics import (
+    evaluate,
+    gains,
+    interval,
+    percentile_interval,
+    resampled_means,
+)  # fmt: skip
 from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.windows import prepare
@@ -78,6 +84,7 @@ def in_sight(windows):
     return torch.cat(found).numpy()
 
 
+# %%
 sizes = (10, 20, 50, 100, 200, 400)
 tests = {n: with_history(data, memory=n).test for n in sizes}
 near = in_sight(tests[10])  # targets that ten visits show already
@@ -129,17 +136,23 @@ by_memory["your pointer"] = yours
 
 # %% tags=["hide-input"]
 # @title Figure 21.1: memory and Acc@1
-steps = ({"model": "contextual", "variant": f"memory_{n}"} for n in sizes)
-asked = {"data": "geolife", "target_time": "unknown"}
-anew = [results.mean(**asked, **step) for step in steps]
-town_curves = by_memory[["your pointer", "kernel, Acc@1 %"]]
-town_curves = town_curves.set_axis(["your pointer", "kernel"], axis=1)
-curves = {"the town": town_curves}
-curves["GeoLife"] = pd.DataFrame({"pointer, trained anew": anew}, sizes)
+asked = {"data": "geolife", "target_time": "unknown", "model": "contextual"}
+steps = [asked | {"variant": f"memory_{n}"} for n in sizes]
+anew = [(results.mean(**step), *results.interval(**step)) for step in steps]
+curves = {"the town": {}, "GeoLife": {"pointer, trained anew": anew}}
+for name, one in {"your pointer": pointer, "kernel": kernel}.items():
+    ranked = [evaluate(one, test) for test in tests.values()]
+    means = [100 * gains(r)["acc@1"].mean() for r in ranked]
+    ends = [interval(r) for r in ranked]  # people
+    curves["the town"][name] = np.column_stack([means, ends])
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
-for ax, (name, curve) in zip(panels, curves.items(), strict=True):
-    colours = [EXTRA, COPIED][: curve.shape[1]]
-    sns.lineplot(curve, palette=colours, markers=True, ax=ax)
+for ax, (name, lines) in zip(panels, curves.items(), strict=True):
+    for k, (label, points) in enumerate(lines.items()):
+        mean, low, high = np.transpose(points)
+        colour, marker = [EXTRA, COPIED][k], "os"[k]
+        ax.plot(sizes, mean, marker=marker, color=colour, label=label)
+        ax.fill_between(sizes, low, high, color=colour, alpha=0.15, lw=0)
+    ax.legend(loc="lower right")
     ax.set(xscale="log", xlabel="visits remembered", ylabel="Acc@1 (%)")
     ax.set_xticks(sizes, sizes)
     ax.minorticks_off()
@@ -149,10 +162,11 @@ show(
     alt="Acc@1 over the number of remembered visits. In the town, the kernel "
     "and a pointer: both curves rise steeply to fifty visits and are level "
     "after; the pointer's is higher everywhere. On GeoLife a pointer's curve "
-    "rises to a hundred visits and is level after.",
-    caption="Test windows. Left: your pointer is one training; another seed "
-    "can move it by half a point or more. Right: for each memory the mean "
-    "of five trainings with just this memory.",
+    "rises to a hundred visits and is level after. Bands stand around all.",
+    caption="Test windows; bands are 95 % intervals over people (right: and "
+    "seeds), the same people at each memory. Left: your pointer is one "
+    "training; another seed can move it by half a point or more. Right: for "
+    "each memory the mean of five trainings with just this memory.",
 )
 
 # %% [markdown]
@@ -260,8 +274,7 @@ table.map("{:.2f}".format)
 # their pairs agree? Here is somebody of the town who came to the office from home and leaves it on a weekday, at ten past six.
 # The table has all the like stays before.
 
-# %% tags=["hide-input"]
-# @title Table: person 8's past stays like this one, and where they led
+# %%
 visits, at = town.visits.query("user_id == 8"), 624  # a stay's row
 ended, place = visits.finished_at.dt, visits.location_id
 minute = 60 * ended.hour + ended.minute

@@ -350,16 +350,20 @@ def with_new(places, new):
 # %% [markdown]
 # The forecast is made by the logistic regression of [chapter 11](11_gate.ipynb). As there, it is told who the person is, the
 # hour, and a few counts of the past. It learns first visits from the training windows. Then two numbers of that chapter,
-# *level* and *stretch*, correct its log-odds on the validation windows. This is before person 59's first visit to the new
-# office:
+# *level* and *stretch*, correct its log-odds on the validation windows.
 
-# %% tags=["hide-input"]
-# @title Table: before the first visit; with the forecast of each window
+# %%
 likely = first_visits(data)  # learned from the training windows
 new_valid, new = (  # level and stretch from valid
     recalibrated(likely["valid"], valid.new, x) for x in likely.values()
 )
 on_test = with_new(says, new)
+
+# %% [markdown]
+# This is before person 59's first visit to the new office:
+
+# %% tags=["hide-input"]
+# @title Table: before the first visit
 first_day = to_new.argmax()  # the first of these windows
 best = says[first_day].argsort()[:-4:-1]  # the three likeliest places
 named = town.places.set_index("location_id").name[vocabulary.decode(best)]

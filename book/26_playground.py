@@ -179,8 +179,7 @@ visits_there = ", ".join(str(int(no)) for no in there)
 # how many first guesses the switch changes, and how many of them become right or wrong. (The rest go from one wrong place to
 # another.)
 
-# %% tags=["hide-input"]
-# @title Table: switched off, or trained without; `guesses` and `accuracy`
+# %%
 from wherenext.results import read_results
 
 from pgt.config import ABLATIONS
@@ -204,6 +203,8 @@ def anew(variant):
     return read_results("ablations").mean(**where)
 
 
+# %% tags=["hide-input"]
+# @title Table: switched off, or trained without
 # The playground's words, where they are not the package's.
 PAGE = {"user": "who it is", "time": "time of day", "recency": "days ago"}
 PAGE |= {"sinusoid": "sinusoids", "one_layer": "second layer"}
