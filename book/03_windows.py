@@ -348,8 +348,11 @@ for name in fields:  # of the first window
 # ## What to remember
 #
 # - A window is two row numbers: where it begins, and where its target is.
-# - Count from the last visit. Counted from the target's day, days tell when the next visit comes, and so where.
-# - Merging unknown places makes explorations look like returns. Ask for the protocol first.
+# - A model may see the days before the *last visit*. Days counted from the target tell when the next visit comes, and so where:
+#   {{ by_day.loc["next day", "target is home, %"]:.0f }} % of the targets of the next day are at home, of those on the same day
+#   {{ by_day.loc["same day", "target is home, %"]:.0f }} %.
+# - It must not take one unknown place for another. Merged, explorations look like returns: on real data their share rises from
+#   {{ real_own:.0f }} to {{ real_merged:.0f }} %. Ask for the protocol first.
 # - 0 is padding. Number from 1; where 0 is a value, too (days ago), only the mask tells them apart.
 #
 # ## Exercises

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Embeddings
 #
-# Introductions often say that coffee shops end up near coffee shops. We test that, and here it fails.
+# Introductions often say that coffee shops end up near coffee shops. Do they, in a model that was trained to predict visits?
 #
 # *You will be able to* turn a window of visits into a matrix of numbers, write every step of it by hand, and test
 # whether an embedding has *meaning* before you say so. *You need* [Windows](03_windows.ipynb) and PyTorch's indexing.
@@ -342,7 +342,8 @@ def neighbour_test(cosine, draws=300):
 
 
 # %%
-neighbour_test(cosine)
+shared = neighbour_test(cosine)
+shared
 
 # %% [markdown]
 # **No.** Neighbours are alike no more often than by chance. And the test can find clusters where they are: describe each place
@@ -448,9 +449,11 @@ print(f"{steps} steps of about {recipe.learning_rate}: {reach:.2f}")
 #
 # - An embedding is a row of a matrix, and only rows that occur get a gradient.
 # - 0 is padding, so answers start at 1. Forgetting that crashes nothing.
-# - "Similar places are close" is a hypothesis. Test it against shuffled vectors before you draw it.
-# - To see what a model does with a table, change the table and score the model. Here the table is nearly as it began, and the
-#   layers behind it have learned to read it.
+# - "Similar places are close" is a hypothesis. Test it against shuffled vectors before you draw it. Here it fails:
+#   {{ shared.loc["a kind", "shared, %"]:.1f }} % of the nearest neighbours are of the same kind, by chance
+#   {{ shared.loc["a kind", "by chance, %"]:.1f }} %.
+# - To see what a model does with a table, change the table and score the model. Shuffled among busy places, it costs
+#   {{ lost_busy:.1f }} points. The table is nearly as it began, and the layers behind it have learned to read it.
 #
 # ## Exercises
 #

@@ -254,8 +254,8 @@ show(
     axes.figure,
     alt="The loss falls for known targets. For those never seen it rises "
     "and flattens near a thin line.",
-    caption="Mean validation loss by kind of target. Thin line: what a "
-    "place pays that has the probability of label smoothing.",
+    caption="Mean validation loss by kind of target, in this one run. Thin "
+    "line: what a place pays that has the probability of label smoothing.",
 )
 
 # %% [markdown]
@@ -455,7 +455,8 @@ print(f"{sum(same)} of {len(same)} tensors are equal to the bit")
 #
 # ## What to remember
 #
-# - Targets that training never saw make the validation loss rise. Accuracy does not notice them.
+# - Loss and accuracy look at different windows. From epoch {{ by_loss }} to epoch {{ by_accuracy }} targets that training never
+#   saw add {{ dearer:.2f }} nats to the validation loss. Accuracy does not notice them.
 # - So loss and accuracy may ask for different epochs. Decide beforehand which one you want, and distrust the best of many.
 # - An untrained pointer counts visits. It is a baseline in disguise; always score it. Training moves true places up.
 # - One seed is one draw. Look at how far seeds scatter before you compare.

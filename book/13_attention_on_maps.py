@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Attention on maps
 #
-# A picture of attention can be true to the model and still not explain its answer.
+# A picture of attention can be true to the model. Does it explain the model's answer?
 #
 # *You will be able to* put any prediction of the model on a map, prove that the map shows what the model used, and find
 # out which visit it depends on. *You need* [The pointer](07_pointer.ipynb), [The generator and the
@@ -309,10 +309,11 @@ print(f"a visit picked at random matters most in {lot:.0f} % of windows")
 # Which role matters? In 300 windows, remove the whole last visit, then only its context, then only its copy. Without its
 # context, the visit before it asks, encoded in a window that ends with it; the pointer may still copy the last visit, by the
 # vector that it had. Without its copy, the last visit asks as before, but the pointer cannot point at it.
+#
+# So the model is taken apart into what is looked at, the encoded visits, and what asks, the context:
 
 
-# %% tags=["hide-input"]
-# @title Table: the two roles of the last visit
+# %%
 @torch.no_grad()
 def parts_of(batch):
     x = model.embeddings(batch)
@@ -321,6 +322,11 @@ def parts_of(batch):
     return encoded, encoded[rows, batch.length - 1]  # (B, D)
 
 
+# %% [markdown]
+# Any context may ask any encoded visits. This is the probability that the true place gets:
+
+
+# %%
 @torch.no_grad()
 def answer(context, encoded, batch):
     a = model.pointer(context, encoded, batch).exp()  # (B, L)
@@ -331,6 +337,8 @@ def answer(context, encoded, batch):
     return p.gather(1, batch.target[:, None]).squeeze(1)
 
 
+# %% tags=["hide-input"]
+# @title Table: the two roles of the last visit
 full = test.batch(rng.choice(eligible, 300, replace=False))
 new_last = full.days_ago.gather(1, (full.length - 2)[:, None])
 ago = (full.days_ago - new_last).clamp(min=0)
@@ -360,8 +368,9 @@ moved.rename_axis("of the last visit").round(3).to_frame()
 #
 # - Draw what was used, and test it: rebuild the probability from the drawn parts.
 # - Choose examples by rule. A confident mistake can look as convincing as a hit.
-# - Attention is the arithmetic of one sum. Take something away, and the sum is another one.
-# - The last visit works through the context, and attention cannot show that.
+# - Attention is the arithmetic of one sum, and explains it. Take something away, and the sum is another one: the visit that
+#   matters most has the most attention in only {{ same:.0f }} % of the windows.
+# - In {{ moving:.0f }} % the last visit matters most. It works through the context, and attention cannot show that.
 #
 # ## Exercises
 #

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # The original: a summarizer
 #
-# Before it pointed at places, this network pointed at the names of football players.
+# Before it pointed at places, this network pointed at the names of football players. How can a network write a name that it
+# has never met?
 #
 # *You will be able to* build the network from which PGT takes its name, watch it copy a name that it has never met, and say
 # which of its parts PGT kept, reversed, replaced or dropped. *You need* [The pointer](07_pointer.ipynb) and
@@ -47,8 +48,7 @@ torch.set_num_threads(1)
 # is names. A network that chooses from a fixed list of words can only write "somebody scored". A network that can only copy
 # cannot write "won" where the report says "beat". Theirs does both.
 #
-# How can a network write a name that it has never met? We build the original, whole. Its news we cannot ship, so it will
-# summarize diaries of our town.
+# We build the original, whole. Its news we cannot ship, so it will summarize diaries of our town.
 #
 # ## Trip diaries
 #
@@ -519,7 +519,8 @@ table.round(0).astype(int)
 #
 # ## What to remember
 #
-# - A pointer-generator can copy a word that it has never met, since the text lends it a number.
+# - A pointer-generator can copy a word that it has never met, since the text lends it a number. It gets {{ names_right:.0f }} %
+#   of the names; a network without a pointer, {{ without_pointer:.0f }} %.
 # - PGT *kept* the mixture, *reversed* the gate ($g = 1 - p_\text{gen}$), and *replaced* the LSTMs by a Transformer and the
 #   additive attention by a product.
 # - It *dropped* the writer: PGT asks once, from the last visit. So nothing can be said twice, and coverage went, too.

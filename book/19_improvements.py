@@ -469,9 +469,7 @@ tell("mixture_of_softmaxes", "focal", "balanced")
 # %%
 train_mine = 0  # @param {type:"slider", min:0, max:3, step:1}
 
-
-# %% tags=["hide-input"]
-# @title Figure 19.2: what each part changes
+# %%
 if train_mine:
     torch.manual_seed(1)
     mine = bet[train_mine - 1]
@@ -483,9 +481,12 @@ if train_mine:
     hits = 100 * gains(evaluate(network, data.test))["acc@1"].mean()
     gain = hits - results.mean(**PLAIN, data="city", seed=1)
 
+# %% tags=["hide-input"]
+# @title Figure 19.2: what each part changes
 geo = change["GeoLife"]
 n_tried = (geo.high > geo.low).sum()  # one changes nothing there
 wider = ((geo.high_all - geo.low_all) / (geo.high - geo.low)).mean()
+ahead = rule["GeoLife"] - level["GeoLife"]
 lost, room = -geo["mean"]["balanced"], geo.loc[bet, "high_all"].max()
 most = change["the town"].loc[bet, "high_all"].max()
 control = geo.loc["post_norm"].map(signed)
@@ -546,6 +547,8 @@ show(
 # - Look before you train. Attention to a single key is a linear layer; PGT is a mixture of softmaxes already.
 # - Compare at equal size, or say where you do not.
 # - Read many intervals only together. By its own interval the control won; together, none of the ten was better beyond luck.
+# - None of the ten caught up with the rule. On GeoLife it is {{ ahead:.1f }} points ahead of the plain model, and the best of the
+#   three of our bet gains at most about {{ room:.0f }}.
 #
 # ## Exercises
 #

@@ -224,17 +224,17 @@ table.iloc[2, 2] = float("nan")  # the row has differences already
 table.map("{:.1f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
-# The whole lead is the way from the kernel with seven days to the pointer with a hundred visits. Walk it down and across, or
-# across and down: either way the step down, memory, is longer than the step across, the model. **More than half of the lead
-# is memory.**
+# The kernel with seven days stands at the top left, the pointer with a hundred visits at the bottom right of the four. So the
+# lead is two steps, one down and one across. The step down is what memory brings, the step across what the model brings. Whichever
+# comes first, the step down is longer. **More than half of the lead is memory.**
 #
 # With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). They
 # come mostly from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points
 # ({{ left_low:.1f }} to {{ left_high:.1f }}).
 #
 # One more memory. The pointer of [chapter 20](20_contextual_pointer.ipynb) also has **summaries**: one line for each place
-# that is only found further back than a hundred visits (exercise 2 makes them). In the town every place of the past is kept,
-# in a third of its rows. The first guess hardly changes: on GeoLife by {{ added[0]:.1f }} points, and the interval holds zero.
+# that is only found further back than a hundred visits (exercise 2 makes them). So in the town a model still sees every place
+# of the past, and needs a third of the rows that all visits would take. The first guess hardly changes: on GeoLife by {{ added[0]:.1f }} points, and the interval holds zero.
 # From here on, *the pointer* has them, for their reach.
 #
 # ## How good can a guess be?
@@ -375,7 +375,7 @@ show(
 
 # %% tags=["hide-input"]
 # @title Table: a hundred targets on GeoLife, if the upper end is right
-within = 100 - new
+within, best_geolife = 100 - new, best
 parts = {
     "the pointer is right": ours,
     f"a better model could win: {best:.1f} − {ours:.1f}": best - ours,
@@ -392,10 +392,10 @@ pd.Series(parts).to_frame("of a hundred").round(1)
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
-# - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory. If every person
-#   counts equally, the rest cannot be told from zero.
-# - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the
-#   person, and most other misses may be chance.
+# - Compare models that remember equally much. On GeoLife {{ fair:.1f }} of the pointer's {{ lead:.1f }} points are left, so more
+#   than half of its lead is memory. If every person counts equally, the rest cannot be told from zero.
+# - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ best_geolife:.0f }} %, where the pointer is right
+#   in {{ ours:.0f }} %. A fifth of the targets are new to the person, and most other misses may be chance.
 #
 # ## Exercises
 #

@@ -451,7 +451,8 @@ pd.DataFrame(needs, rows, heads)
 #
 # ## What to remember
 #
-# - The size of an array is a product. Several of ours were $B \times V$; the exact loss needs none.
+# - The size of an array is a product. Several of ours were $B \times V$: with {{ places:,}} places a step kept {{ more:.0f }}
+#   times as much as with 2,500. The exact loss needs none of them; a stretch at a time saves {{ saved:.0f }} MB.
 # - The weights of a location table and a generator grow with $V$. A pointer without them has as many weights at every $V$.
 # - Windows never cross from one person to another, so people can be dealt out to parts, and a part's memory need not grow. A
 #   rule with fixed numbers needs only the vocabulary in common.

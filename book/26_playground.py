@@ -304,7 +304,8 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # ## What to remember
 #
-# - Deleting a visit, moving an hour or changing the person is an experiment on *this* model for *this* window.
+# - Take the favourite away, and the place where the person is takes the lead with {{ p_other:.2f}}; the gate moves from
+#   {{ gate_before:.2f}} to {{ gate_after:.2f}}. It is an experiment on *this* model for *this* window.
 # - Switching a part off shows what the trained model leans on; training without it shows what a model of its kind
 #   can do without.
 # - A model this small needs no server: a page computes it, with its weights as text.
