@@ -436,8 +436,8 @@ ax.set(xlabel="Acc@1, GeoLife (%)")
 show(
     ax.figure,
     alt="Bars of Acc@1 on GeoLife: PGT lowest but for a pointer that only "
-    "counts; the pointer rises with each fact and ends above all. The "
-    "intervals are wide and overlap.",
+    "counts; the pointer rises with each fact and ends above all. Most "
+    "intervals overlap with those of their neighbours.",
     caption="Blue: the contextual pointer, as facts come in. Means over five "
     "seeds (chapter 4 has ten of PGT), exact protocol. Lines: 95 % intervals "
     "over people and, where there are several, seeds. All bars have the "
