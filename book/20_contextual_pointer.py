@@ -462,7 +462,7 @@ show(
 # - The kernel's cues are relations between a past visit and now. A product of query and key has to find them; a curve over the
 #   relation is given them.
 # - Factors multiply within a reason; reasons add up. With the kernel's values in its tables the pointer *is* the kernel.
-# - It is enough to hand the comparisons over. On GeoLife *came from here* brings {{ route:.0f }} points and *minutes apart*
+# - Given the comparisons, the pointer is level with the kernel. On GeoLife *came from here* brings {{ route:.0f }} points and *minutes apart*
 #   {{ hour:.0f }}, nearly all that is gained over a pointer that knows only the visits back.
 # - If the tables start as a rule whose parts have names, every prediction comes with its reasons. Training blurs the
 #   names.
