@@ -52,12 +52,6 @@ town = city.load()  # simulated
 data = prepare(town.visits, protocol="exact")
 results = read_results("beyond")
 
-
-def accuracy(model, windows):
-    """Acc@1 in percent."""
-    return 100 * gains(evaluate(model, windows))["acc@1"].mean()
-
-
 # %% [markdown]
 # ## A longer memory
 #
@@ -88,9 +82,10 @@ def in_sight(windows):
 sizes = (10, 20, 50, 100, 200, 400)
 tests = {n: with_history(data, memory=n).test for n in sizes}
 near = in_sight(tests[10])  # targets that ten visits show already
-by_memory = {}
+by_memory, ranked = {}, {"kernel": []}
 for n, test in tests.items():
-    right = gains(evaluate(kernel, test))["acc@1"]  # 0 to 1 a window
+    ranked["kernel"].append(evaluate(kernel, test))
+    right = gains(ranked["kernel"][-1])["acc@1"]  # 0 to 1 a window
     shares = in_sight(test).mean(), right.mean(), (right * near).mean()
     by_memory[n] = [100 * share for share in shares]
 names = ["reach, %", "kernel, Acc@1 %", "at places of the last ten, %"]
@@ -131,8 +126,7 @@ variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
-yours = [accuracy(pointer, test) for test in tests.values()]
-by_memory["your pointer"] = yours
+ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
 
 # %% tags=["hide-input"]
 # @title Figure 21.1: memory and Acc@1
@@ -140,10 +134,9 @@ asked = {"data": "geolife", "target_time": "unknown", "model": "contextual"}
 steps = [asked | {"variant": f"memory_{n}"} for n in sizes]
 anew = [(results.mean(**step), *results.interval(**step)) for step in steps]
 curves = {"the town": {}, "GeoLife": {"pointer, trained anew": anew}}
-for name, one in {"your pointer": pointer, "kernel": kernel}.items():
-    ranked = [evaluate(one, test) for test in tests.values()]
-    means = [100 * gains(r)["acc@1"].mean() for r in ranked]
-    ends = [interval(r) for r in ranked]  # people
+for name in ("your pointer", "kernel"):
+    means = [100 * gains(r)["acc@1"].mean() for r in ranked[name]]
+    ends = [interval(r) for r in ranked[name]]  # people
     curves["the town"][name] = np.column_stack([means, ends])
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
 for ax, (name, lines) in zip(panels, curves.items(), strict=True):
