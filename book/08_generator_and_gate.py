@@ -427,7 +427,7 @@ pd.DataFrame(table).T.iloc[:, :3].round(2)
 # - The gate is pulled by $r - g$: it learns which expert explains the target better. The loss knows nothing of returns. Where a
 #   return is not in the window, $r$ is {{ by_kind.iloc[1, 0]:.0f }}, as for an exploration.
 # - The generator's lesson is multiplied by $1 - r$, so it learns little about what the pointer already explains.
-# - What a gate can win is in the loss, hardly in the first guess: an oracle {{ gain["oracle"]:.2f }} nats, this one
+# - What a gate can win is in the loss, {{ gain["oracle"]:.2f }} nats, and hardly in the first guess. This one wins little of it,
 #   {{ gain["the model's gate"]:.2f }}.
 #
 # ## Exercises

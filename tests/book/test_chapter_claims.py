@@ -508,7 +508,7 @@ def test_claims_of_08() -> None:
     assert max(hits) - min(hits) < 0.2, "Even an oracle gains next to nothing"
     gain = {gate: table["constant"][1] - table[gate][1] for gate in ("the model's gate", "oracle")}
     ours, most = gain["the model's gate"], gain["oracle"]
-    assert 0 < ours < 0.1 < 0.5 < most, "This one wins little of it."
+    assert 0 < ours < 0.1 < 0.5 < most, "This one wins little of it"
     elsewhere, explored = table["return, not in the window"], table["exploration"]
     assert elsewhere[0] == explored[0] == 0, "so $r = 0$ exactly, as for an exploration"
     assert 0 < elsewhere[1] - explored[1] < 0.1, "The gates in these two rows differ a little"
@@ -876,7 +876,7 @@ def test_claims_of_21_in_the_town() -> None:
         map(float, re.findall(r"[\d.]+", line[0].partition(":")[2]))
         for line in printed("21_memory_and_ceilings", "with summaries")[-2:]
     )
-    assert abs(bounded - most) < 0.2 and some < 0.4 * every, "is kept, in a third of its rows"
+    assert abs(bounded - most) < 0.2 and some < 0.4 * every, "needs a third of the rows"
 
 
 @claims_of("22_open_vocabulary")
