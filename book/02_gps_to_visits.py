@@ -99,8 +99,7 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 # \end{aligned} \tag{2.1}
 # $$
 
-# %% tags=["hide-input"]
-# @title Equation (2.1) as code
+# %%
 R = 6_371_000.0  # metres
 
 
@@ -140,22 +139,34 @@ eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 
 
 # %%
-def find_stays(fixes, metres, minutes, silence_hours=24):
+def stretches(at, lon, lat, metres, silence=24 * 3600):
+    """(anchor, first fix that is not in it, after a silence?) of each."""
+    found, anchor = [], 0
+    for i in range(1, len(at)):
+        silent = at[i] - at[i - 1] > silence  # seconds
+        distance = haversine(lon[anchor], lat[anchor], lon[i], lat[i])
+        if distance >= metres or silent:
+            found.append((anchor, i, silent))
+            anchor = i
+    return found, anchor  # and the anchor of the last, which nothing ends
+
+
+# %% [markdown]
+# Which stretches are staypoints? Those that last long enough and do not end in a silence. The last one of all may be one, too.
+
+
+# %%
+def find_stays(fixes, metres, minutes):
     """Rows: first fix, one past the last, fix whose time is the end."""
     at = fixes.tracked_at.astype("int64").to_numpy() / 1e6  # (F,) us -> s
     lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()  # (F,)
-    stays, anchor = [], 0
-    for i in range(1, len(at)):
-        silent = at[i] - at[i - 1] > 3600 * silence_hours
-        distance = haversine(lon[anchor], lat[anchor], lon[i], lat[i])
-        away = distance >= metres
-        long = at[i] - at[anchor] >= 60 * minutes
-        if away and not silent and long:
-            stays.append((anchor, i, i))  # fix i is elsewhere
-        if away or silent:
-            anchor = i
-    if at[-1] - at[anchor] >= 60 * minutes:  # still there: no fix follows
-        stays.append((anchor, len(at), len(at) - 1))
+    ended, last = stretches(at, lon, lat, metres)
+    stays = []
+    for i, j, silent in ended:
+        if at[j] - at[i] >= 60 * minutes and not silent:
+            stays.append((i, j, j))  # fix j is elsewhere
+    if at[-1] - at[last] >= 60 * minutes:  # still there: no fix follows
+        stays.append((last, len(at), len(at) - 1))
     return stays
 
 
@@ -263,18 +274,26 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location. The others become **visits**. If a person's next staypoint is at
-# the same location and begins within a minute, the two are one visit.
+# The last step drops the staypoints without a location.
 
 
 # %%
-def make_visits(staypoints, label):
-    """Visits: located staypoints, joined where they touch."""
+def with_location(staypoints, label):
+    """The staypoints that have a location and last long enough."""
     placed = staypoints.assign(location_id=label)[label >= 0]
     lasts = placed.finished_at - placed.started_at
     # As trackintel does; if `minutes` is 30, all are longer.
-    long = lasts > pd.Timedelta("25min")
-    stays = placed[long].reset_index(drop=True)
+    return placed[lasts > pd.Timedelta("25min")].reset_index(drop=True)
+
+
+# %% [markdown]
+# The others become **visits**. If a person's next staypoint is at the same location and begins within a minute, the two are
+# one visit.
+
+
+# %%
+def make_visits(stays):
+    """Visits: located staypoints, joined where they touch."""
     before = stays.shift()  # the row before each row
     keys = ["user_id", "location_id"]
     same = (stays[keys] == before[keys]).all(axis=1)
@@ -286,7 +305,7 @@ def make_visits(staypoints, label):
     return joined.reset_index(drop=True)
 
 
-visits = make_visits(staypoints, label)
+visits = make_visits(with_location(staypoints, label))
 print(f"{len(fixes):,} fixes -> {len(staypoints)} staypoints", end=" -> ")
 print(f"{(label >= 0).sum()} of them in a location -> {len(visits)} visits")
 
@@ -318,8 +337,7 @@ print("Equal." if same else "Not equal.")
 # staypoints, and how many are left as visits in the end?
 
 
-# %% tags=["hide-input"]
-# @title Table: what is found of the truth
+# %%
 pairs = match(stays, truth)
 late = pairs.end_error.quantile(0.9) / 60  # hours
 kept = pd.DataFrame({"found as staypoints, %": pairs.found.notna()})
@@ -435,7 +453,9 @@ print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
 #
 # - A staypoint is a stretch of fixes near an anchor, a location is a group of staypoints, and a visit is a stay at a
 #   location.
-# - Clustering with `min_samples` = 2 deletes places seen once.
+# - Kept is what was visited twice. Clustering with `min_samples` = 2 throws away places seen once: of the visits to a place
+#   where somebody came only once, {{ once["found as staypoints, %"]:.0f }} % are found as a stay, and
+#   {{ once["left as visits, %"]:.0f }} % are left.
 # - The mean of the distinct positions punishes good receivers.
 # - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
 #

@@ -153,6 +153,10 @@ def fast_windows(visits, days=7, min_visits=3, back=0):
     return first[usable], rows[usable]
 
 
+# %% [markdown]
+# Are these the windows of the slow function, to the row?
+
+# %%
 fast = fast_windows(thousand, days)
 for (seen, j), lo, hi in zip(slow, *fast, strict=True):
     assert j == hi and np.array_equal(seen, np.arange(lo, hi))
@@ -160,7 +164,7 @@ first, target = fast_windows(test, days)
 print(f"{len(test):,} visits -> {len(target):,} windows")
 
 # %% [markdown]
-# The windows are the same. Write what is obviously right, then the fast version, and compare.
+# They are. Write what is obviously right, then the fast version, and compare.
 #
 # ## A leak: when does the next visit come?
 #
@@ -344,8 +348,11 @@ for name in fields:  # of the first window
 # ## What to remember
 #
 # - A window is two row numbers: where it begins, and where its target is.
-# - Count from the last visit. Counted from the target's day, days tell when the next visit comes, and so where.
-# - Merging unknown places makes explorations look like returns. Ask for the protocol first.
+# - A model may see the days before the *last visit*. Days counted from the target tell when the next visit comes, and so where:
+#   {{ by_day.loc["next day", "target is home, %"]:.0f }} % of the targets of the next day are at home, of those on the same day
+#   {{ by_day.loc["same day", "target is home, %"]:.0f }} %.
+# - It must not take one unknown place for another. Merged, explorations look like returns: on real data their share rises from
+#   {{ real_own:.0f }} to {{ real_merged:.0f }} %. Ask for the protocol first.
 # - 0 is padding. Number from 1; where 0 is a value, too (days ago), only the mask tells them apart.
 #
 # ## Exercises

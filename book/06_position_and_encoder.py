@@ -538,13 +538,15 @@ show(
 # window gets depends on the longest window in its batch, often a *stranger's*. We ask the trained model with and without its
 # mask, for the whole test set in shuffled batches. Every change comes from padding that batch mates bring.
 
-# %% tags=["hide-input"]
-# @title The forgetful model, and the whole test set
+# %%
 forgetful = copy.deepcopy(model)
 original = forgetful.encoder.forward
 forgetful.encoder.forward = lambda x, padding: original(
     x, torch.zeros_like(padding)  # "nothing is padding"
 )
+
+# %% tags=["hide-input"]
+# @title Table: with the mask and without it, on the whole test set
 order = np.random.default_rng(0).permutation(len(data.test))
 rows = []
 for start in range(0, len(order), 128):

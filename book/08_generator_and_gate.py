@@ -203,8 +203,7 @@ torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 # Replace the gate by others, in all test windows. A *constant* gate is {{ constant[0]:.2f }} everywhere, which is the mean of the
 # model's gate in the training windows. An *oracle* knows whether the target is in the window: it is 1 if so, else 0.
 
-# %% tags=["hide-input"]
-# @title Table: three gates (makes `opened` and `inside`, used below)
+# %%
 @torch.no_grad()
 def run(windows, gate=None):
     """A row a window: the gate, log P of the target by each part, a hit."""
@@ -221,6 +220,10 @@ def run(windows, gate=None):
     return pd.concat(found).sort_index()
 
 
+# %% [markdown]
+# Three gates, then, on the same windows. (`opened` and `inside` are used again below.)
+
+# %%
 opened, inside = run(test), test.in_window
 constant = np.full(len(test), run(data.train).gate.mean())
 others = {"constant": constant, "oracle": inside.astype(float)}
@@ -280,7 +283,7 @@ worth[["Acc@1, %", "loss, nats"]].round({"Acc@1, %": 2, "loss, nats": 3})
 # by what happened:
 
 # %%
-# From the fold. `inside`: is the target in the window? `opened`: a row for
+# `inside`: is the target in the window? `opened`: a row for
 # each test window, with `gate`, and log P of the target as `ptr` and `mix`.
 opened["r"] = np.exp(np.log(opened.gate) + opened.ptr - opened.mix)
 explored = test.visits.explored.to_numpy()[test.target]  # a first visit
@@ -342,8 +345,7 @@ print(f"mean r before training: {newborn_r:.3f}")
 # mixture*, with the trained pointer and gate beside it.
 
 
-# %% tags=["hide-input"]
-# @title Functions: the frozen model, and a generator trained on it
+# %%
 @torch.no_grad()
 def frozen(windows):
     """Context (W, D); gate's log-odds, log P_ptr of target, target (W,)."""
@@ -355,6 +357,11 @@ def frozen(windows):
     return [torch.cat(column) for column in zip(*found, strict=True)]
 
 
+# %% [markdown]
+# The two lessons differ in one line, that of the loss:
+
+
+# %%
 def teach(lessons, in_mixture, epochs=6):
     torch.manual_seed(0)
     layer = nn.Linear(D, V)
@@ -417,9 +424,11 @@ pd.DataFrame(table).T.iloc[:, :3].round(2)
 # ## What to remember
 #
 # - The generator can name places out of sight, the pointer cannot. The gate $g$ is the weight of *copying*.
-# - The gate is pulled by $r - g$: it learns which expert explains the target better. The loss knows nothing of returns.
+# - The gate is pulled by $r - g$: it learns which expert explains the target better. The loss knows nothing of returns. Where a
+#   return is not in the window, $r$ is {{ by_kind.iloc[1, 0]:.0f }}, as for an exploration.
 # - The generator's lesson is multiplied by $1 - r$, so it learns little about what the pointer already explains.
-# - What a gate can win is in the loss, hardly in the first guess. This one wins little of it.
+# - What a gate can win is in the loss, {{ gain["oracle"]:.2f }} nats, and hardly in the first guess. This one wins little of it,
+#   {{ gain["the model's gate"]:.2f }}.
 #
 # ## Exercises
 #

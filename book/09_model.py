@@ -66,7 +66,8 @@ from wherenext.walkthrough import walkthrough
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 shown = walkthrough(package, test, i, names)
 does = ["test.batch", *3 * ["Visits"], "sinusoid", "Layer", "MyPGT"]
-does += [*3 * ["Pointer"], "MyPGT.generator", "MyPGT.gate", "MyPGT", "loss"]
+does += [*3 * ["Pointer"], "Mixture.generator", "Mixture.gate", "Mixture"]
+does += ["loss"]
 both = zip(shown.steps, does, strict=True)
 steps = [replace(s, title=f"{s.title} · {code}") for s, code in both]
 with torch.no_grad():
@@ -185,7 +186,13 @@ x.shape  # (B, L, D)
 # **Steps 7 to 10, context and pointer:** class `Pointer`, as in [chapter 7](07_pointer.ipynb). The last visit's vector is the
 # context $c$. The pointer scores each visit against it (query times key, equation (7.1)). It adds the position bias, a number
 # for the visit's position, and makes weights of the sums (a softmax, equation (7.2)). Each place collects the weights of its
-# visits (equation (7.4)).
+# visits (equation (7.4)). Last, a logarithm that training survives; the pitfall below says what it does:
+
+
+# %%
+def safe_log(p):
+    """log p, and -inf where p is 0."""
+    return p.where(p > 0, 1).log().where(p > 0, -math.inf)
 
 
 # %%
@@ -203,9 +210,7 @@ class Pointer(nn.Module):
         a = scores.masked_fill(batch.padding, -math.inf).softmax(-1)  # 9
         empty = a.new_zeros(len(a), self.n_places)
         p_ptr = empty.scatter_add(1, batch.location, a)  # 10: (B, V)
-        seen = p_ptr > 0
-        safe = p_ptr.where(seen, 1)  # 1 for the places not in the window
-        return a, safe.log().where(seen, -math.inf)
+        return a, safe_log(p_ptr)
 
 
 # %%
@@ -214,23 +219,60 @@ a, log_ptr = Pointer(size)(c, x, batch)
 c.shape, a.shape, log_ptr.shape  # (B, D), (B, L), (B, V): V places
 
 # %% [markdown]
-# > **Pitfall.** Why `safe`, and not just `p_ptr.log()`? For a place outside the window, $\log 0 = -\infty$ is right. But the
+# > **Pitfall.** Why `safe_log(p_ptr)`, and not just `p_ptr.log()`? For a place outside the window, $\log 0 = -\infty$ is right. But the
 # > slope of the logarithm is $\infty$ there. In the backward pass that slope is multiplied by what arrives from the loss. This
 # > is 0, since nothing was copied, and $0 \cdot \infty$ is NaN. So the logarithm gets a harmless 1, and $-\infty$ is put in
 # > after it:
 
 # %%
 p = torch.zeros((), requires_grad=True)  # a place outside the window
-safe = p.where(p > 0, 1).log().where(p > 0, -math.inf)
-for name, log in {"p.log()": p.log(), "safe": safe}.items():
+for name, log in {"p.log()": p.log(), "safe_log": safe_log(p)}.items():
     (slope,) = torch.autograd.grad(torch.logaddexp(log, p.new_tensor(-3)), p)
     print(f"{name}: log {log.item()}, slope of log P {slope.item()}")
 
 # %% [markdown]
-# **Steps 11 to 13, and all together:** class `MyPGT`, with the generator and the gate of
-# [chapter 8](08_generator_and_gate.ipynb). Both see the context alone. The generator scores all places (one linear layer,
-# equation (8.1)). The gate gives the log-odds $z$ of copying (two linear layers, equation (8.3)). Then pointer and generator
-# are mixed, in logarithms (equation (8.6)).
+# **Steps 11 to 13, generator, gate and mixture:** class `Mixture`, as in [chapter 8](08_generator_and_gate.ipynb). Both parts
+# see the context alone. The generator scores all places (one linear layer, equation (8.1)). The gate gives the log-odds $z$ of
+# copying (two linear layers, equation (8.3)). Then pointer and generator are mixed, in logarithms (equation (8.6)).
+
+
+# %%
+class Mixture(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        d = config.d_model
+        self.generator = nn.Linear(d, config.n_locations)
+        first, second = nn.Linear(d, d // 2), nn.Linear(d // 2, 1)
+        self.gate = nn.Sequential(first, nn.GELU(), second)
+
+    def forward(self, c, log_ptr):
+        log_gen = self.generator(c).log_softmax(-1)  # 11: (B, V)
+        z = self.gate(c)  # 12: (B, 1), log-odds of copying
+        copied, made = F.logsigmoid(z) + log_ptr, F.logsigmoid(-z) + log_gen
+        return torch.logaddexp(copied, made)  # 13: (B, V)
+
+
+# %%
+Mixture(size)(c, log_ptr).shape  # (B, V)
+
+# %% [markdown]
+# **All together:** class `MyPGT`. First the sinusoid and the layers, which follow each other, become one part:
+
+
+# %%
+class Encoder(nn.Module):
+    """Steps 5 and 6: (B, L, D) -> (B, L, D)."""
+
+    def __init__(self, config):
+        super().__init__()
+        layers = [Layer(config) for _ in range(config.n_layers)]
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x, padding):
+        x = x + sinusoid(*x.shape[1:]).to(x)  # 5
+        for layer in self.layers:
+            x = layer(x, padding)  # 6
+        return x
 
 
 # %%
@@ -239,26 +281,15 @@ class MyPGT(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        d = config.d_model
-        self.visits = Visits(config)
-        layers = [Layer(config) for _ in range(config.n_layers)]
-        self.layers = nn.ModuleList(layers)
-        self.pointer = Pointer(config)
-        self.generator = nn.Linear(d, config.n_locations)
-        first, second = nn.Linear(d, d // 2), nn.Linear(d // 2, 1)
-        self.gate = nn.Sequential(first, nn.GELU(), second)
+        self.visits, self.encoder = Visits(config), Encoder(config)
+        self.pointer, self.mixture = Pointer(config), Mixture(config)
 
     def forward(self, batch):
         x = self.visits(batch)  # steps 2 to 4: (B, L, D)
-        x = x + sinusoid(*x.shape[1:]).to(x)  # 5
-        for layer in self.layers:
-            x = layer(x, batch.padding)  # 6
+        x = self.encoder(x, batch.padding)  # 5 and 6
         c = x[torch.arange(len(x)), batch.length - 1]  # 7: (B, D)
         a, log_ptr = self.pointer(c, x, batch)  # 8 to 10: (B, L), (B, V)
-        log_gen = self.generator(c).log_softmax(-1)  # 11: (B, V)
-        z = self.gate(c)  # 12: (B, 1), log-odds of copying
-        copied = F.logsigmoid(z) + log_ptr  # 13: (B, V)
-        log_p = torch.logaddexp(copied, F.logsigmoid(-z) + log_gen)  # 13
+        log_p = self.mixture(c, log_ptr)  # 11 to 13
         return {"attention": a, "log_pointer": log_ptr, "log_probs": log_p}
 
 
@@ -309,10 +340,9 @@ torch.testing.assert_close(*both, rtol=1e-5, atol=1e-5)
 # biases matter? In the trained model, set all of one kind to zero, and see how far the log-probabilities move.
 
 
-# %% tags=["hide-input"]
-# @title Table: how far log P moves without the biases of a kind
+# %%
 def biases(model):
-    three = [layer.qkv.bias.chunk(3) for layer in model.layers]
+    three = [layer.qkv.bias.chunk(3) for layer in model.encoder.layers]
     return {
         "queries": [q for q, _, _ in three] + [model.pointer.query.bias],
         "keys": [k for _, k, _ in three] + [model.pointer.key.bias],
@@ -320,6 +350,7 @@ def biases(model):
     }
 
 
+# %%
 moved = {}
 with torch.no_grad():
     for kind in ("queries", "keys", "values"):
@@ -353,21 +384,24 @@ pd.DataFrame({"log P moved up to": moved}).rename_axis(columns="biases of")
 n_places = 20_000  # @param {type:"slider", min:1000, max:100000, step:1000}
 
 
-# %% tags=["hide-input"]
-# @title Table: where the parameters are; `count` counts those of a part
+# %%
 def count(config):
+    """How many parameters each part has."""
     with torch.device("meta"):  # shapes only, no memory
         model = MyPGT(config)
     numbers = pd.Series({n: p.numel() for n, p in model.named_parameters()})
-    part = numbers.index.str.extract(r"^(visits\.tables\.\w+|\w+)")[0]
+    name = r"^(visits\.tables\.\w+|mixture\.\w+|\w+)"
+    part = numbers.index.str.extract(name)[0]
     return numbers.groupby(part.to_numpy(), sort=False).sum()
 
 
+# %% tags=["hide-input"]
+# @title Table: where the parameters are
 configs = {
     "our town": size,
     "DIY": ModelConfig(n_places, 2_000, **PRESETS["diy"].model),
 }
-lists = ["visits.tables.location", "visits.tables.user", "generator"]
+lists = ["visits.tables.location", "visits.tables.user", "mixture.generator"]
 rows = {}
 for name, config in configs.items():
     numbers = count(config)
@@ -459,7 +493,7 @@ show(ax.figure, alt=alt, caption=caption)
 # ## What to remember
 #
 # - With many places nearly all parameters are lists of places and people. The pointer has few, and no more in a larger city.
-# - Biases of keys do nothing: a softmax does not see what is added to all scores.
+# - The biases of keys, {{ n_idle }} numbers here, do nothing: a softmax does not see what is added to all scores.
 # - Label smoothing gives a place never seen about $\varepsilon / V$.
 #
 # ## Exercises
@@ -469,7 +503,7 @@ show(ax.figure, alt=alt, caption=caption)
 # rest is. Solve it on paper.
 
 # %% tags=["try"]
-rest = count(configs["DIY"]).drop(["visits.tables.location", "generator"])
+rest = count(configs["DIY"]).drop([lists[0], lists[2]])
 print(f"numbers that do not grow with the places: {rest.sum():,}")
 places = ...  # a whole number
 check.exercise("9.1", places)
@@ -501,7 +535,7 @@ class Half(nn.Module):
 fixed = PointerGeneratorTransformer(ablate(size, "no_gate")).eval()
 check.exercise("9.2", float(Half()(torch.ones(1, 3))))
 variant = MyPGT(size)
-variant.gate = Half()
+variant.mixture.gate = Half()
 load(variant, fixed)  # strict: no gate on either side
 mine_fixed, theirs = variant(big)["log_probs"], fixed(big).log_probs
 check.same(mine_fixed.exp().detach(), theirs.exp().detach(), name="no_gate")
@@ -520,7 +554,7 @@ check.exercise("9.3", left)
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
 tied = MyPGT(size)  # counts only: the training is yours
-tied.generator.weight = tied.visits.tables["location"].weight
+tied.mixture.generator.weight = tied.visits.tables["location"].weight
 for model in (mine, tied):  # a number that is used twice counts once
     left = sum(p.numel() for p in model.parameters())
     print(f"{left:,} parameters")

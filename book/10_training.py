@@ -101,7 +101,34 @@ config = TrainConfig(
 # %% [markdown]
 # ## The loop
 #
-# Here is the first epoch, all of it in the warm-up. The five numbered lines are the training; the lines before them set it up.
+# Training is a step, again and again. Here it is, in five numbered lines:
+
+
+# %%
+def one_step(model, optimizer, b, c):
+    """Train on one batch; -> how long the gradient was before clipping."""
+    optimizer.zero_grad()
+    log_probs = model(b).log_probs  # 1. predict: (B, V)
+    losses = cross_entropy(log_probs, b.target, c.label_smoothing)  # 2.
+    (losses * (1 / len(b))).sum().backward()  # 3. gradients of the mean
+    norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)  # 4. clip
+    optimizer.step()  # 5. move the weights
+    return float(norm)
+
+
+# %% [markdown]
+# Who moves the weights is AdamW, with its settings:
+
+
+# %%
+def adamw(model, c):
+    options = {"betas": c.betas, "eps": c.eps, "fused": True}
+    options |= {"lr": c.learning_rate, "weight_decay": c.weight_decay}
+    return torch.optim.AdamW(model.parameters(), **options)
+
+
+# %% [markdown]
+# And here is the first epoch, all of it in the warm-up.
 #
 # One line may surprise you: `manual_seed`. Dropout sets random entries of the vectors to zero in training. The seed and the
 # epoch's number alone decide which ones. They decide the order of the windows, too. So any epoch can be repeated exactly.
@@ -109,25 +136,16 @@ config = TrainConfig(
 
 # %%
 def epoch_one(model, windows, c):
-    options = {"betas": c.betas, "eps": c.eps, "fused": True}
-    options |= {"lr": c.learning_rate, "weight_decay": c.weight_decay}
-    optimizer = torch.optim.AdamW(model.parameters(), **options)
+    optimizer, norms = adamw(model, c), []
     shuffle = np.random.default_rng([c.seed, 0])  # order of the windows
     torch.manual_seed(c.seed * 100_003)  # dropout; epoch k adds k
     warmup = c.warmup_epochs * math.ceil(len(windows) / c.batch_size)
-    norms = []
     model.train()
     batches = windows.batches(c.batch_size, shuffle=shuffle)
     for step, b in enumerate(batches):
         for group in optimizer.param_groups:  # warm-up
             group["lr"] = c.learning_rate * (step + 1) / warmup
-        optimizer.zero_grad()
-        log_probs = model(b).log_probs  # 1. predict: (B, V)
-        losses = cross_entropy(log_probs, b.target, c.label_smoothing)  # 2.
-        (losses * (1 / len(b))).sum().backward()  # 3. gradients of the mean
-        norm = nn.utils.clip_grad_norm_(model.parameters(), c.clip)  # 4. clip
-        optimizer.step()  # 5. move the weights
-        norms.append(float(norm))  # the length before clipping
+        norms.append(one_step(model, optimizer, b, c))
     return np.array(norms)
 
 
@@ -207,6 +225,10 @@ def loss_of_each(model, windows):
     return out
 
 
+# %% [markdown]
+# We ask it for the weights of each epoch, and take the mean of each kind.
+
+# %%
 kinds = ["in the window", "known, not in the window", "never seen"]
 known = vocabulary.is_known(data.valid.targets)
 # Of the conditions that hold, the first one counts.
@@ -232,8 +254,8 @@ show(
     axes.figure,
     alt="The loss falls for known targets. For those never seen it rises "
     "and flattens near a thin line.",
-    caption="Mean validation loss by kind of target. Thin line: what a "
-    "place pays that has the probability of label smoothing.",
+    caption="Mean validation loss by kind of target, in this one run. Thin "
+    "line: what a place pays that has the probability of label smoothing.",
 )
 
 # %% [markdown]
@@ -415,6 +437,10 @@ def stop_after_two(row):
         raise KeyboardInterrupt  # what the stop button does
 
 
+# %% [markdown]
+# The second call of `run` below finds the file that the first one left, and goes on.
+
+# %%
 undisturbed = run()
 with tempfile.TemporaryDirectory() as folder:
     path = f"{folder}/run.safetensors"
@@ -429,7 +455,8 @@ print(f"{sum(same)} of {len(same)} tensors are equal to the bit")
 #
 # ## What to remember
 #
-# - Targets that training never saw make the validation loss rise. Accuracy does not notice them.
+# - Loss and accuracy look at different windows. From epoch {{ by_loss }} to epoch {{ by_accuracy }} targets that training never
+#   saw add {{ dearer:.2f }} nats to the validation loss. Accuracy does not notice them.
 # - So loss and accuracy may ask for different epochs. Decide beforehand which one you want, and distrust the best of many.
 # - An untrained pointer counts visits. It is a baseline in disguise; always score it. Training moves true places up.
 # - One seed is one draw. Look at how far seeds scatter before you compare.

@@ -80,6 +80,7 @@ def opened(windows):
     return table
 
 
+# %%
 outcomes = {"in_window": "in the window", "returned": "a return"}
 valid, test = opened(data.valid), opened(data.test)
 shown = test[["gate", "p_return", "returned", "in_window"]]
@@ -170,7 +171,16 @@ between.rename_axis(columns="% of the variance").round(0)
 # $$
 #
 # Sort the windows by forecast into ten groups of equal size. In each, compare the mean forecast with how often the outcome
-# happened. In this **reliability diagram** a calibrated forecast lies on the diagonal.
+# happened.
+
+# %%
+tenth = pd.qcut(test.gate, 10, labels=range(1, 11)).rename("group")
+grouped = test.groupby(tenth, observed=True)[["gate", "in_window"]]
+(100 * grouped.mean()).T.round(0)  # %
+
+# %% [markdown]
+# Draw the second row over the first: this is the **reliability diagram**. A calibrated forecast lies on the diagonal. The
+# package's `reliability` makes the same groups, and adds intervals.
 
 # %% tags=["hide-input"]
 # @title Figure 11.2: what the gate says, and what happens
@@ -220,8 +230,7 @@ show(
 # \text{skill} = 1 - \frac{\text{Brier}}{\bar y\,(1 - \bar y)} . \tag{11.4}
 # $$
 #
-# One thing must not count as ignorance: that the gate's *level* is too low for returns. So add one number to all log-odds, the
-# same for every window. It is the one with which the loss on the validation windows is smallest.
+# In code:
 
 
 # %%
@@ -231,6 +240,12 @@ def skill(f, y):
     return 100 * (1 - np.mean((f - y) ** 2) / y.var())
 
 
+# %% [markdown]
+# One thing must not count as ignorance: that the gate's *level* is too low for returns. So add one number to all log-odds, the
+# same for every window. It is the one with which the loss on the validation windows is smallest.
+
+
+# %%
 def levelled(z_valid, z_test, outcome):
     """Forecasts of the test windows from log-odds, their level right."""
 
@@ -241,6 +256,7 @@ def levelled(z_valid, z_test, outcome):
     return expit(level + z_test)
 
 
+# %%
 z_valid, z_test = logit(valid.gate), logit(test.gate)
 raw = skill(test.gate, test.returned)
 right_level = levelled(z_valid, z_test, "returned")
@@ -279,13 +295,22 @@ def stretched(by, outcome):
     return levelled(by * z_valid, by * z_test, outcome)
 
 
-# %% tags=["hide-input"]
-# @title Figure 11.3: exaggerated
 by = np.arange(0, 2.26, 0.125)
 curve = {
     text: [skill(stretched(k, y), test[y]) for k in by]
     for y, text in outcomes.items()
 }
+
+# %%
+y = test.returned.to_numpy(dtype=float)
+told, yours = ((stretched(k, "returned") - y) ** 2 for k in (1, stretch))
+won = 100 * (told - yours) / y.var()  # points of skill, by window
+ends = percentile_interval(resampled_means([won], test.user_id))
+print(f"stretched by {stretch:g}: {won.mean():+.1f} points of skill,")
+print("95 % interval over people: {:+.1f} to {:+.1f}".format(*ends))
+
+# %% tags=["hide-input"]
+# @title Figure 11.3: exaggerated
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
 sns.lineplot(pd.DataFrame(curve, index=by), palette=[COPIED, EXTRA], ax=ax)
 mine = skill(stretched(stretch, "returned"), test.returned)
@@ -298,7 +323,8 @@ show(
     alt="Skill against the stretch, for both outcomes: two curves rise from "
     "zero to a top a little below one, and are below zero at two.",
     caption="Exaggerated, the gate loses skill. Dotted: not stretched. At 0 "
-    "only the average of the validation windows is left.",
+    "only the average of the validation windows is left. One trained model; "
+    "the interval for your stretch, over people, is printed above.",
 )
 
 # %% [markdown]
@@ -324,6 +350,11 @@ then = data.train.visits.iloc[data.train.target]
 train = {"in_window": data.train.in_window, "returned": ~then.explored}
 
 
+# %% [markdown]
+# Several strengths of the penalty on large weights are tried, and the one with the smallest validation loss is kept.
+
+
+# %%
 def regression(y, names, numbers):
     """Forecasts of the test windows; the penalty is best on validation."""
     columns = make_column_transformer(
@@ -376,8 +407,10 @@ pd.DataFrame(rows).rename_axis(columns="skill, %").round(1)
 #
 # ## What to remember
 #
-# - The gate knows little: a few per cent of skill. Most of what moves it is *who* the person is, not *when*.
-# - It does not hold back what it knows. Whoever suspects hedging should exaggerate the forecast and see whether it gains.
+# - The gate knows little: with its level right its skill for returns is {{ skill_gate:.1f }} %, that of the town's own
+#   probability {{ skill_town:.1f }} %. Most of what moves it is *who* the person is, not *when*.
+# - It does not hold back what it knows: exaggerated, it loses skill (figure 11.3). Do so with any forecast that you suspect of
+#   hedging.
 # - Say *against what* you score. The gate is trained towards "in the window"; people read "return"; the level
 #   differs, and a level is no knowledge.
 # - Try a regression on who and when before you admire a network's inner number.

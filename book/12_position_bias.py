@@ -580,6 +580,8 @@ pd.DataFrame(found_sum, ["mean fall of the sum", "low", "high"]).T.round(2)
 #
 # - Bias and content can exchange what both can say about positions, equation (12.1). A model's attention identifies only their
 #   sum.
+# - So the bias alone does not tell how fast people forget. In our town a visit's weight in a return falls by {{ drop:.2f }} over
+#   fifteen visits, in logarithms, and no learned bias falls with it.
 # - Which of the two learns a shape depends on the optimizer. A flat bias does not exclude recency, and a steep one does not
 #   prove it.
 # - The visits settle a sum only as far as they speak. In the copying world every training ended in the same sum. In our town

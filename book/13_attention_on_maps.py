@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Attention on maps
 #
-# A picture of attention can be true to the model and still not explain its answer.
+# A picture of attention can be true to the model. Does it explain the model's answer?
 #
 # *You will be able to* put any prediction of the model on a map, prove that the map shows what the model used, and find
 # out which visit it depends on. *You need* [The pointer](07_pointer.ipynb), [The generator and the
@@ -139,8 +139,7 @@ print(f"200 windows, ten places each: the largest difference is {worst:.0e}")
 # at, *guess* the likeliest place, and *truth* where the person went.
 
 
-# %% tags=["hide-input"]
-# @title Function: the marks of one window
+# %%
 def moment(i):
     """The marks of one window, from leaving one place to the next one."""
     seen = look(model, test, int(i))
@@ -204,8 +203,7 @@ window_map(wrong, "A mistake. The largest dashed ring is the guess.")
 # watches the place that the model chose.)
 
 
-# %% tags=["hide-input"]
-# @title without_each(batch): a window without each of its visits
+# %%
 def without_each(batch):
     """One window (1, L) -> L windows (L, L - 1), the k-th without k."""
     n = int(batch.length[0])
@@ -283,7 +281,11 @@ eligible = np.flatnonzero((test.lengths >= 6) & test.in_window)
 tables = [occluded(i) for i in rng.choice(eligible, 500, replace=False)]
 removed = pd.concat(tables, ignore_index=True)
 removed["size"] = removed.change.abs()
-# For each window, the row of the largest size and of the most attention
+
+# %% [markdown]
+# Each window has a row for its largest change, and one for its most attention. Are they the same?
+
+# %%
 most = removed.groupby("window")[["size", "attention"]].idxmax()
 last = removed.position == 1
 mover = last[most["size"]].to_numpy()  # the last matters most
@@ -307,10 +309,11 @@ print(f"a visit picked at random matters most in {lot:.0f} % of windows")
 # Which role matters? In 300 windows, remove the whole last visit, then only its context, then only its copy. Without its
 # context, the visit before it asks, encoded in a window that ends with it; the pointer may still copy the last visit, by the
 # vector that it had. Without its copy, the last visit asks as before, but the pointer cannot point at it.
+#
+# So the model is taken apart into what is looked at, the encoded visits, and what asks, the context:
 
 
-# %% tags=["hide-input"]
-# @title Table: the two roles of the last visit
+# %%
 @torch.no_grad()
 def parts_of(batch):
     x = model.embeddings(batch)
@@ -319,6 +322,11 @@ def parts_of(batch):
     return encoded, encoded[rows, batch.length - 1]  # (B, D)
 
 
+# %% [markdown]
+# Any context may ask any encoded visits. This is the probability that the true place gets:
+
+
+# %%
 @torch.no_grad()
 def answer(context, encoded, batch):
     a = model.pointer(context, encoded, batch).exp()  # (B, L)
@@ -329,6 +337,8 @@ def answer(context, encoded, batch):
     return p.gather(1, batch.target[:, None]).squeeze(1)
 
 
+# %% tags=["hide-input"]
+# @title Table: the two roles of the last visit
 full = test.batch(rng.choice(eligible, 300, replace=False))
 new_last = full.days_ago.gather(1, (full.length - 2)[:, None])
 ago = (full.days_ago - new_last).clamp(min=0)
@@ -358,8 +368,9 @@ moved.rename_axis("of the last visit").round(3).to_frame()
 #
 # - Draw what was used, and test it: rebuild the probability from the drawn parts.
 # - Choose examples by rule. A confident mistake can look as convincing as a hit.
-# - Attention is the arithmetic of one sum. Take something away, and the sum is another one.
-# - The last visit works through the context, and attention cannot show that.
+# - Attention is the arithmetic of one sum, and explains it. Take something away, and the sum is another one: the visit that
+#   matters most has the most attention in only {{ same:.0f }} % of the windows.
+# - In {{ moving:.0f }} % the last visit matters most. It works through the context, and attention cannot show that.
 #
 # ## Exercises
 #

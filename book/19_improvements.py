@@ -185,10 +185,7 @@ print(f"similarity of 0:00 and 23:45: PGT's rows {own:.2f}, waves {new:.2f}")
 # layer. The weekday, too, gets one such wave.
 
 
-# %% tags=["hide-input"]
-# @title MultiScaleTime(width): a row for the hour, and the waves
-
-
+# %%
 class MultiScaleTime(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -209,10 +206,7 @@ class MultiScaleTime(nn.Module):
 # width, and a matrix that brings its rows to $D$ numbers ([Baevski and Auli, 2019](https://arxiv.org/abs/1809.10853)).
 
 
-# %% tags=["hide-input"]
-# @title AdaptiveEmbedding(group, widths, d): three tables
-
-
+# %%
 class AdaptiveEmbedding(nn.Module):
     def __init__(self, group, widths, d):
         super().__init__()
@@ -286,10 +280,7 @@ relative_bias(torch.arange(-2.0, 3)[:, None], 4)[0]
 # to these visits' scores, whoever looks. To see where they land, take 9 for the first, 5 for the last, 4 for the one before,
 # …; eight visits get:
 
-# %% tags=["hide-input"]
-# @title recent_and_first(table, n)
-
-
+# %%
 def recent_and_first(table, n):
     """(6, H) numbers -> (H, L): the first visit, the last five."""
     bias = torch.zeros(n, table.shape[1])
@@ -405,10 +396,7 @@ pd.DataFrame(toy, ["c = 3", "c = −3", "mixed"], ["gym", "office", "home"])
 # \tag{19.2}
 # $$
 
-# %% tags=["hide-input"]
-# @title MixtureOfSoftmaxes(d, v): equation (19.2)
-
-
+# %%
 class MixtureOfSoftmaxes(nn.Module):
     def __init__(self, d, v, n=4):
         super().__init__()
@@ -444,8 +432,7 @@ def balanced(log_p, target, count):
     return -weight * log_p
 
 
-# %% tags=["hide-input"]
-# @title What windows whose target occurs only once are worth
+# %%
 target = torch.tensor(data.train.targets)
 count = torch.bincount(target, minlength=V)
 loss = balanced(-torch.ones(len(target)), target, count)  # each costs 1
@@ -482,9 +469,7 @@ tell("mixture_of_softmaxes", "focal", "balanced")
 # %%
 train_mine = 0  # @param {type:"slider", min:0, max:3, step:1}
 
-
-# %% tags=["hide-input"]
-# @title Figure 19.2: what each part changes
+# %%
 if train_mine:
     torch.manual_seed(1)
     mine = bet[train_mine - 1]
@@ -496,9 +481,13 @@ if train_mine:
     hits = 100 * gains(evaluate(network, data.test))["acc@1"].mean()
     gain = hits - results.mean(**PLAIN, data="city", seed=1)
 
+# %% tags=["hide-input"]
+# @title Figure 19.2: what each part changes
 geo = change["GeoLife"]
 n_tried = (geo.high > geo.low).sum()  # one changes nothing there
 wider = ((geo.high_all - geo.low_all) / (geo.high - geo.low)).mean()
+ahead = rule["GeoLife"] - level["GeoLife"]
+highest = geo.loc[shown, "high_all"].max()
 lost, room = -geo["mean"]["balanced"], geo.loc[bet, "high_all"].max()
 most = change["the town"].loc[bet, "high_all"].max()
 control = geo.loc["post_norm"].map(signed)
@@ -559,6 +548,8 @@ show(
 # - Look before you train. Attention to a single key is a linear layer; PGT is a mixture of softmaxes already.
 # - Compare at equal size, or say where you do not.
 # - Read many intervals only together. By its own interval the control won; together, none of the ten was better beyond luck.
+# - None of the ten caught up with the rule. On GeoLife it is {{ ahead:.1f }} points ahead of the plain model, and no thin bar
+#   reaches beyond {{ highest:.1f }}.
 #
 # ## Exercises
 #

@@ -25,8 +25,8 @@ except ImportError:  # on Colab
 # %% tags=["hide-input"]
 # @title Imports
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from wherenext import city, pointer_variants
 from wherenext.exercises import check
@@ -36,7 +36,13 @@ from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
 from pgt.maps import places_map
-from pgt.metrics import evaluate, gains, percentile_interval, resampled_means
+from pgt.metrics import (
+    evaluate,
+    gains,
+    interval,
+    percentile_interval,
+    resampled_means,
+)  # fmt: skip
 from pgt.predictor.memory import with_history
 from pgt.train import fit
 from pgt.windows import prepare
@@ -45,12 +51,6 @@ from pgt.windows import prepare
 town = city.load()  # simulated
 data = prepare(town.visits, protocol="exact")
 results = read_results("beyond")
-
-
-def accuracy(model, windows):
-    """Acc@1 in percent."""
-    return 100 * gains(evaluate(model, windows))["acc@1"].mean()
-
 
 # %% [markdown]
 # ## A longer memory
@@ -78,12 +78,14 @@ def in_sight(windows):
     return torch.cat(found).numpy()
 
 
+# %%
 sizes = (10, 20, 50, 100, 200, 400)
 tests = {n: with_history(data, memory=n).test for n in sizes}
 near = in_sight(tests[10])  # targets that ten visits show already
-by_memory = {}
+by_memory, ranked = {}, {"kernel": []}
 for n, test in tests.items():
-    right = gains(evaluate(kernel, test))["acc@1"]  # 0 to 1 a window
+    ranked["kernel"].append(evaluate(kernel, test))
+    right = gains(ranked["kernel"][-1])["acc@1"]  # 0 to 1 a window
     shares = in_sight(test).mean(), right.mean(), (right * near).mean()
     by_memory[n] = [100 * share for share in shares]
 names = ["reach, %", "kernel, Acc@1 %", "at places of the last ten, %"]
@@ -124,22 +126,26 @@ variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
-yours = [accuracy(pointer, test) for test in tests.values()]
-by_memory["your pointer"] = yours
+ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
 
 # %% tags=["hide-input"]
 # @title Figure 21.1: memory and Acc@1
-steps = ({"model": "contextual", "variant": f"memory_{n}"} for n in sizes)
-asked = {"data": "geolife", "target_time": "unknown"}
-anew = [results.mean(**asked, **step) for step in steps]
-town_curves = by_memory[["your pointer", "kernel, Acc@1 %"]]
-town_curves = town_curves.set_axis(["your pointer", "kernel"], axis=1)
-curves = {"the town": town_curves}
-curves["GeoLife"] = pd.DataFrame({"pointer, trained anew": anew}, sizes)
+asked = {"data": "geolife", "target_time": "unknown", "model": "contextual"}
+steps = [asked | {"variant": f"memory_{n}"} for n in sizes]
+anew = [(results.mean(**step), *results.interval(**step)) for step in steps]
+curves = {"the town": {}, "GeoLife": {"pointer, trained anew": anew}}
+for name in ("your pointer", "kernel"):
+    means = [100 * gains(r)["acc@1"].mean() for r in ranked[name]]
+    ends = [interval(r) for r in ranked[name]]  # people
+    curves["the town"][name] = np.column_stack([means, ends])
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
-for ax, (name, curve) in zip(panels, curves.items(), strict=True):
-    colours = [EXTRA, COPIED][: curve.shape[1]]
-    sns.lineplot(curve, palette=colours, markers=True, ax=ax)
+for ax, (name, lines) in zip(panels, curves.items(), strict=True):
+    for k, (label, points) in enumerate(lines.items()):
+        mean, low, high = np.transpose(points)
+        colour, marker = [EXTRA, COPIED][k], "os"[k]
+        ax.plot(sizes, mean, marker=marker, color=colour, label=label)
+        ax.fill_between(sizes, low, high, color=colour, alpha=0.15, lw=0)
+    ax.legend(loc="lower right")
     ax.set(xscale="log", xlabel="visits remembered", ylabel="Acc@1 (%)")
     ax.set_xticks(sizes, sizes)
     ax.minorticks_off()
@@ -149,10 +155,11 @@ show(
     alt="Acc@1 over the number of remembered visits. In the town, the kernel "
     "and a pointer: both curves rise steeply to fifty visits and are level "
     "after; the pointer's is higher everywhere. On GeoLife a pointer's curve "
-    "rises to a hundred visits and is level after.",
-    caption="Test windows. Left: your pointer is one training; another seed "
-    "can move it by half a point or more. Right: for each memory the mean "
-    "of five trainings with just this memory.",
+    "rises to a hundred visits and is level after. Bands stand around all.",
+    caption="Test windows; bands are 95 % intervals over people (right: and "
+    "seeds), the same people at each memory. Left: your pointer is one "
+    "training; another seed can move it by half a point or more. Right: for "
+    "each memory the mean of five trainings with just this memory.",
 )
 
 # %% [markdown]
@@ -210,17 +217,17 @@ table.iloc[2, 2] = float("nan")  # the row has differences already
 table.map("{:.1f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
-# The whole lead is the way from the kernel with seven days to the pointer with a hundred visits. Walk it down and across, or
-# across and down: either way the step down, memory, is longer than the step across, the model. **More than half of the lead
-# is memory.**
+# The kernel with seven days stands at the top left, the pointer with a hundred visits at the bottom right of the four. So the
+# lead is two steps, one down and one across. The step down is what memory brings, the step across what the model brings. Whichever
+# comes first, the step down is longer. **More than half of the lead is memory.**
 #
 # With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). They
 # come mostly from people with many windows: if every person counts equally, the lead is {{ left:.1f }} points
 # ({{ left_low:.1f }} to {{ left_high:.1f }}).
 #
 # One more memory. The pointer of [chapter 20](20_contextual_pointer.ipynb) also has **summaries**: one line for each place
-# that is only found further back than a hundred visits (exercise 2 makes them). In the town every place of the past is kept,
-# in a third of its rows. The first guess hardly changes: on GeoLife by {{ added[0]:.1f }} points, and the interval holds zero.
+# that is only found further back than a hundred visits (exercise 2 makes them). So in the town a model still sees every place
+# of the past, and needs a third of the rows that all visits would take. The first guess hardly changes: on GeoLife by {{ added[0]:.1f }} points, and the interval holds zero.
 # From here on, *the pointer* has them, for their reach.
 #
 # ## How good can a guess be?
@@ -260,8 +267,7 @@ table.map("{:.2f}".format)
 # their pairs agree? Here is somebody of the town who came to the office from home and leaves it on a weekday, at ten past six.
 # The table has all the like stays before.
 
-# %% tags=["hide-input"]
-# @title Table: person 8's past stays like this one, and where they led
+# %%
 visits, at = town.visits.query("user_id == 8"), 624  # a stay's row
 ended, place = visits.finished_at.dt, visits.location_id
 minute = 60 * ended.hour + ended.minute
@@ -362,7 +368,7 @@ show(
 
 # %% tags=["hide-input"]
 # @title Table: a hundred targets on GeoLife, if the upper end is right
-within = 100 - new
+within, best_geolife = 100 - new, best
 parts = {
     "the pointer is right": ours,
     f"a better model could win: {best:.1f} − {ours:.1f}": best - ours,
@@ -379,10 +385,10 @@ pd.Series(parts).to_frame("of a hundred").round(1)
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
-# - Compare models that remember equally much. On GeoLife more than half of the pointer's lead is memory. If every person
-#   counts equally, the rest cannot be told from zero.
-# - How often like stays agree says, roughly, how good the best guess is. On GeoLife a fifth of the targets are new to the
-#   person, and most other misses may be chance.
+# - Compare models that remember equally much. On GeoLife {{ fair:.1f }} of the pointer's {{ lead:.1f }} points are left, so more
+#   than half of its lead is memory. If every person counts equally, the rest cannot be told from zero.
+# - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ best_geolife:.0f }} %, where the pointer is right
+#   in {{ ours:.0f }} %. A fifth of the targets are new to the person, and most other misses may be chance.
 #
 # ## Exercises
 #

@@ -91,8 +91,7 @@ def only_sums(model, batch):
 # the two ways and adds up these arrays, in megabytes. Weights are not counted, nor are arrays that live only for a moment.
 
 
-# %% tags=["hide-input"]
-# @title `kept`: the megabytes of all arrays that PyTorch saves
+# %%
 def kept(model, batch, way):
     """Megabytes kept for the gradient: each array once, no weights."""
 
@@ -250,6 +249,10 @@ def two_sums(context, weight, bias, n=20_000):
     return torch.stack(logs).logsumexp(0), torch.stack(plain).sum(0)
 
 
+# %% [markdown]
+# Are these the sums that the whole array gives?
+
+# %%
 # `model` is that of the table's last row.
 context = torch.randn(windows, model.config.d_model, device=device)
 sums = two_sums(context, model.generator.weight, model.generator.bias)
@@ -395,8 +398,7 @@ print(f"{vocabulary.n_locations:,} ids of places, {len(apart):,} answers")
 # most megabytes that its arrays and other objects had at one moment.
 
 
-# %% tags=["hide-input"]
-# @title `with_peak`: an answer, and the most megabytes at one moment
+# %%
 def with_peak(function, *arguments):
     tracemalloc.start()  # sees what Python and NumPy take, not Arrow
     answer = function(*arguments)
@@ -449,7 +451,8 @@ pd.DataFrame(needs, rows, heads)
 #
 # ## What to remember
 #
-# - The size of an array is a product. Several of ours were $B \times V$; the exact loss needs none.
+# - The size of an array is a product. Several of ours were $B \times V$: with {{ places:,}} places a step kept {{ more:.0f }}
+#   times as much as with 2,500. The exact loss needs none of them; a stretch at a time saves {{ saved:.0f }} MB.
 # - The weights of a location table and a generator grow with $V$. A pointer without them has as many weights at every $V$.
 # - Windows never cross from one person to another, so people can be dealt out to parts, and a part's memory need not grow. A
 #   rule with fixed numbers needs only the vocabulary in common.

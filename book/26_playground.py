@@ -179,8 +179,7 @@ visits_there = ", ".join(str(int(no)) for no in there)
 # how many first guesses the switch changes, and how many of them become right or wrong. (The rest go from one wrong place to
 # another.)
 
-# %% tags=["hide-input"]
-# @title Table: switched off, or trained without; `guesses` and `accuracy`
+# %%
 from wherenext.results import read_results
 
 from pgt.config import ABLATIONS
@@ -204,6 +203,8 @@ def anew(variant):
     return read_results("ablations").mean(**where)
 
 
+# %% tags=["hide-input"]
+# @title Table: switched off, or trained without
 # The playground's words, where they are not the package's.
 PAGE = {"user": "who it is", "time": "time of day", "recency": "days ago"}
 PAGE |= {"sinusoid": "sinusoids", "one_layer": "second layer"}
@@ -303,7 +304,8 @@ print(f"largest difference of a probability: {gap:.0e}")
 #
 # ## What to remember
 #
-# - Deleting a visit, moving an hour or changing the person is an experiment on *this* model for *this* window.
+# - Take the favourite away, and the place where the person is takes the lead with {{ p_other:.2f}}; the gate moves from
+#   {{ gate_before:.2f}} to {{ gate_after:.2f}}. It is an experiment on *this* model for *this* window.
 # - Switching a part off shows what the trained model leans on; training without it shows what a model of its kind
 #   can do without.
 # - A model this small needs no server: a page computes it, with its weights as text.

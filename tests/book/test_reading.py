@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jupytext
 import pytest
+from notebooks import FOLDED
 
 from pgt.colours import VARIABLES
 
@@ -14,6 +15,8 @@ from ..helpers import ROOT
 
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 WIDTH = 78  # columns that a page of 1280 px shows without scrolling
+LINES = 15  # of code that one can take in at once
+LONGER = {"15_traps": 18}  # two short functions, of which one asks for the other
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
@@ -21,6 +24,24 @@ def test_no_code_is_wider_than_the_page(chapter: Path) -> None:
     code = [cell.source for cell in jupytext.read(chapter).cells if cell.cell_type == "code"]
     lines = [line.rstrip() for source in code for line in source.splitlines()]
     assert [line for line in lines if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_no_cell_that_is_read_is_longer_than_one_can_take_in(chapter: Path) -> None:
+    cells = [cell for cell in jupytext.read(chapter).cells if cell.cell_type == "code"]
+    # What is folded is not read on the way.
+    read = [cell for cell in cells if not FOLDED & {*cell.metadata.get("tags", ())}]
+    code = [re.findall(r"^[ \t]*[^#\s].*$", cell.source, re.MULTILINE) for cell in read]
+    assert [lines for lines in code if len(lines) > LONGER.get(chapter.stem, LINES)] == []
+
+
+def test_each_chapter_asks_and_a_cell_of_it_answers() -> None:
+    rules = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| .+\? \| .+ \| `(.+)` \|$", rules, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == [int(path.name[:2]) for path in CHAPTERS]
+    for chapter, (_, cell) in zip(CHAPTERS, rows, strict=True):
+        lines = [line.strip() for line in chapter.read_text(encoding="utf-8").splitlines()]
+        assert {cell, f"# @title {cell}"} & {*lines}, f"{chapter.name} has no cell {cell}"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
