@@ -355,6 +355,8 @@ for name in fields:  # of the first window
 #   {{ real_own:.0f }} to {{ real_merged:.0f }} %. Ask for the protocol first.
 # - 0 is padding. Number from 1; where 0 is a value, too (days ago), only the mask tells them apart.
 #
+# What tables and clocks do to windows stands in [Traps of libraries](traps_of_libraries.md).
+#
 # ## Exercises
 #
 # **Exercise 1** (quick). Why seven days? Build the exact windows (`protocol="exact"`) with 1, 3, 7, 14 and 28 days of

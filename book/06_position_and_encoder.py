@@ -4,12 +4,13 @@
 # Each visit has a vector that knows only itself. How does it hear of the others, in their order, and does our model need it?
 #
 # *You will be able to* write a Transformer encoder from softmax and matrix products, explain each of its parts, train it, and
-# catch a forgotten mask. *You need* [Embeddings](05_embeddings.ipynb). *It takes* twenty minutes to read and about a minute
+# catch a forgotten mask. *You need* [Embeddings](05_embeddings.ipynb). *It takes* forty minutes to read (two sittings: the
+# trained model's layers are the second) and about a minute
 # and a half to run, with or without a GPU.
 #
 # > **In one sentence.** In the encoder the visits look at each other: a task that needs them in their order it solves in
 # > {{ toy["whole"]:.0f }} % of all cases, and in {{ toy["no attention"]:.0f }} % without attention, but the trained model of
-# > this book, which has a pointer, does as well without all its layers.
+# > this book, which has a pointer, loses nothing that we can measure when all its layers are switched off.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -91,7 +92,7 @@ architecture("position", "encoder", caption=caption)
 words = ["home", "café", "morning", "evening"]
 # Home, café, home: three visits of four numbers, (L, D).
 x = torch.tensor([[2.0, 0, 2, 0], [0, 2, 0, 2], [2, 0, 0, 2]])
-scores = x @ x.T / 2  # (L, L), a row a visit; the 2 is explained below
+scores = x @ x.T / 2  # (L, L), a row a visit; 2 is the root of the 4 facts
 weights = scores.softmax(-1)  # each row adds up to one
 print("the last visit: scores", scores[-1].numpy())
 tell(weights, weights @ x)  # (L, L), (L, D)
@@ -229,6 +230,7 @@ assert torch.equal(beside.flatten(2)[0], heard)  # as by hand
 # `chunk` cuts the result into three. The mask (B, L) becomes (B, 1, 1, L): the same for all heads and for all visits that
 # look. One more matrix, `out`, mixes what the heads heard. Our model has $D = 64$, $H = 4$, $d = 16$.
 
+# (Each linear layer also adds a learned bias, which (6.1) leaves out.)
 
 # %%
 class SelfAttention(nn.Module):
@@ -404,13 +406,14 @@ for apart in (0, 1, 2, 10):
 
 # %%
 class MyEncoder(nn.Module):
-    def __init__(self, width, n_heads, hidden, n_layers=2):
+    def __init__(self, width, n_heads, hidden, n_layers=2, ordered=True):
         super().__init__()
         layers = [Layer(width, n_heads, hidden) for _ in range(n_layers)]
-        self.layers = nn.ModuleList(layers)
+        self.layers, self.ordered = nn.ModuleList(layers), ordered
 
     def forward(self, x, padding):
-        x = x + waves(*x.shape[1:])  # L positions, width D
+        if self.ordered:
+            x = x + waves(*x.shape[1:])  # L positions, width D
         seen = []
         for layer in self.layers:
             x, attention = layer(x, padding)  # (B, L, D), (B, H, L, L)
@@ -496,14 +499,12 @@ class Silent(SelfAttention):
 toy, steps = {}, {}
 for kind in ("whole", "no position", "no attention"):
     torch.manual_seed(0)
-    one, with_waves = Toy(), waves
+    one = Toy()
+    one.encoder.ordered = kind != "no position"
     if kind == "no attention":
         for layer in one.encoder.layers:
             layer.attention = Silent(32, 4)
-    if kind == "no position":
-        waves = lambda n, d: torch.zeros(n, d)  # noqa: E731
     steps[kind], toy[kind] = learn(one)
-    waves = with_waves
 
 # %% tags=["hide-input"]
 # @title Figure 6.5: the encoder learns, if it may look and knows the order
@@ -529,8 +530,8 @@ show(
 # %% [markdown]
 # Whole, the encoder is right in {{ toy["whole"]:.0f }} % of new windows. **Without attention** it is right in
 # {{ toy["no attention"]:.0f }} %, no better than guessing one place of six, as the last visit knows only itself. **Without
-# position** it reaches {{ toy["no position"]:.0f }} %: it knows which places were there, but not which was where. So the layers
-# do what they are made for.
+# position** it reaches {{ toy["no position"]:.0f }} %: it knows which places were there, but not which was where. That is what
+# counting gives: the most frequent of the other five. So the layers do what they are made for.
 #
 # ## The forgotten mask
 #
@@ -600,7 +601,7 @@ show(
 #
 # - *Even attention*: every head takes the plain mean over the window.
 # - *No attention*: it adds nothing, and no visit hears of another.
-# - *No layers*: the feed-forward networks add nothing either. Only the sinusoids are left.
+# - *No layers*: the feed-forward networks add nothing either. Only the embeddings and the sinusoids are left.
 #
 # The table has intervals of the difference in Acc@1, operated minus whole, in points ([chapter 4](04_baselines.ipynb)). Below
 # zero, the operation hurts.
@@ -685,7 +686,7 @@ def score(head, patient, epochs=5):
     adam = torch.optim.Adam(head.parameters(), 2e-3)
     for x, last, b in [*vectors(patient, data.train)] * epochs:
         p = head(x, last, b)[torch.arange(len(b)), b.target]
-        loss = -p.clamp(min=1e-9).log().mean()
+        loss = -p.clamp(min=1e-9).log().mean()  # 0 if it cannot be copied
         adam.zero_grad()
         loss.backward()
         adam.step()
@@ -712,10 +713,10 @@ for name, make in heads.items():
 pd.DataFrame(need).T.rename_axis(columns="Acc@1 on valid, %")
 
 # %% [markdown]
-# Without the layers the softmax loses: its interval lies below zero. The pointer loses nothing. So the guess holds: in the
-# vector of the last visit the layers have gathered what happened before, and a softmax has nothing else to read, but a
-# pointer reads the other visits itself. (This is one encoder, and one training of each head. And even the softmax
-# loses little.)
+# Without the layers the softmax loses: its interval lies below zero. The pointer loses nothing that we can measure. That
+# agrees with the guess: in the vector of the last visit the layers have gathered what happened before, and a softmax has
+# nothing else to read, but a pointer reads the other visits itself. It is no proof: this is one encoder, which learned beside a
+# pointer, and one training of each head, and even the softmax loses little.
 #
 # [Chapter 14](14_ablations.ipynb) asks whether a model can be *trained* without a part.
 #
@@ -726,8 +727,8 @@ pd.DataFrame(need).T.rename_axis(columns="Acc@1 on valid, %")
 # - Attention alone does not see the order of visits. Sinusoids and position from the end put it into the vectors.
 # - The mask goes in before the softmax, on the columns. Without it, strangers change {{ percent[0]:.0f }} % of your first
 #   answers, and accuracy does not notice.
-# - An attention map is a picture. Replace its weights by their mean before you believe that they matter. Our model does without
-#   its layers, as its pointer looks at the other visits itself; a softmax on the same encoder needs them.
+# - An attention map is a picture. Replace its weights by their mean before you believe that they matter. Our model loses
+#   nothing that we can measure without its layers; a softmax on the same encoder loses a little.
 # - To find a bug, look for any change of the output; to judge what a part is worth, count right answers.
 #
 # ## Exercises

@@ -457,6 +457,8 @@ pd.DataFrame(needs, rows, heads)
 # - Windows never cross from one person to another, so people can be dealt out to parts, and a part's memory need not grow. A
 #   rule with fixed numbers needs only the vocabulary in common.
 #
+# What DuckDB, Dask and Polars do with parts, ids and times: [Traps of libraries](traps_of_libraries.md).
+#
 # ## Exercises
 #
 # **Exercise 1** (quick). Take a batch of 128 windows, a million places and numbers of four bytes. How many gigabytes ($10^9$
