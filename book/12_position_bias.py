@@ -457,7 +457,7 @@ show(
 
 # %%
 def fall(table, first=1):
-    """(models,) mean of positions 1 (or first) to 5 minus that of 11 to 15."""
+    """(models,) mean of positions first to 5 minus mean of 11 to 15."""
     return table[:, first - 1 : 5].mean(1) - table[:, -5:].mean(1)
 
 
@@ -620,9 +620,9 @@ check.exercise("12.2", times)
 # @title Solution 2
 times = 100
 check.exercise("12.2", times)
-# At ×1 the content decides alone. At ×100 a place wins to which the last visit
-# but one went: position 2 has the largest bias of all, since people go out and
-# come back.
+# At ×1 the content decides alone. At ×100 a place wins to which the last
+# visit but one went: position 2 has the largest bias of all, since people go
+# out and come back.
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a weekly world: `kappa` as above, but the seventh visit back counts as much as the last. Train
@@ -644,7 +644,8 @@ due = np.log(weekly[6] / weekly[5])  # five steps of log 0.8
 check.same([jump, due], [-5 * np.log(0.8)] * 2, name="the jump", atol=0.1)
 print(f"of it, the bias has {bias[6] - bias[5]:.2f}")
 # The sum has the whole peak (chance in `live` makes it a little higher). The
-# bias has a part of it that says more about rates and seeds than about people.
+# bias has a part of it that says more about rates and seeds than about
+# people.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.
