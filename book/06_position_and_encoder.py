@@ -230,7 +230,7 @@ assert torch.equal(beside.flatten(2)[0], heard)  # as by hand
 # `chunk` cuts the result into three. The mask (B, L) becomes (B, 1, 1, L): the same for all heads and for all visits that
 # look. One more matrix, `out`, mixes what the heads heard. Our model has $D = 64$, $H = 4$, $d = 16$.
 
-# (Each linear layer also adds a learned bias, which (6.1) leaves out.)
+# (Each linear layer also adds a learned bias, which equation (6.1) leaves out.)
 
 # %%
 class SelfAttention(nn.Module):

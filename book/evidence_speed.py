@@ -162,7 +162,7 @@ timed.round(2).astype(object).where(timed.notna(), "")
 # In four rows we hoped for more. **A Parquet file** takes many times what pandas takes: a quarter of it is the finder of zones, which
 # must be loaded, the rest are checks that pandas does not make (people, clocks, pieces of one stay). **Stays** take about twice
 # as long as in fastmob, which is compiled. **A fit** gains little: most of it is the gradient. And **predicting for a table of
-# 10,000 people** is no faster than before: what the networks gained, the checks of the table have taken.
+# ten thousand people** is no faster than before: what the networks gained, the checks of the table have taken.
 #
 # ## Several processes
 #

@@ -457,7 +457,7 @@ def test_claims_of_12_in_its_tables() -> None:
     assert low > 0 and 0.1 < mean < 0.22, "Slow forgetting is in the visits"
     assert falls_of["none"][2] < 0, "Without recency the fall is not zero"
     assert falls_of["slow"][2] - falls_of["slow"][0] > 0.6 * mean, (
-        "while one town differs from another by more"
+        "And one town differs from another by more"
     )
 
 
@@ -1234,7 +1234,7 @@ def test_claims_of_01() -> None:
     leaves = here.location_id != target.location_id
     assert monday and leaves, "It is Monday, half past six in the evening. Somebody leaves"
     seen = look(model, test, 1332)
-    assert seen.candidates.is_target.iloc[0], "The person went home, and the model said so."
+    assert seen.candidates.is_target.iloc[0], "The person went home, and the model said so; in the window below it fails."
     six = seen.candidates.head(6)
     thin = six[["copied", "generated"]].min(axis=1).max() < 0.005
     assert thin, "In the upper panel one of the two is always too thin to see."
