@@ -16,6 +16,7 @@ from sklearn.cluster import DBSCAN
 
 from pgt._moved import renamed_keywords
 from pgt.errors import DataError, note
+from pgt.progress import bar
 from pgt.readers.clocks import by_local_clocks, require_zone
 from pgt.readers.plausibility import note_data_checks
 from pgt.visits import (
@@ -199,7 +200,8 @@ def generate_staypoints(
         )
     cuts = np.flatnonzero(_silences(fixes, dist_threshold, gap_threshold, max_gap)[1]) + 1
     shortest, last, found = round(time_threshold * 60e6), set(bounds), []
-    for low, high in pairwise(sorted({*bounds, *cuts.tolist()})):
+    spans = [*pairwise(sorted({*bounds, *cuts.tolist()}))]
+    for low, high in bar(spans, "finding stays", len(spans)):
         start = low
         for i in _departures(lon[low:high], lat[low:high], dist_threshold):
             if micro[low + i] - micro[start] >= shortest:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from pgt import files
 from pgt.errors import DataError, note
+from pgt.progress import bar
 from pgt.readers import recordings
 from pgt.readers.clocks import read_times, require_zone, with_local_clocks
 from pgt.readers.columns import (
@@ -461,7 +462,7 @@ def _rows_of_files(
 ) -> tuple[list[Part], Counter[str], bool]:
     """The rows of each file that can be read; of the others how many there are, and why."""
     parts, bad, left_out, account = [], {}, Counter[str](), False
-    for file in files_:
+    for file in bar(files_, "reading files", len(files_)):
         try:
             recording, origin = _one(file, kind, how.columns, path)
             if recording.frame.empty:
