@@ -277,8 +277,7 @@ print(f"{in_memory:.1f} % of the unseen targets are in its memory")
 # %% [markdown]
 # From a week, it was {{ in_week:.0f }} %. And it is told how each visit relates to now.
 #
-# What does it give to both offices of person 59 before each visit to the new one that
-# did not already start there?
+# What does it give to both offices of person 59 before each visit to the new one that did not already start there?
 
 # %% tags=["hide-input"]
 # @title Figure 22.3: a new job
@@ -310,8 +309,8 @@ show(
 # People are cut into five folds. Models train on the training days of four folds. Then they predict every visit of the people
 # of the fifth, on all days, each person's first visit excepted.
 #
-# Here is one of the five, with the usual windows of a week. The days of the fifth are all called *test*, and the test days of
-# the others are left out:
+# Here is one such fold, with the usual test windows. All days of its people are called *test*, and the test days of the others
+# are left out:
 
 # %%
 people = np.sort(town.visits.user_id.unique())
@@ -328,9 +327,9 @@ hits, n_new = summarize(met_never)["acc@1"][0], met_never.user_id.nunique()
 print(f"{n_new} newcomers, {len(met_never)} windows: {hits:.1f} % right")
 
 # %% [markdown]
-# The figure has all five folds, and is by how many visits the newcomer has made so far. It adds the two rules that copy. Mind
-# that the models do not see the same past: PGT sees a week, the rules a hundred visits, and the contextual pointer summaries
-# of older ones, too. So a lead over PGT may come from the longer past.
+# The figure counts all five folds, by how many visits the newcomer has made so far, and adds PGT and two rules that copy.
+# They do not see the same past: PGT sees a week, the rules a hundred visits, and the contextual pointer summaries of older
+# ones, too. So a lead over PGT may come from the longer past.
 
 # %% tags=["hide-input"]
 # @title Figure 22.4: newcomers
@@ -343,6 +342,11 @@ been["acc@1"] = been.reach
 NAMES = {"contextual": "contextual pointer (100 visits, summaries)"}
 NAMES |= {"pgt": "PGT (a week)", "kernel": "context kernel (100 visits)"}
 NAMES |= {"most_frequent": "most frequent place (100 visits)"}
+late = ["21-50", "51-100", "101-200", "200+"]
+late = rows[rows.group.isin(late)].set_index(["data", "group", "model"])
+late = late["acc@1"].unstack()
+behind = late.contextual - late.kernel
+nearest, farthest = behind.min(), behind.max()
 few = rows[rows.group == "1-2"].groupby("data").n.first().astype(int)
 few = few[["city", "geolife"]].to_list()
 lines = pd.concat([been, rows]).replace({"model": NAMES})
@@ -365,15 +369,11 @@ show(
     "seeds, whose file keeps no intervals: the first points rest on "
     f"{few[0]} windows of the town and {few[1]} of GeoLife.",
 )
-late = ["21-50", "51-100", "101-200", "200+"]
-late = rows[rows.group.isin(late)].set_index(["data", "group", "model"])
-late = late["acc@1"].unstack()
-behind = late.contextual - late.kernel
 
 # %% [markdown]
 # After one or two visits there is little to copy, and on GeoLife PGT is even ahead. From then on the contextual pointer leads,
-# on GeoLife by little at first. The kernel needs more visits: from 21 on it is second, {{ behind.min():.1f }} to
-# {{ behind.max():.1f }} points behind. PGT, with its week, stays close to the most frequent place of a hundred visits.
+# on GeoLife by little at first. The kernel needs more visits: from 21 on it is second, {{ nearest:.1f }} to
+# {{ farthest:.1f }} points behind. PGT, with its week, stays close to the most frequent place of a hundred visits.
 #
 # What does a model gain from having met you? We train it twice and compare on the usual test windows: *met* is trained on
 # everybody's earlier days, yours too; *not met*, on those of the other folds. How much more often is *met* right?
@@ -392,8 +392,9 @@ worth.round(2).set_axis(heads, axis=1)
 # %% [markdown]
 # **The contextual pointer hardly gains from training on you.** On GeoLife nothing that we can see (the 95 % interval goes from
 # {{ of_real["low"]:.1f }} to {{ of_real["high"]:.1f }}); in the town at most about a point ({{ of_town["acc@1"]:.1f }},
-# interval {{ of_town["low"]:.1f }} to {{ of_town["high"]:.1f }}). PGT's intervals lie above zero. (*Not met* also had a fifth fewer people to learn from, so not all of PGT's gain
-# need come from having met you: [Evidence: newcomers](evidence_newcomers.ipynb).)
+# interval {{ of_town["low"]:.1f }} to {{ of_town["high"]:.1f }}). PGT's intervals lie above zero. (*Not
+# met* also had a fifth fewer people to learn from, so not all of PGT's gain need come from having met you:
+# [Evidence: newcomers](evidence_newcomers.ipynb).)
 #
 # ## Somewhere new
 #
@@ -421,7 +422,7 @@ new_valid, new = (  # level and stretch from valid
     recalibrated(likely["valid"], valid.new, x) for x in likely.values()
 )
 on_test = with_new(says, new)
-constant = valid.new.mean()  # the share of first visits there
+constant = 100 * valid.new.mean()  # the share of first visits there
 
 # %% [markdown]
 # This is before person 59's first visit to the new office:
@@ -440,8 +441,8 @@ shown = shown.astype(float).sort_values("with it", ascending=False)
 
 # %% [markdown]
 # Without *somewhere new* every answer is wrong, and the old office comes first. With it, the second answer is right. But that
-# needs no forecast. A *constant*, the share of first visits in the validation windows ({{ 100 * constant:.0f }} %), would stand second
-# here too. What does the forecast add?
+# needs no forecast. A *constant*, the share of first visits in the validation windows ({{ constant:.0f }} %), would
+# stand second here too. What does the forecast add?
 #
 # We compare them over all test windows. The first column counts how often the right place is among the first three answers.
 # The second also counts *somewhere new* among these three, where it is right. The third is the mean loss, $-\log P$ of the
@@ -451,7 +452,7 @@ shown = shown.astype(float).sort_values("with it", ascending=False)
 # @title Table: all test windows, without and with somewhere new
 actual = 100 * test.new.mean()
 before, others = (100 * new[w].mean() for w in (test.new, ~test.new))
-rows = {"never": 0 * new, "constant": 0 * new + constant, "forecast": new}
+rows = {"never": 0 * new, "constant": 0 * new + constant / 100, "forecast": new}
 losses, said_in_three = {}, {}
 for name, chance in rows.items():
     table = with_new(says, chance)
@@ -463,6 +464,7 @@ for name, chance in rows.items():
     rows[name] = *share, losses[name].mean()
     said_in_three[name] = 100 * ((table > table[:, -1:]).sum(1) < 3).mean()
 saved = losses["constant"] - losses["forecast"]
+mean_saved = saved.mean()
 worth_it = percentile_interval(resampled_means(saved[None], test.users))
 heads = ["place in first three (%)", "or somewhere new, rightly (%)"]
 heads += ["mean loss"]
@@ -472,11 +474,11 @@ pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 # In {{ actual:.1f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability
 # zero there, and the mean loss is infinite. **A constant is enough to end that:** the loss is
 # {{ rows["constant"][2]:.2f }}. *Somewhere new* is then among the first three in
-# {{ said_in_three["constant"]:.2f }} % of the windows, so it is right before almost every first visit. So the second column
-# cannot tell who knows when. And *somewhere new* names no place, and here and there it drives the right one out.
+# {{ said_in_three["constant"]:.2f }} % of the windows, so it is right before almost every first visit. The second column
+# therefore cannot tell who knows when. And *somewhere new* names no place, and here and there it drives the right one out.
 #
 # The forecast brings the loss to {{ rows["forecast"][2]:.2f }}, and hardly changes the first three. It is weak: it saves
-# {{ saved.mean():.3f }} of the loss (95 % interval over people {{ worth_it[0]:.3f }} to {{ worth_it[1]:.3f }}), and on average
+# {{ mean_saved:.3f }} of the loss (95 % interval over people {{ worth_it[0]:.3f }} to {{ worth_it[1]:.3f }}), and on average
 # says {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others.
 #
 # ## What to remember

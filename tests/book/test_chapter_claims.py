@@ -978,17 +978,17 @@ def test_claims_of_22() -> None:
     assert said["low"] < 0 < said["high"], "the 95 % interval of this change, over people"
     assert said["others"] < said["before"] < said["others"] + 15, "It is weak"
     assert said["worth_it[0]"] > 0, "It is weak: it saves"
-    chance = said["100 * constant"] / 100
+    chance = said["constant"] / 100
     old, home = (table[name][0] * (1 - chance) for name in ("old office", "old home"))
     assert old > new > table["old home"][1], "With it, the second answer is right."
-    assert old > said["100 * constant"] > home, "would stand second here too"
+    assert old > said["constant"] > home, "would stand second here too"
     never, constant, forecast = (table[row] for row in ("never", "constant", "forecast"))
     assert never[2] == math.inf > constant[2], "it has probability zero there, and the mean loss is"
     assert constant[2] > forecast[2] > constant[2] - 0.1, "The forecast brings the loss to"
     changes = abs(forecast[0] - constant[0]), abs(forecast[1] - constant[1])
     assert max(changes) < 0.5, "and hardly changes the first three"
     gain = constant[1] - constant[0]
-    assert said['said_in_three["constant"]'] > 99, "the second column cannot tell who knows when"
+    assert said['said_in_three["constant"]'] > 99, "therefore cannot tell who knows when"
     assert abs(gain - said["actual"]) < 1, "it is right before almost every first visit"
     assert constant[0] < never[0], "here and there it drives the right one out"
     assert abs(table["hold the answer (%)"][0] - 90) < 3, (
