@@ -422,7 +422,7 @@ new_valid, new = (  # level and stretch from valid
     recalibrated(likely["valid"], valid.new, x) for x in likely.values()
 )
 on_test = with_new(says, new)
-constant = 100 * valid.new.mean()  # the share of first visits there
+constant = 100 * valid.new.mean()  # % that are first visits
 
 # %% [markdown]
 # This is before person 59's first visit to the new office:
