@@ -452,7 +452,8 @@ shown = shown.astype(float).sort_values("with it", ascending=False)
 # @title Table: all test windows, without and with somewhere new
 actual = 100 * test.new.mean()
 before, others = (100 * new[w].mean() for w in (test.new, ~test.new))
-rows = {"never": 0 * new, "constant": 0 * new + constant / 100, "forecast": new}
+rows = {"never": 0 * new, "constant": 0 * new + constant / 100}
+rows["forecast"] = new
 losses, said_in_three = {}, {}
 for name, chance in rows.items():
     table = with_new(says, chance)
