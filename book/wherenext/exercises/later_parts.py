@@ -448,6 +448,12 @@ def _new_places() -> Worked:
     }
 
 
+@works_out("22.2", ["Hold the answer [%]", "Hold it by name [%]"], atol=1.5, code=True)
+def _sets() -> Worked:
+    """The rest hold it as "somewhere new", which names no place."""
+    return [88.5, 71.0], {}
+
+
 @works_out("22.3", ["The second answer from", "The first answer from"], digits=2, atol=0.005)
 def _from_when() -> Worked:
     """The places share what the forecast leaves, so it needs less than its rival has now."""
