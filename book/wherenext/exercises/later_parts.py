@@ -217,10 +217,13 @@ def _favourite() -> Worked:
     return [59, 28], {}
 
 
-@works_out("13.4", ["People stay"], choices=("more often", "less often"), code=True)
+@works_out("13.4", ["Points"], digits=2, atol=0.03, code=True)
 def _staying() -> Worked:
-    """The pointer looks at the district where the person already is more than people stay there."""
-    return ("less often",), {"a solid disc is attention that is too large.": ("more often",)}
+    """In most districts the pointer looks at more than people stay there."""
+    return 1.16, {
+        "attention minus answers, so that too much attention is above zero.": -1.16,
+        "that is the sum over all districts; take each by itself.": 4.32,
+    }
 
 
 @works_out("13.5", ["Change without the first", "Change without the third"], digits=2, atol=0.005)
