@@ -37,7 +37,7 @@ import torch
 from matplotlib import pyplot as plt
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, TRUTH, show
+from wherenext.figures import COPIED, INK, TRUTH, show
 from wherenext.ground import ground, located
 from wherenext.window_features import gates
 
@@ -225,7 +225,8 @@ ends = [
 low, high = np.array(ends).T
 figure, axes = plt.subplots(figsize=(6.4, 2.6))
 names = [f"{f.disc.min():.2f}–{f.disc.max():.2f}" for f in fifths]
-axes.bar(names, correct, yerr=[correct - low, high - correct], color=COPIED)
+look_of = {"color": COPIED, "ecolor": INK, "width": 0.6}
+axes.bar(names, correct, yerr=[correct - low, high - correct], **look_of)
 axes.set(xlabel="attention in the largest disc", ylabel="guess is right, %")
 show(
     figure,

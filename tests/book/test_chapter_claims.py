@@ -749,6 +749,20 @@ def test_claims_of_18() -> None:
     assert not above and percentile_interval("full")[0] < 0, (
         "no network here is distinctly above counting"
     )
+    gains = {
+        (where.data.iloc[0], variant): own.set_index("group").loc[
+            ["gain low", "gain high"], "ndcg@10"
+        ]
+        for where in (baskets, days)
+        for variant, own in where[where.group.isin(["gain low", "gain high"])].groupby("variant")
+    }
+    low, high = zip(
+        *(gains["dc", f"no_{part}"] for part in ("graph", "attention", "gate")), strict=True
+    )
+    assert max(low[:2]) < 0 < min(high[:2]), "leaving out graph or attention changes nothing that"
+    assert low[2] > 0, "leaving out the gate helps"
+    told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
+    assert told > 0, "so much it is worth to know when, and how often"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = {"full", "no_graph", "no_attention"} <= below and "informed" not in below
     level = [
