@@ -62,8 +62,9 @@ below["features"] = [
 
 # %% [markdown]
 # One table holds, for every test window, the probability of the model's favourite place (`sure`), whether that place was
-# right (`correct`), and the most attention on any one place (`disc`). The town also tells *why* the person really went where they went: by *routine* (home, work or
-# school, because of the hour), as a *return* (a free choice among places they know), or to *explore*.
+# right (`correct`), and the most attention on any one place (`disc`). The town also tells *why* the person really went where
+# they went: by *routine* (home, work or school, because of the hour), as a *return* (a free choice among places they know),
+# or to *explore*.
 
 # %%
 opened = gates(model, test)  # one row a window: correct, length, ...
@@ -100,9 +101,10 @@ def window_map(i, caption):
     seen = look(model, test, i)  # one forward pass, opened
     visits = located(seen.visits, town)
     visits["name"] += ", " + visits.kind  # say what a place is
+    guesses = located(seen.candidates.head(5), town)
     return attention_map(
         visits.astype({"attention": float}),
-        guesses=located(seen.candidates.head(5), town),
+        guesses=guesses.astype({"probability": float}),
         truth=located(seen.target, town),
         ground=below,  # of the folded cell above
         caption=caption,
@@ -169,8 +171,9 @@ start = test.visits.started_at.iloc[test.target].reset_index(drop=True)
 near = (start - start[routine]).abs() <= pd.Timedelta(days=3.5)
 week = np.flatnonzero(near & (test.users == test.users[routine]))
 n_moments, n_right = len(week), opened.correct[week].sum()
+moments = pd.concat([moment(i) for i in week])
 week_map(
-    located(pd.concat([moment(i) for i in week]), town),
+    located(moments.astype({"share": float}), town),
     ground=below,
     alt="Map of a week of predictions with a slider over time",
     caption="One person's week, with the first story in its middle.",
@@ -376,8 +379,8 @@ print(f"  there, a visit picked at random matters most: {lot:.0f} %")
 
 # %% [markdown]
 # In brackets stand 95 % intervals over people. **In {{ moving:.0f }} % of the windows the last visit matters most, and
-# attention hardly ever shows it.** Where another visit matters most, attention shows it half of the time, far more often than a visit
-# picked at random.
+# attention hardly ever shows it.** Where another visit matters most, attention shows it half of the time, far more often than
+# a visit picked at random.
 #
 # Why the last? It has two roles. It can be copied, as any visit. And its vector is the **context**: it says where the person
 # is and what time it is now; it asks the pointer's question, drives the generator, and sets the gate. Without the last visit,

@@ -6,8 +6,9 @@
 # say it better than a count?
 #
 # *You will be able to* make sets of a table of visits or purchases, predict somebody's next basket, or the places of their next
-# day, with a graph and masked self-attention, and test the network against a count. *You need* [Position and encoder](06_position_and_encoder.ipynb) and [Baselines](04_baselines.ipynb).
-# *It takes* twenty-five minutes to read and about a minute to run.
+# day, with a graph and masked self-attention, and test the network against a count. *You need* [Position and
+# encoder](06_position_and_encoder.ipynb) and [Baselines](04_baselines.ipynb). *It takes* twenty-five minutes to read and
+# about a minute to run.
 #
 # > **In one sentence.** A rule that counts what a person took, and fills up with what everybody takes, is ahead of this
 # > chapter's network, as published, in the simulated town and on shopping baskets. One reason is that the network cannot see
@@ -49,9 +50,9 @@ town = city.load()
 days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 
 # %% [markdown]
-# Here the answer is a *set*: several answers are right at once, in any order. We build DNNTSP, the
-# *deep neural network for temporal sets prediction* of [Yu et al. (2020)](https://arxiv.org/abs/2006.11483). It loses against counting. We build
-# it all the same: its parts are in use elsewhere, and why it loses can be seen only from inside.
+# Here the answer is a *set*: several answers are right at once, in any order. We build DNNTSP, the *deep neural network for
+# temporal sets prediction* of [Yu et al. (2020)](https://arxiv.org/abs/2006.11483). It loses against counting. We build it
+# all the same: its parts are in use elsewhere, and why it loses can be seen only from inside.
 #
 # ## One person's week
 #
@@ -184,9 +185,9 @@ def borrow(part, trained_part):
 # %% [markdown]
 # ## Who goes with whom: the weighted GCN
 #
-# **Why this box?** Who buys pasta buys sauce, and who visits the garden centre comes home with plants. What was taken together may
-# be taken together again. So an element should know its company. And what was together *often* should count for more than what
-# met once by chance; therefore the edges have weights.
+# **Why this box?** Who buys pasta buys sauce, and who visits the garden centre comes home with plants. What was taken
+# together may be taken together again. So an element should know its company. And what was together *often* should count for
+# more than what met once by chance; therefore the edges have weights.
 #
 # Each set has a **co-occurrence graph**: edges join the places of a day. In set $i$, the edge between elements $\ell$ and
 # $\ell'$ weighs
@@ -207,10 +208,10 @@ def borrow(part, trained_part):
 #
 # In the graph convolution each element adds up its neighbours' vectors with these weights. A linear layer, batch
 # normalisation and a ReLU follow. Elements with many neighbours get larger sums than lonely ones. **Batch normalisation**
-# brings each of the $D$ numbers to mean 0 and variance 1 over all elements and days of the batch, so that the next layer meets numbers
-# of one size. (LayerNorm does this within one vector; here it is done across vectors. In use, the mean and variance of the
-# training are taken.) The ReLU turns negative numbers into 0. The network has two such convolutions, so an element hears of
-# the neighbours of its neighbours, too.
+# brings each of the $D$ numbers to mean 0 and variance 1 over all elements and days of the batch, so that the next layer
+# meets numbers of one size. (LayerNorm does this within one vector; here it is done across vectors. In use, the mean and
+# variance of the training are taken.) The ReLU turns negative numbers into 0. The network has two such convolutions, so an
+# element hears of the neighbours of its neighbours, too.
 
 
 # %%
@@ -269,13 +270,14 @@ print(f"largest change of a score: {largest:.4f}")
 # %% [markdown]
 # By nothing. The only sign of an element in a set, and so of its day, is an edge to another one. **An element that is alone
 # leaves no trace of when it was there.** And {{ lonely["town"]:.0f }} % of the town's days and {{ lonely["baskets"]:.0f }} %
-# of the shopping baskets below hold a single element. (The baskets are as the network's authors prepared them. Their
-# [later script](https://github.com/yule-BUAA/CTTSP) drops rare products, which leaves more baskets with one.) No box behind this one can bring back what is lost here.
+# of the shopping baskets below hold a single element. (The baskets are as the network's authors prepared them. Their [later
+# script](https://github.com/yule-BUAA/CTTSP) drops rare products, which leaves more baskets with one.) No box behind this one
+# can bring back what is lost here.
 #
 # ## Looking back: masked self-attention
 #
-# **Why this box?** A place visited on day −2 with others and on day −6 with others has two states. Which of them matters, and does
-# the one make the other likelier? Attention lets each state ask the rest.
+# **Why this box?** A place visited on day −2 with others and on day −6 with others has two states. Which of them matters, and
+# does the one make the other likelier? Attention lets each state ask the rest.
 #
 # The states of one place look at each other, but only backwards. As in [chapter 6](06_position_and_encoder.ipynb), the
 # attention of a head is
@@ -328,8 +330,8 @@ table.loc[["−7", "−4", "−1"]]
 
 # %% [markdown]
 # Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the last row five days weigh
-# the same, as their states are the same. **Order enters only through the mask:** days −6 and −2 differ, having company, and only the last two
-# days may look at day −2.
+# the same, as their states are the same. **Order enters only through the mask:** days −6 and −2 differ, having company, and
+# only the last two days may look at day −2.
 #
 # **Why a mask, if all seven days are past?** Not against cheating: only the eighth day is asked for, and nobody sees it. Here
 # the mask does something else. Attention does not see order ([chapter 6](06_position_and_encoder.ipynb)), and no vector holds a
@@ -352,9 +354,10 @@ print("outputs that notice:", *pd.Index(past)[moved.numpy()])
 #
 # ## One vector for each element: the weighted sum
 #
-# **Why this box?** A score needs one vector, and histories have different lengths. So an element's seven vectors become one. The
-# last days may tell more than the first, or those with company more than the others. So some sets may add more. Let $\mathcal{Z}_i$ be what attention
-# makes of it at set $i$. The product with a learned vector $w_\text{agg}$ is the set's weight:
+# **Why this box?** A score needs one vector, and histories have different lengths. So an element's seven vectors become one.
+# The last days may tell more than the first, or those with company more than the others. So some sets may add more. Let
+# $\mathcal{Z}_i$ be what attention makes of it at set $i$. The product with a learned vector $w_\text{agg}$ is the set's
+# weight:
 #
 # $$
 # \mathcal{C} = \sum_i \big(w_\text{agg} \cdot \mathcal{Z}_i\big)\, \mathcal{Z}_i . \tag{18.4}
@@ -636,8 +639,9 @@ left_out = pd.Series(left_out, parts, name="without it, points")
 left_out.rename_axis("part").to_frame()
 
 # %% [markdown]
-# **On baskets, leaving out graph or attention changes nothing that we can measure; leaving out the gate helps.** Learning rate and patience were changed after seeing test
-# scores, which may flatter the networks ([evidence](evidence_relatives.ipynb)).
+# **On baskets, leaving out graph or attention changes nothing that we can measure; leaving out the gate helps.** Learning
+# rate and patience were changed after seeing test scores, which may flatter the networks
+# ([evidence](evidence_relatives.ipynb)).
 #
 # ## What to remember
 #
