@@ -9,8 +9,8 @@
 # a minute to run, with or without a GPU.
 #
 # > **In one sentence.** With gate and generator, attention says exactly how a probability was added up; it does not say what
-# > would have changed it: only in {{ same:.0f }} % of the tested windows does the visit that matters most have the most
-# > attention.
+# > would have changed it: of the tested windows, which have at least six visits and hold the true place, only in
+# > {{ same:.0f }} % does the visit that matters most have the most attention.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -34,15 +34,17 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib import pyplot as plt
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, TRUTH, show
+from wherenext.figures import COPIED, INK, TRUTH, show
 from wherenext.ground import ground, located
 from wherenext.window_features import gates
 
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look
 from pgt.maps import attention_map, week_map
+from pgt.metrics import percentile_interval, resampled_means
 from pgt.windows import prepare
 
 # %%
@@ -59,19 +61,24 @@ below["features"] = [
 ]
 
 # %% [markdown]
-# One table holds, for every test window, the probability of the model's favourite place (`sure`), and whether that place
-# was right (`correct`). The town also tells *why* the person really went where they went: by *routine* (home, work or
-# school, because of the hour), as a *return* (a free choice among places they know), or to *explore*.
+# One table holds, for every test window, the probability of the model's favourite place (`sure`), whether that place was
+# right (`correct`), and the most attention on any one place (`disc`). The town also tells *why* the person really went where
+# they went: by *routine* (home, work or school, because of the hour), as a *return* (a free choice among places they know),
+# or to *explore*.
 
 # %%
 opened = gates(model, test)  # one row a window: correct, length, ...
 opened["why"] = test.visits.why.iloc[test.target].to_numpy()
-opened["sure"] = 0.0
+opened["sure"], opened["disc"], opened["at_disc"] = 0.0, 0.0, False
 with torch.no_grad():
     for batch in test.batches(512):
-        best = model(batch).log_probs.max(1).values.exp()  # (B,)
-        opened.loc[batch.index, "sure"] = best.numpy()
-opened[["sure", "correct", "why"]].head(3).round(2)
+        out, b = model(batch), batch.index.numpy()
+        sure, guess = out.log_probs.exp().max(1)  # (B,) each
+        disc, place = out.pointer_log_probs.exp().max(1)
+        opened.loc[b, "sure"] = sure.double().numpy()
+        opened.loc[b, "disc"] = disc.double().numpy()
+        opened.loc[b, "at_disc"] = (guess == place).numpy()
+opened[["sure", "correct", "disc", "why"]].head(3).round(2)
 
 # %% [markdown]
 # ## First story: a routine day
@@ -94,9 +101,10 @@ def window_map(i, caption):
     seen = look(model, test, i)  # one forward pass, opened
     visits = located(seen.visits, town)
     visits["name"] += ", " + visits.kind  # say what a place is
+    guesses = located(seen.candidates.head(5), town)
     return attention_map(
-        visits,
-        guesses=located(seen.candidates.head(5), town),
+        visits.astype({"attention": float}),
+        guesses=guesses.astype({"probability": float}),
         truth=located(seen.target, town),
         ground=below,  # of the folded cell above
         caption=caption,
@@ -163,8 +171,9 @@ start = test.visits.started_at.iloc[test.target].reset_index(drop=True)
 near = (start - start[routine]).abs() <= pd.Timedelta(days=3.5)
 week = np.flatnonzero(near & (test.users == test.users[routine]))
 n_moments, n_right = len(week), opened.correct[week].sum()
+moments = pd.concat([moment(i) for i in week])
 week_map(
-    located(pd.concat([moment(i) for i in week]), town),
+    located(moments.astype({"share": float}), town),
     ground=below,
     alt="Map of a week of predictions with a slider over time",
     caption="One person's week, with the first story in its middle.",
@@ -191,9 +200,48 @@ window_map(wrong, "A mistake. The largest dashed ring is the guess.")
 # second shift at the architects' the probability {{ sure_there:.2f }}. But they explored: they went to eat where they had
 # never been. The window does not show that place, so no attention could have been right.
 #
-# Yet this map looks as convincing as the first. **A plausible picture of attention is no evidence that the answer is right.**
-# **Change this**: set `surest` to 1, 2, … Could you have told from the map? We could not: in all ten mistakes, too, the guess
-# is where the largest disc is.
+# Yet this map looks as convincing as the first. **Change this**: set `surest` to 1, 2, … Could you have told from the map?
+# We could not: in all ten mistakes, too, the guess is where the largest disc is. But how often is it there anyway?
+
+# %%
+at_disc = 100 * opened.groupby("correct").at_disc.mean()
+print(f"the guess is at the largest disc: {at_disc[True]:.1f} % of hits,")
+print(f"                                  {at_disc[False]:.1f} % of misses")
+
+# %% [markdown]
+# The guess is nearly always at the largest disc, so where that disc lies cannot warn. Can its size? Cut the readable windows
+# into fifths, from those with the smallest largest disc to those with the largest.
+
+# %%
+tested = opened[readable].copy()
+tested["fifth"] = pd.qcut(tested.disc, 5, labels=range(5)).astype(int)
+correct = 100 * tested.groupby("fifth").correct.mean()
+small_disc, large_disc = correct[0], correct[4]
+
+# %% tags=["hide-input"]
+# @title Figure 13.1: how often the guess is right, by the largest disc
+fifths = [part for _, part in tested.groupby("fifth")]
+ends = [
+    percentile_interval(resampled_means([100 * f.correct], f.user_id))
+    for f in fifths
+]
+low, high = np.array(ends).T
+figure, axes = plt.subplots(figsize=(6.4, 2.6))
+names = [f"{f.disc.min():.2f}–{f.disc.max():.2f}" for f in fifths]
+look_of = {"color": COPIED, "ecolor": INK, "width": 0.6}
+axes.bar(names, correct, yerr=[correct - low, high - correct], **look_of)
+axes.set(xlabel="attention in the largest disc", ylabel="guess is right, %")
+show(
+    figure,
+    alt="Five bars that rise from left to right, each with its interval. "
+    "The last is nearly twice as high as the first.",
+    caption="The readable windows in fifths, by the attention in their "
+    "largest disc. The lines are 95 % intervals over people.",
+)
+
+# %% [markdown]
+# **A large disc is weak evidence: the guess is right in {{ small_disc:.0f }} % of the windows with the smallest fifth of
+# largest discs, in {{ large_disc:.0f }} % with the largest.** Even there the model is still wrong about every second time.
 #
 # ## Is attention an explanation?
 #
@@ -239,7 +287,7 @@ def occluded(i):
 # its attention, and the change when it is taken out. Below zero, the true place loses by that.
 
 # %% tags=["hide-input"]
-# @title Figure 13.1: attention, and what each visit's removal changes
+# @title Figure 13.2: attention, and what each visit's removal changes
 visits = located(look(model, test, routine).visits, town)
 one = occluded(routine)
 top, asking = one.iloc[one.attention.argmax()], one.iloc[-1]
@@ -270,8 +318,27 @@ show(
 #
 # The last visit, at work, has next to no attention, {{ asking.attention:.2f }}. Without it, the true place loses
 # {{ lost_last:.2f }}. The sum alone cannot explain that. A visit to work adds nothing to home; if it only left the sum, the
-# share of home would grow a little.
+# share of home would grow a little. Keep gate, generator and all other scores as they are, and take visit $i$ out of the sum:
 #
+# $$
+# \text{change}_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right),
+# \tag{13.1}
+# $$
+#
+# with $\ell^*$ the true place; the square bracket is 1 if visit $i$ was there, and 0 if not.
+
+
+# %%
+def by_sum(table):
+    """Equation (13.1) for each visit of a window."""
+    a, pointed = table.attention, (table.attention * table.hit).sum()
+    return table.gate * ((pointed - a * table.hit) / (1 - a) - pointed)
+
+
+summed = by_sum(one).iloc[-1]
+print(f"the last visit: {summed:+.3f} by the sum, measured {-lost_last:+.2f}")
+
+# %% [markdown]
 # Does the last visit matter as much in other windows? Take 500 at random, of at least six visits, that hold the true place.
 # Which visit matters most, by the size of the change, and is it the one with the most attention?
 
@@ -291,16 +358,29 @@ last = removed.position == 1
 mover = last[most["size"]].to_numpy()  # the last matters most
 agree = (most["size"] == most.attention).to_numpy()
 moving, same = 100 * mover.mean(), 100 * agree.mean()
-print(f"the last visit matters most: {moving:.0f} % of windows")
-print(f"what matters most has most attention: in {same:.0f} % of windows")
-print(f"  where that is the last visit: {100 * agree[mover].mean():.0f} %")
-print(f"  where it is another one: {100 * agree[~mover].mean():.0f} %")
-lot = 100 * (1 / removed.groupby("window").size()).mean()
-print(f"a visit picked at random matters most in {lot:.0f} % of windows")
+
+
+def percent(hits, which):
+    """A share of some windows, with its 95 % interval over people."""
+    mine, users = 100 * hits[which], test.users[most.index[which]]
+    low, high = percentile_interval(resampled_means([mine], users))
+    return f"{mine.mean():.0f} % [{low:.0f}, {high:.0f}]"
+
+
+# %%
+every, other = np.full(len(most), True), ~mover
+print("the last visit matters most:", percent(mover, every))
+print("what matters most has most attention:", percent(agree, every))
+print("  where that is the last visit:", percent(agree, mover))
+print("  where it is another one:", percent(agree, other))
+one_in = 1 / removed.groupby("window").size().to_numpy()
+lot = 100 * one_in[other].mean()
+print(f"  there, a visit picked at random matters most: {lot:.0f} %")
 
 # %% [markdown]
-# **In more than half of the windows the last visit matters most, and attention hardly ever shows it.** Where another visit
-# matters most, attention shows it half of the time, far more often than a visit picked at random.
+# In brackets stand 95 % intervals over people. **In {{ moving:.0f }} % of the windows the last visit matters most, and
+# attention hardly ever shows it.** Where another visit matters most, attention shows it half of the time, far more often than
+# a visit picked at random.
 #
 # Why the last? It has two roles. It can be copied, as any visit. And its vector is the **context**: it says where the person
 # is and what time it is now; it asks the pointer's question, drives the generator, and sets the gate. Without the last visit,
@@ -337,14 +417,18 @@ def answer(context, encoded, batch):
     return p.gather(1, batch.target[:, None]).squeeze(1)
 
 
-# %% tags=["hide-input"]
-# @title Table: the two roles of the last visit
+# %% [markdown]
+# `short` holds the same windows without their last visit, with days counted back from the visit before it:
+
+# %%
 full = test.batch(rng.choice(eligible, 300, replace=False))
 new_last = full.days_ago.gather(1, (full.length - 2)[:, None])
 ago = (full.days_ago - new_last).clamp(min=0)
 short = replace(full, length=full.length - 1, days_ago=ago)
 keys_full, asks_full = parts_of(full)
 keys_short, asks_short = parts_of(short)
+
+# %%
 before = answer(asks_full, keys_full, full)
 changes = {
     "whole visit removed": answer(asks_short, keys_short, short),
@@ -367,7 +451,7 @@ moved.rename_axis("of the last visit").round(3).to_frame()
 # ## What to remember
 #
 # - Draw what was used, and test it: rebuild the probability from the drawn parts.
-# - Choose examples by rule. A confident mistake can look as convincing as a hit.
+# - Choose examples by rule. A confident mistake can look as convincing as a hit, and a large disc is weak evidence.
 # - Attention is the arithmetic of one sum, and explains it. Take something away, and the sum is another one: the visit that
 #   matters most has the most attention in only {{ same:.0f }} % of the windows.
 # - In {{ moving:.0f }} % the last visit matters most. It works through the context, and attention cannot show that.
@@ -377,8 +461,10 @@ moved.rename_axis("of the last visit").round(3).to_frame()
 # **Exercise 1** (medium). The kernel of [chapter 4](04_baselines.ipynb) uses a *cue*, a fact from which to guess: visits at
 # this hour of the day count more. Has the pointer found it? Take the test windows that hold the true place, and in them the
 # earlier visits that began within an hour of *now*, the time of day at which the last visit ended. How much attention do they
-# get, on average? Multiply it by the number of visits $L$, so that 1 is an equal share. And how much would they get if only
-# the visits to the true place shared it, equally?
+# get, on average? Multiply it by the number of visits $L$, so that 1 is an equal share. For comparison: give all attention to
+# the visits to the true place, in equal parts. What do the same earlier visits get now? (`test.subset(test.in_window)` keeps
+# the windows that hold the true place. `pgt.visits.around_the_clock` gives the minutes between `b.start_minute`, (B, L), and
+# `b.now_minute[:, None]` of a batch `b`; `b.position_from_end` is 1 at the last visit, which is not an earlier one.)
 
 # %% tags=["try"]
 looked_at, would_be = ..., ...  # 1 is an equal share
@@ -450,27 +536,29 @@ check.exercise("13.3", [by_last, shown])
 # not show it.
 
 # %% [markdown]
-# **Exercise 4** (medium). Where does attention go, and where do people go? The function `flows` of `wherenext.flows` sorts the
-# windows that hold the true place by the district of the last visit, and adds up both. Draw the difference with
-# `pgt.maps.flow_map`. What do the largest discs say: do people stay in a district more often than the pointer looks there
-# again, or less often?
+# **Exercise 4** (medium). Where does attention go, and where do people go? The function `flows` sorts the windows that hold the
+# true place by the district of the last visit (`here`), and adds up the attention on each district (`there`) and the answers in
+# it, both in percent of all these windows. Take the rows that stay in a district. By how many points is `attention` larger than
+# `answers`, in the district where the two differ most? Draw all differences with `pgt.maps.flow_map`, if you like.
 
 # %% tags=["try"]
-people_stay = ...  # "more often" or "less often"
-check.exercise("13.4", people_stay)
+from wherenext.flows import flows
+
+table = flows(model, test, town.places.set_index("location_id").district)
+largest = ...  # points, attention minus answers
+check.exercise("13.4", largest)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
 # @title Solution 4
-from wherenext.flows import flows
 from wherenext.ground import districts
 
 from pgt.maps import flow_map
 
-table = flows(model, test, town.places.set_index("location_id").district)
 table["difference"] = table.attention - table.answers
 within = table[table.here == table.there]
 largest = within.difference[within.difference.abs().idxmax()]
-check.exercise("13.4", "less often" if largest > 0 else "more often")
+check.exercise("13.4", largest)
+print(f"{largest:+.2f} points in one district")
 names = [f for f in below["features"] if f["geometry"]["type"] == "Point"]
 flow_map(
     table[["here", "there", "difference"]],
@@ -482,20 +570,12 @@ flow_map(
     caption="Attention minus answers, in percent of the windows.",
 )
 # The largest discs are solid: the pointer looks at the district where the
-# person already is more often than people stay there.
+# person already is more often than people stay there, if not in each of them.
 
 # %% [markdown]
-# **Exercise 5** (medium, on paper). "Much attention, much effect" is the **naive reading**. The **arithmetic reading** keeps
-# gate, generator and all other scores as they are, and takes visit $i$ out of the sum,
-#
-# $$
-# \text{change}_i = g \left( \frac{P_\text{ptr}(\ell^*) - a_i \, [\,l_i = \ell^*\,]}{1 - a_i} - P_\text{ptr}(\ell^*) \right),
-# \tag{13.1}
-# $$
-#
-# with $\ell^*$ the true place; the square bracket is 1 if visit $i$ was there, and 0 if not. Three visits have attention 0.3,
-# 0.2 and 0.5. The first two are to the true place, the third is elsewhere, and the gate is 0.8. By how much does the
-# probability of the true place change without the first visit? And without the third?
+# **Exercise 5** (medium, on paper). "Much attention, much effect" is the **naive reading**. The **arithmetic reading** is
+# equation (13.1). Three visits have attention 0.3, 0.2 and 0.5. The first two are to the true place, the third is elsewhere,
+# and the gate is 0.8. By how much does the probability of the true place change without the first visit? And without the third?
 
 # %% tags=["try"]
 first, third = ..., ...  # with their signs
@@ -515,9 +595,8 @@ print(f"without the first {first:+.2f}, without the third {third:+.2f}")
 # order, 0 no relation.
 ranks = []
 for w in tables:
-    a, pointed = w.attention, (w.attention * w.hit).sum()
-    sums = w.gate * ((pointed - a * w.hit) / (1 - a) - pointed)
-    readings = {"naive": a, "arithmetic": sums, "truth": w.change}
+    readings = {"naive": w.attention, "arithmetic": by_sum(w)}
+    readings["truth"] = w.change
     sizes = pd.DataFrame(readings).abs()[w.position > 1]
     ranks.append(sizes.corr("spearman")["truth"].drop("truth"))
 ranks = pd.DataFrame(ranks).mean().round(2)
