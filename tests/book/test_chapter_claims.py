@@ -169,7 +169,9 @@ def test_claims_of_getnexts_wiring() -> None:
     mean = tables("scores")
     mean = mean[mean.seed.isna()]
     assert mean["first"].max() < 2, "Hardly any first visit is right"
-    simple = tables("simple").query("model == 'most_frequent'").set_index("rule")["acc@1"]
+    simple = (
+        tables("simple").query("model == 'most_frequent'").set_index("rule")["acc@1"].sort_index()
+    )
     assert (mean.groupby("rule")["acc@1"].max() < simple).all(), (
         "has a higher score than both, by whichever rule one asks"
     )
