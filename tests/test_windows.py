@@ -179,3 +179,12 @@ def test_erratum_4_midnight_is_time_1_and_not_padding(clock: str, quarter: int) 
 def test_erratum_4_duration_under_30_minutes_is_1_and_not_padding(stay: str, bucket: int) -> None:
     start = pd.Timestamp("2024-04-02 01:00")
     assert one_visit("duration", str(start), str(start + pd.Timedelta(stay))) == bucket
+
+
+@pytest.mark.parametrize("min_visits", [1, 3])
+def test_no_window_is_padding_alone(min_visits: int) -> None:
+    """Attention over nothing is no number."""
+    data = prepare(random_visits(3, users=6, visits=40), min_visits=min_visits, days=1)
+    for part in (data.train, data.valid, data.test):
+        assert len(part) and part.lengths.min() >= min_visits
+        assert not any(batch.padding.all(1).any() for batch in part.batches(16))
