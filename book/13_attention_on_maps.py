@@ -456,6 +456,8 @@ moved.rename_axis("of the last visit").round(3).to_frame()
 #   matters most has the most attention in only {{ same:.0f }} % of the windows.
 # - In {{ moving:.0f }} % the last visit matters most. It works through the context, and attention cannot show that.
 #
+# What maps and their libraries do with times, texts and gaps: [Traps of libraries](traps_of_libraries.md).
+#
 # ## Exercises
 #
 # **Exercise 1** (medium). The kernel of [chapter 4](04_baselines.ipynb) uses a *cue*, a fact from which to guess: visits at

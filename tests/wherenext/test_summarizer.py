@@ -174,6 +174,7 @@ def test_it_overfits_one_batch_and_copies_names(batch: TextBatch) -> None:
     trained, _ = fit_summarizer(config, training, WORDS, PAIRS)
     assert trained.loss(batch).words < 0.15
     drafts = beam_search(trained, batch, beam=1)
+    assert not any(one.requires_grad for draft in drafts for one in draft.attention)
     for draft, oov, (_, summary) in zip(drafts[:2], batch.oov, PAIRS, strict=False):
         assert draft.words(WORDS, oov) == summary
         assert any(number >= len(WORDS) for number in draft.numbers)

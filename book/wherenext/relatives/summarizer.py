@@ -402,7 +402,6 @@ class Hypothesis:
         return vocabulary.decode(self.numbers, oov)
 
 
-@torch.no_grad()
 def _grown(
     drafts: Sequence[Hypothesis | None], rows: range, values: list[list[float]],
     numbers: list[list[int]],
@@ -417,6 +416,7 @@ def _grown(
     return sorted(longer, key=lambda one: -one[0])
 
 
+@torch.no_grad()
 def beam_search(model: PointerGenerator, batch: TextBatch, beam: int) -> list[Hypothesis]:
     """The best summary found for each source, of so many drafts at each word."""
     n, k = len(batch), beam
