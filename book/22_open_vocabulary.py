@@ -127,7 +127,7 @@ print(f"{in_week:.1f} % of these are in the window")
 #
 # $$
 # P(\ell) = g \sum_{i:\, l_i = \ell} a_i + (1 - g)\, [\ell \in \mathcal{K}]\, P_\text{gen}(\ell),
-# \qquad \ell \in \mathcal{A}. \tag{22.2}
+# \quad \ell \in \mathcal{A}. \tag{22.2}
 # $$
 #
 # Say the five visits have the attention 0.05, 0.25, 0.10, 0.20 and 0.40, and the gate is 0.7. Then the new office gets
