@@ -459,7 +459,8 @@ print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
 # - The mean of the distinct positions punishes good receivers.
 # - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
 #
-# Recordings and their readers have more such traps: [Traps of libraries](traps_of_libraries.md).
+# Recordings and their readers have more such traps:
+# [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
 #
 # ## Exercises
 #

@@ -355,7 +355,8 @@ for name in fields:  # of the first window
 #   {{ real_own:.0f }} to {{ real_merged:.0f }} %. Ask for the protocol first.
 # - 0 is padding. Number from 1; where 0 is a value, too (days ago), only the mask tells them apart.
 #
-# What tables and clocks do to windows stands in [Traps of libraries](traps_of_libraries.md).
+
+#  What tables and clocks do to windows stands in [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
 #
 # ## Exercises
 #

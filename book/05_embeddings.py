@@ -455,7 +455,8 @@ print(f"{steps} steps of about {recipe.learning_rate}: {reach:.2f}")
 # - To see what a model does with a table, change the table and score the model. Shuffled among busy places, it costs
 #   {{ lost_busy:.1f }} points. The table is nearly as it began, and the layers behind it have learned to read it.
 #
-# Which packages spoil ids on the way into a table of rows: [Traps of libraries](traps_of_libraries.md).
+# Which packages spoil ids on the way into a table of rows:
+# [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
 #
 # ## Exercises
 #

@@ -461,7 +461,8 @@ print(f"{sum(same)} of {len(same)} tensors are equal to the bit")
 # - An untrained pointer counts visits. It is a baseline in disguise; always score it. Training moves true places up.
 # - One seed is one draw. Look at how far seeds scatter before you compare.
 #
-# What PyTorch does that a careful person would not expect: [Traps of libraries](traps_of_libraries.md), under *Train*.
+# What PyTorch does that a careful person would not expect:
+# [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html), under *Train*.
 #
 # ## Exercises
 #

@@ -456,7 +456,8 @@ moved.rename_axis("of the last visit").round(3).to_frame()
 #   matters most has the most attention in only {{ same:.0f }} % of the windows.
 # - In {{ moving:.0f }} % the last visit matters most. It works through the context, and attention cannot show that.
 #
-# What maps and their libraries do with times, texts and gaps: [Traps of libraries](traps_of_libraries.md).
+# What maps and their libraries do with times, texts and gaps:
+# [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
 #
 # ## Exercises
 #

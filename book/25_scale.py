@@ -468,7 +468,8 @@ five_million = 5_000_000
 # - Windows never cross from one person to another, so people can be dealt out to parts, and a part's memory need not grow. A
 #   rule with fixed numbers needs only the vocabulary in common.
 #
-# What DuckDB, Dask and Polars do with parts, ids and times: [Traps of libraries](traps_of_libraries.md).
+# What DuckDB, Dask and Polars do with parts, ids and times:
+# [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
 #
 # ## Exercises
 #
