@@ -159,9 +159,9 @@ timed.round(2).astype(object).where(timed.notna(), "")
 # (Of another machine: {{ machine }}.) Reading loads no PyTorch, so a table is read, and a bad file refused, in hardly more than an
 # import of pandas. Who asks the same process again waits hardly at all. Memory stays bounded, since people are asked in groups.
 #
-# In four rows we hoped for more. **A Parquet file** takes many times what pandas takes: a quarter of it is the finder of zones, which
-# must be loaded, the rest are checks that pandas does not make (people, clocks, pieces of one stay). **Stays** take about twice
-# as long as in fastmob, which is compiled. **A fit** gains little: most of it is the gradient. And **predicting for a table of
+# In four rows we hoped for more. **A Parquet file** takes many times what pandas takes: it loads a finder of zones, and
+# makes checks that pandas does not make (people, clocks, pieces of one stay). **Stays** take about twice
+# as long as in fastmob, which is compiled. **A fit** gains little. And **predicting for a table of
 # ten thousand people** is no faster than before: what the networks gained, the checks of the table have taken.
 #
 # ## Several processes

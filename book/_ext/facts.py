@@ -8,7 +8,7 @@ be imported by chapters, on Colab too.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,11 @@ def change(one: Where, other: Where, column: str = "acc@1") -> Callable[[Results
     return written
 
 
+def with_interval(row: Mapping[Any, Any]) -> str:
+    """Acc@1 of a row, with its interval over people."""
+    return f"{row['acc@1']:.1f}\u00a0% [{row['low']:.1f}, {row['high']:.1f}]"
+
+
 def board(
     model: str = "contextual", past: str = "every earlier visit", told: bool = False
 ) -> Callable[[Results], str]:
@@ -72,7 +77,7 @@ def board(
     def written(results: Results) -> str:
         rows = results.rows.query(f"model == {model!r} and seed.isna() and told == {told}")
         (row,) = rows[rows.past == past].to_dict("records")
-        return f"{row['acc@1']:.1f}\u00a0% [{row['low']:.1f}, {row['high']:.1f}]"
+        return with_interval(row)
 
     return written
 
@@ -83,7 +88,7 @@ def of_getnext(table: str, **which: str) -> Callable[[Results], str]:
     def written(results: Results) -> str:
         rows = results.rows.query(f"table == {table!r} and rule == 'ours' and seed.isna()")
         (row,) = rows[(rows[[*which]] == [*which.values()]).all(axis=1)].to_dict("records")
-        return f"{row['acc@1']:.1f}\u00a0% [{row['low']:.1f}, {row['high']:.1f}]"
+        return with_interval(row)
 
     return written
 
@@ -94,7 +99,7 @@ def prompted(model: str, past: str) -> Callable[[Results], str]:
     def written(results: Results) -> str:
         rows = results.rows.query("questions == 'prompts' and not known")
         (row,) = rows[(rows.model == model) & (rows.past == past)].to_dict("records")
-        return f"{row['acc@1']:.1f}\u00a0% [{row['low']:.1f}, {row['high']:.1f}]"
+        return with_interval(row)
 
     return written
 
