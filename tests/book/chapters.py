@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from textwrap import dedent
+from typing import TypeVar
 
 import jupytext
 from measured import LINK, spoken
@@ -18,6 +19,7 @@ from ..promises import adaptor
 from ..promises.chapters import tables
 
 Claims = Callable[[], None]
+Node = TypeVar("Node", bound=ast.AST)
 PAGES: dict[Claims, tuple[str, ...]] = {}  # a test of claims, and the pages that make them
 
 
@@ -37,17 +39,22 @@ def claims_of(*pages: str) -> Callable[[Claims], Claims]:
 
 def unsaid(test: Claims) -> Iterator[str]:
     """One sentence for each assertion of the test that guards no sentence of its pages."""
-    source = dedent(inspect.getsource(test))
     text = "\n".join(paragraph for page in PAGES[test] for paragraph in paragraphs(page))
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Assert):
-            phrase = getattr(node.msg, "value", None)
-            pattern = ".*?".join(map(re.escape, str(phrase).split("…")))
-            if phrase is None:
-                yield f"names no sentence: {ast.unparse(node)}"
-            elif (found := len(re.findall(pattern, text))) != 1:
-                yield f"{' and '.join(PAGES[test])} say it {found} times: {phrase}"
-    yield from (f"quotes where nobody looks: {one}" for one in re.findall(r'# .*".*', source))
+    for node in source_nodes(test, ast.Assert):
+        phrase = getattr(node.msg, "value", None)
+        pattern = ".*?".join(map(re.escape, str(phrase).split("…")))
+        if phrase is None:
+            yield f"names no sentence: {ast.unparse(node)}"
+        elif (found := len(re.findall(pattern, text))) != 1:
+            yield f"{' and '.join(PAGES[test])} say it {found} times: {phrase}"
+    comments = re.findall(r'# .*".*', inspect.getsource(test))
+    yield from (f"quotes where nobody looks: {one}" for one in comments)
+
+
+def source_nodes(test: Claims, kind: type[Node]) -> Iterator[Node]:
+    """The nodes of one kind in the source of a test."""
+    tree = ast.parse(dedent(inspect.getsource(test)))
+    return (node for node in ast.walk(tree) if isinstance(node, kind))
 
 
 @cache

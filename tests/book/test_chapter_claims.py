@@ -5,6 +5,7 @@ The message of each assertion is what its chapter says: the last test looks for 
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 import re
@@ -51,7 +52,17 @@ from pgt.predictor.memory import HistoryBatch, with_history
 from pgt.windows import prepare
 
 from ..helpers import ROOT
-from .chapters import PAGES, Claims, claims_of, in_sentences, number, printed, rows, unsaid
+from .chapters import (
+    PAGES,
+    Claims,
+    claims_of,
+    in_sentences,
+    number,
+    printed,
+    rows,
+    source_nodes,
+    unsaid,
+)
 
 GUESSES = ("right", "wrong")
 
@@ -215,6 +226,7 @@ def test_claims_of_the_kernels_grid_and_fastmobs_chains() -> None:
     assert one["acc@10"] < rule["acc@10"] - 5, "with ten guesses it is behind"
 
 
+@pytest.mark.built
 @claims_of("15_traps")
 def test_claims_of_15_in_the_town() -> None:
     head, merged_row, by_name_row = printed("15_traps", "copy ceiling")[:3]
@@ -1390,3 +1402,10 @@ def test_every_assertion_guards_a_sentence_that_stands(claims: Claims) -> None:
 def test_all_claims_are_looked_for() -> None:
     named = {name for name in globals() if name.startswith("test") and "claims_of" in name}
     assert named and named <= {claims.__name__ for claims in PAGES}
+
+
+@pytest.mark.parametrize("claims", PAGES, ids=lambda claims: claims.__name__)
+def test_claims_that_read_what_a_chapter_printed_wait_until_it_has_run(claims: Claims) -> None:
+    calls = {getattr(node.func, "id", "") for node in source_nodes(claims, ast.Call)}
+    waits = "built" in {mark.name for mark in getattr(claims, "pytestmark", ())}
+    assert waits or not calls & {"printed", "rows", "shown"}
