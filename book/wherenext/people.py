@@ -260,57 +260,62 @@ class Life:
 
     def _day(self, day: int, at_home: bool, free: float) -> tuple[bool, float]:
         """Live one day; return whether it ends at home overnight, and until when."""
-        b, u, z = self.b, self.u, self.z
-        weekend = day % 7 >= 5
-        midnight = day * DAY
-        fresh = False
-        if at_home:
-            now = free
-        else:
-            wake = 7.3 * 60 if not weekend else 9.3 * 60
-            now = max(free + 5, midnight + wake + 40 * next(z) + (-math.log(next(u))) * 110)
-            now = min(now, midnight + 22 * 60)
-            if self.n == 0 or next(u) < b.home_start:
-                new = float(self.home not in self.index)
-                why = 1 if self.n else 0
-                until = now + 35 - math.log(next(u)) * b.home_stay
-                now = self._visit(self.home, now, until, new, why)
-            else:
-                fresh = True
-        worked = False
-        stop = min(0.8, b.stop / self.pace**2)
+        midnight, worked = day * DAY, False
+        # Who got up elsewhere or unrecorded starts from home, whatever was recorded last.
+        now, from_home = (free, False) if at_home else self._get_up(day, free)
+        stop = min(0.8, self.b.stop / self.pace**2)
         while True:
-            # After a gap people come from home, whatever was recorded last.
-            here = self.home if fresh else int(self.rows[-1][0])
-            fresh = False
-            now += 4 + 12 * next(u)
+            here = self.home if from_home else int(self.rows[-1][0])
+            from_home = False
+            now += 4 + 12 * next(self.u)
             hour = int((now - midnight) // 60)
             if hour >= 24:
                 return False, now
-            to, p, why = self._choose(here, now, hour, weekend, worked)
+            to, p, why = self._choose(here, now, hour, day % 7 >= 5, worked)
             worked |= to == self.work
             now += math.hypot(self.t.x[to] - self.t.x[here], self.t.y[to] - self.t.y[here]) / 250
             hour = int((now - midnight) // 60)
-            stays_in = 0.3 + 0.12 * (hour - 17)  # the later, the likelier for the night
-            if to == self.home and (hour >= 21 or (hour >= 17 and next(u) < stays_in)):
-                wake = (7.4 if (day + 1) % 7 < 5 else 9.3) * 60 + 45 * next(z)
-                wake = max(wake, 4.5 * 60)
-                end = self._visit(to, now, midnight + DAY + wake, p, why)
-                return True, end
-            median, spread = self.stay[self.t.kind[to]]
-            length = b.slow * median * math.exp(spread * next(z))
-            length /= self.pace if to != self.work else 1
-            if to == self.work and hour < 11 and next(u) < 0.45:
-                length *= 2  # a full day at work without going out for lunch
-            length = min(max(length, 30 + 5 * next(u)), 14 * 60)
-            last = next(u) < stop
+            if to == self.home and self._stays_in(hour):
+                return True, self._visit(to, now, self._wakes_up(day + 1), p, why)
+            length = self._length(to, hour)
+            last = next(self.u) < stop
             if last and to == self.work:
                 length *= 1.8
             elif last and to == self.home:
-                length += 240 + 60 * abs(next(z))
+                length += 240 + 60 * abs(next(self.z))
             now = self._visit(to, now, now + length, p, why)
             if last:
                 return False, now
+
+    def _get_up(self, day: int, free: float) -> tuple[float, bool]:
+        """When a day begins whose night is not on record; at home, perhaps without a visit."""
+        b, u, midnight = self.b, self.u, day * DAY
+        wake = 7.3 * 60 if day % 7 < 5 else 9.3 * 60
+        now = max(free + 5, midnight + wake + 40 * next(self.z) + (-math.log(next(u))) * 110)
+        now = min(now, midnight + 22 * 60)
+        if self.n and next(u) >= b.home_start:
+            return now, True
+        new = float(self.home not in self.index)
+        until = now + 35 - math.log(next(u)) * b.home_stay
+        return self._visit(self.home, now, until, new, 1 if self.n else 0), False
+
+    def _stays_in(self, hour: int) -> bool:
+        """Whether who comes home at this hour stays for the night: the later, the likelier."""
+        return hour >= 21 or (hour >= 17 and next(self.u) < 0.3 + 0.12 * (hour - 17))
+
+    def _wakes_up(self, day: int) -> float:
+        """When a night at home ends."""
+        wake = (7.4 if day % 7 < 5 else 9.3) * 60 + 45 * next(self.z)
+        return day * DAY + max(wake, 4.5 * 60)
+
+    def _length(self, to: int, hour: int) -> float:
+        """Minutes of a stay: log-normal by kind of place, between half an hour and 14 hours."""
+        median, spread = self.stay[self.t.kind[to]]
+        length = self.b.slow * median * math.exp(spread * next(self.z))
+        length /= self.pace if to != self.work else 1
+        if to == self.work and hour < 11 and next(self.u) < 0.45:
+            length *= 2  # a full day at work without going out for lunch
+        return min(max(length, 30 + 5 * next(self.u)), 14 * 60)
 
     def _visit(self, to: int, start: float, end: float, p: float, why: int) -> float:
         """Write a visit down; return its end in whole minutes."""

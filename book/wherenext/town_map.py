@@ -282,48 +282,52 @@ def settle(town: TownMap, n_homes: int, n_others: int, rng: np.random.Generator)
     """Put places along the streets and into the parks: `City.places`; ``appeal`` is Zipf's."""
     share = np.array([PLAN["mix"][k] for k in KINDS[1:]])
     counts = np.floor(np.cumsum(np.r_[0, share]) / share.sum() * n_others + 0.5).astype(int)
-    kinds = ["home"] * n_homes + [
-        k for k, n in zip(KINDS[1:], np.diff(counts), strict=True) for _ in range(n)
-    ]
+    kinds = np.repeat(np.array(KINDS, dtype=object), [n_homes, *np.diff(counts)])
     xy = np.zeros((len(kinds), 2))
-    district, street = [""] * len(kinds), [""] * len(kinds)
-    parks = [i for i, k in enumerate(kinds) if k == "park"]
-    points, park_names = _park_points(rng, len(parks))
-    names_of = [d[0] for d in DISTRICTS]
+    district, street = np.empty((2, len(kinds)), dtype=object)
+    parks = np.flatnonzero(kinds == "park")
+    xy[parks], street[parks] = _park_points(rng, len(parks))
     seeds = np.array([d[1:3] for d in DISTRICTS])
-    for i, point, park in zip(parks, points, park_names, strict=True):
-        xy[i], street[i] = point, park
-        district[i] = names_of[int(np.argmin(((seeds - point) ** 2).sum(1)))]
+    apart = ((seeds - xy[parks, None]) ** 2).sum(2)  # (parks, districts)
+    district[parks] = np.array([d[0] for d in DISTRICTS], dtype=object)[apart.argmin(1)]
     for kind in KINDS:
-        if kind == "park":
-            continue
-        weight = np.cumsum([PLAN["spread"][kind][d[5]] for d in DISTRICTS])
-        for i in (j for j, k in enumerate(kinds) if k == kind):
-            u = rng.random(4)
-            name = names_of[int(np.searchsorted(weight, u[0] * weight[-1]))]
-            corners = town.corners[name]
-            at = int(u[1] * (len(corners) - 1))
-            # Between two corners of one street, a few steps off the kerb.
-            same = town.corner_street[name][at] == town.corner_street[name][at + 1]
-            step = (corners[at + 1] - corners[at]) if same else np.zeros(2)
-            kerb = np.array([-step[1], step[0]]) / max(1.0, float(np.hypot(*step)))
-            xy[i] = corners[at] + u[2] * step + kerb * (16 if u[3] < 0.5 else -16)
-            district[i], street[i] = name, town.corner_street[name][at]
+        for i in np.flatnonzero(kinds == kind) if kind != "park" else ():
+            xy[i], district[i], street[i] = _along_a_street(town, kind, rng)
     namer = _Namer(rng)
     names = [namer(*row) for row in zip(kinds, district, street, strict=True)]
-    appeal = np.ones(len(kinds))
-    for kind in KINDS[1:]:
-        rows = np.array([i for i, k in enumerate(kinds) if k == kind])
-        shuffled = np.argsort(rng.random(len(rows)), kind="stable")  # the same on every NumPy
-        appeal[rows[shuffled]] = (np.arange(len(rows)) + 3.0) ** -0.75
-        appeal[rows] /= appeal[rows].mean()
     lonlat = to_degrees(xy)
     places = pd.DataFrame(
         {"name": names, "kind": kinds, "district": district, "lon": lonlat[:, 0],
-         "lat": lonlat[:, 1], "appeal": np.round(appeal, 3)}
+         "lat": lonlat[:, 1], "appeal": np.round(_appeal(kinds, rng), 3)}
     )  # fmt: skip
     # Ids follow the map (district, then street order), so they say nothing about popularity.
     order = np.lexsort((lonlat[:, 0], lonlat[:, 1], pd.factorize(places["district"], sort=True)[0]))
     places = places.iloc[order].reset_index(drop=True)
     places.insert(0, "location_id", np.arange(1, len(places) + 1))
     return places
+
+
+def _along_a_street(
+    town: TownMap, kind: str, rng: np.random.Generator
+) -> tuple[np.ndarray, str, str]:
+    """A spot for a place of a kind: (2,), its district and its street."""
+    weight = np.cumsum([PLAN["spread"][kind][d[5]] for d in DISTRICTS])
+    u = rng.random(4)
+    district = DISTRICTS[int(np.searchsorted(weight, u[0] * weight[-1]))][0]
+    corners, streets = town.corners[district], town.corner_street[district]
+    at = int(u[1] * (len(corners) - 1))
+    # Between two corners of one street, a few steps off the kerb.
+    step = (corners[at + 1] - corners[at]) if streets[at] == streets[at + 1] else np.zeros(2)
+    kerb = np.array([-step[1], step[0]]) / max(1.0, float(np.hypot(*step)))
+    return corners[at] + u[2] * step + kerb * (16 if u[3] < 0.5 else -16), district, streets[at]
+
+
+def _appeal(kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How much each place draws: among those of a kind Zipf's law, whose mean is 1."""
+    appeal = np.ones(len(kinds))
+    for kind in KINDS[1:]:
+        rows = np.flatnonzero(kinds == kind)
+        shuffled = np.argsort(rng.random(len(rows)), kind="stable")  # the same on every NumPy
+        appeal[rows[shuffled]] = (np.arange(len(rows)) + 3.0) ** -0.75
+        appeal[rows] /= appeal[rows].mean()
+    return appeal
