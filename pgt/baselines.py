@@ -167,7 +167,7 @@ class ContextKernel(Rule):
     def choose(self, valid: Windows) -> ContextKernel:
         """Choose the numbers with the best Acc@1 on validation windows, among `GRID`."""
         options: Any = itertools.product(*self.GRID.values())
-        kernels = [replace(self, **dict(zip(self.GRID, one, strict=True))) for one in options]
+        kernels = [replace(self, **dict(zip(self.GRID, values, strict=True))) for values in options]
         hits = [0.0] * len(kernels)
         for batch in bar(valid.batches(256), "choosing a kernel", -(-len(valid) // 256)):
             slots = batch.slots

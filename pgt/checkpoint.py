@@ -119,7 +119,7 @@ def shipped(name: str = "city") -> Path:
     """Where a trained model that comes with the package lies, in the repository or in a wheel."""
     path = folder("checkpoints") / f"{name}.safetensors"
     if not path.is_file():
-        known = " and ".join(sorted(one.stem for one in path.parent.glob("*.safetensors")))
+        known = " and ".join(sorted(file.stem for file in path.parent.glob("*.safetensors")))
         raise DataError(f"No model '{name}' is shipped with pgt; there are {known}.")
     return path
 
@@ -164,8 +164,8 @@ def state(run: Any) -> dict[str, Tensor]:
     weights = run.model.state_dict()
     tensors = {f"model.{name}": value for name, value in weights.items()}
     tensors |= {f"best.{name}": value for name, value in (run.best or weights).items()}
-    for name, one in run.parameters.items():
-        memory = run.optimizer.state[one]
+    for name, parameter in run.parameters.items():
+        memory = run.optimizer.state[parameter]
         tensors |= {f"optimizer.{key}.{name}": value for key, value in memory.items()}
     return tensors
 
@@ -245,13 +245,13 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def checksum(tensors: Mapping[str, Tensor], info: str) -> str:
     """SHA-256 over the text of a header, and the name, type, shape and bytes of each tensor."""
-    found = hashlib.sha256(info.encode())
+    digest = hashlib.sha256(info.encode())
     for name in sorted(tensors):
         value = tensors[name].detach().cpu().contiguous()
-        found.update(f"\n{name} {value.dtype} {tuple(value.shape)} ".encode())
+        digest.update(f"\n{name} {value.dtype} {tuple(value.shape)} ".encode())
         if value.numel():  # an empty one cannot be seen as bytes
-            found.update(value.reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
+            digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 @contextmanager
@@ -272,7 +272,7 @@ def fitting(name: str) -> Iterator[None]:
 def check_claims(config: ModelConfig, tensors: Mapping[str, Tensor], name: str) -> None:
     """Refuse a header that claims far larger weights than the file has, before any is made."""
     most = max(ROOM, 8 * sum(tensor.numel() for tensor in tensors.values()))
-    d, sizes = config.d_model, [one for one in asdict(config).values() if isinstance(one, int)]
+    d, sizes = config.d_model, [size for size in asdict(config).values() if isinstance(size, int)]
     if d * max(*sizes, 3 * d) > most or 1000 * config.n_layers > most:
         raise DataError(
             f"{name} is damaged: its header claims more than its weights have room for; copy it "

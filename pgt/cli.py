@@ -194,8 +194,8 @@ def run_explain(args: argparse.Namespace) -> None:
     """Print what spoke for a person's likeliest places, then what spoke against them."""
     visits = visits_asked_about(args)
     model = opened(args)
-    found = model.explain(visits, person(args, visits), at=args.at, top=args.top)
-    for place, part in found.groupby("location_id", sort=False):
+    reasons = model.explain(visits, person(args, visits), at=args.at, top=args.top)
+    for place, part in reasons.groupby("location_id", sort=False):
         first = part.iloc[0]
         print(f"{for_terminal(place)}: {first.probability:.3f}, {first.visits} "
               f"{'visit' if first.visits == 1 else 'visits'}")  # fmt: skip
@@ -305,7 +305,7 @@ def person(args: argparse.Namespace, visits: CheckedVisits) -> Any:
     """Who is asked about: who is named, or the only one that there is."""
     people = visits.table.user_id.unique()
     if args.user is None and len(people) > 1:
-        some = ", ".join(for_terminal(one) for one in people[:3])
+        some = ", ".join(for_terminal(user) for user in people[:3])
         raise DataError(f"The table has {len(people)} people ({some}, …); name one with --user.")
     return people[0] if args.user is None else args.user
 
@@ -325,7 +325,7 @@ def require_writable(out: Path, args: argparse.Namespace) -> None:
 def for_terminal(text: object) -> str:
     """Text from data for a terminal: what would move its cursor or turn its text is escaped."""
     return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text)
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(text)
     )
 
 

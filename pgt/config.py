@@ -24,7 +24,7 @@ BELOW_ONE = 0.999999
 
 def check_range(config: Any, **bounds: tuple[float, float]) -> None:
     """Refuse settings that are no numbers, or lie outside of their bounds, which are included."""
-    types = {one.name: one.type for one in fields(config)}
+    types = {field.name: field.type for field in fields(config)}
     for name, (low, high) in bounds.items():
         value, whole = getattr(config, name), types[name] == "int"
         is_number = type(value) is int or (isinstance(value, float) and not whole)

@@ -72,8 +72,8 @@ class Graphs:
     def step(self, length: int) -> None:
         """A step, padded to so many visits, of the windows that `index` names."""
         batch = {
-            name: (one if one.ndim == 1 else one[:, :length]).index_select(0, self.index).long()
-            for name, one in self.table.items()
+            name: (row if row.ndim == 1 else row[:, :length]).index_select(0, self.index).long()
+            for name, row in self.table.items()
         }
         self.training.step(self.kind(**batch), self.share)
 
@@ -81,8 +81,8 @@ class Graphs:
         """Record a step of each padded length; what the first steps did is put back."""
         model, memory = self.training.model, self.training.optimizer.state.values()
         changing = [*model.state_dict().values(), self.training.at, self.training.sums]
-        changing += [one for each in memory for one in each.values()]
-        kept = [one.clone() for one in changing]
+        changing += [tensor for each in memory for tensor in each.values()]
+        kept = [tensor.clone() for tensor in changing]
         model.train()
         pool = None
         if self.never_waits():
@@ -92,8 +92,8 @@ class Graphs:
                     self.step(length)
                 pool = self.graphs[length].pool()
         with torch.no_grad():
-            for one, value in zip(changing, kept, strict=True):
-                one.copy_(value)
+            for tensor, value in zip(changing, kept, strict=True):
+                tensor.copy_(value)
 
     def never_waits(self) -> bool:
         """Take a step of each length; whether none asks the GPU for a value, which no graph can."""
@@ -120,9 +120,9 @@ class Graphs:
         """Take a step for each batch of windows; nothing waits for the GPU."""
         listed, size = list(batches), len(self.index)
         # A short batch is filled with its last window, whose copies have no share.
-        filled = np.stack([np.pad(one, (0, size - len(one)), mode="edge") for one in listed])
-        shares = np.stack([np.pad(np.full(len(one), 1 / len(one)), (0, size - len(one)))
-                           for one in listed])  # fmt: skip
+        filled = np.stack([np.pad(index, (0, size - len(index)), mode="edge") for index in listed])
+        shares = np.stack([np.pad(np.full(len(index), 1 / len(index)), (0, size - len(index)))
+                           for index in listed])  # fmt: skip
         index = torch.from_numpy(filled).to(self.index.device)
         share = torch.from_numpy(shares).float().to(self.index.device)
         for at, batch in enumerate(listed):

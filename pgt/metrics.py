@@ -106,9 +106,9 @@ def evaluate(predictor: Predictor, windows: Windows, batch_size: int = 512) -> p
     windows.vocabulary.check_model(predictor)
     better, tied, predicted = np.zeros((3, len(windows)), dtype=np.int64)
     for batch in bar(windows.batches(batch_size), "ranking", -(-len(windows) // batch_size)):
-        found, at = ranked(predictor, batch), batch.index.cpu()
-        better[at], tied[at] = found.better.cpu(), found.tied.cpu()
-        predicted[at] = found.predicted.cpu()
+        ranks, at = ranked(predictor, batch), batch.index.cpu()
+        better[at], tied[at] = ranks.better.cpu(), ranks.tied.cpu()
+        predicted[at] = ranks.predicted.cpu()
     table = {"user_id": windows.users, "target": windows.targets, "predicted": predicted}
     table |= {"better": better, "tied": tied}
     table["known"] = windows.vocabulary.is_known(windows.targets)
@@ -257,8 +257,8 @@ def _gains(runs: Sequence[pd.DataFrame], metric: str, seeds: bool) -> np.ndarray
     """(S, W) what each window contributes in each run, or (1, W) on average over runs."""
     if metric not in MEANS:
         raise ValueError(f"metric is {metric!r}; intervals exist for {', '.join(MEANS)}.")
-    found = np.stack([gains(ranks)[metric].to_numpy() for ranks in runs])
-    return found if seeds else found.mean(0, keepdims=True)
+    gained = np.stack([gains(ranks)[metric].to_numpy() for ranks in runs])
+    return gained if seeds else gained.mean(0, keepdims=True)
 
 
 FEW = 5  # fewer people carry no interval by people
@@ -270,11 +270,12 @@ def compare(ranked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     tables = []
     for name, ranks in ranked.items():
         table = summarize(ranks)
-        table["people"] = [ranks.user_id[group_mask(ranks, one)].nunique() for one in table.group]
+        masks = (group_mask(ranks, group) for group in table.group)
+        table["people"] = [ranks.user_id[mask].nunique() for mask in masks]
         table[["low", "high", "lead_low", "lead_high"]] = [
-            (*interval(ranks, group=one), *interval(first, against=ranks, group=one))
+            (*interval(ranks, group=group), *interval(first, against=ranks, group=group))
             if people >= FEW else (np.nan,) * 4
-            for one, people in zip(table.group, table.people, strict=True)
+            for group, people in zip(table.group, table.people, strict=True)
         ]  # fmt: skip
         table["lead"] = summarize(first)["acc@1"] - table["acc@1"]
         tables.append(table.assign(model=name))

@@ -64,9 +64,9 @@ class TrainingRun:
             self.parameters.values(), lr=self.rate, betas=config.betas, eps=config.eps,
             weight_decay=config.weight_decay, fused=True, capturable=device.type == "cuda",
         )  # fmt: skip
-        for one in self.parameters.values():
-            zeros = {name: torch.zeros_like(one) for name in ("exp_avg", "exp_avg_sq")}
-            self.optimizer.state[one] = {"step": torch.zeros((), device=device)} | zeros
+        for parameter in self.parameters.values():
+            zeros = {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
+            self.optimizer.state[parameter] = {"step": torch.zeros((), device=device)} | zeros
         self.graphs: graphs.Graphs | None = None
         self.epoch, self.best_score, self.best = 0, math.inf, dict[str, Tensor]()
         self.history = TrainingLog(device=device.type)
@@ -153,10 +153,10 @@ class TrainingRun:
         self.model.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=self.device)
         for batch in self.valid.batches(512):
-            found = ranked(self.model, batch)
-            loss = -found.score.masked_fill(found.score == -math.inf, IMPOSSIBLE)
+            ranks = ranked(self.model, batch)
+            loss = -ranks.score.masked_fill(ranks.score == -math.inf, IMPOSSIBLE)
             # Of places that are tied for the first, each is a part of a hit.
-            hits = ((found.better == 0) & (found.tied > 0)) / found.tied.clamp(min=1)
+            hits = ((ranks.better == 0) & (ranks.tied > 0)) / ranks.tied.clamp(min=1)
             sums += torch.stack([loss.double().sum(), hits.double().sum()])
         loss_sum, hit_sum = sums.tolist()
         return loss_sum / len(self.valid), 100 * hit_sum / len(self.valid)

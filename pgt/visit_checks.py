@@ -73,11 +73,11 @@ def require_splits_in_order(visits: pd.DataFrame) -> None:
     number, user = number[number.notna()].to_numpy(), rows.user_id.array
     back = np.flatnonzero((number[1:] < number[:-1]) & np.asarray(user[1:] == user[:-1]))
     if len(back):
-        one, two = rows.iloc[back[0]], rows.iloc[back[0] + 1]
-        name = two.user_id.item() if isinstance(two.user_id, np.generic) else two.user_id
+        earlier, later = rows.iloc[back[0]], rows.iloc[back[0] + 1]
+        name = later.user_id.item() if isinstance(later.user_id, np.generic) else later.user_id
         raise DataError(
-            f"A {two['split']} visit of user {name!r} follows a {one['split']} visit "
-            f"({two.started_at:%Y-%m-%d %H:%M}; {len(back):,} such rows), so that windows would "
+            f"A {later['split']} visit of user {name!r} follows a {earlier['split']} visit "
+            f"({later.started_at:%Y-%m-%d %H:%M}; {len(back):,} such rows), so that windows would "
             "skip visits, or learn from what comes after the test; let each user's train come "
             "before valid and valid before test, as pgt.visits.split_by_days does."
         )

@@ -311,4 +311,4 @@ def marks_of(visits: pd.DataFrame) -> dict[Id, str]:
     for user, *row in zip(few.user_id.tolist(), few.location_id.tolist(), at.tolist(), strict=True):
         own.setdefault(user, []).append((row[0], row[1]))
     text = {user: json.dumps([user, rows]).encode() for user, rows in own.items()}
-    return {user: hashlib.sha256(one).hexdigest()[:12] for user, one in text.items()}
+    return {user: hashlib.sha256(content).hexdigest()[:12] for user, content in text.items()}

@@ -85,7 +85,7 @@ class Vocabulary:
             )
         known = visits[self.encode_users(visits.user_id) > 0]
         if len(known) == 0:
-            words = [one for one in map(str, shared) if not any(map(str.isdigit, one))]
+            words = [word for word in map(str, shared) if not any(map(str.isdigit, word))]
             if pd.api.types.is_integer_dtype(places) or 2 * len(words) > len(shared):
                 note(
                     "The model was trained on none of these people, and the places are numbers or "
@@ -143,7 +143,7 @@ class Vocabulary:
         raw: dict[str, Any] = json.loads(text)
         locations, users, n_known = tuple(raw["locations"]), tuple(raw["users"]), raw["n_known"]
         for ids in (locations, users):
-            if not all(type(one) in (int, str) for one in ids) or len(set(ids)) < len(ids):
+            if not all(type(name) in (int, str) for name in ids) or len(set(ids)) < len(ids):
                 raise ValueError("ids are numbers or texts, each there once")
         people = tuple(map(str, raw.get("people", ())))
         if people and len(people) != len(users):

@@ -51,8 +51,8 @@ def reliability(
     means.insert(0, "n", by_bin.size())
     if users is not None:
         who = np.asarray(users)
-        found = [people_interval(np.mean, who[bin_ == k], y[bin_ == k]) for k in means.index]
-        means[["low", "high"]] = np.array(found)
+        spans = [people_interval(np.mean, who[bin_ == k], y[bin_ == k]) for k in means.index]
+        means[["low", "high"]] = np.array(spans)
     return means.reset_index(drop=True)
 
 

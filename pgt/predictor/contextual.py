@@ -119,7 +119,7 @@ class ContextualConfig(ModelConfig):
     @property
     def inner(self) -> ModelConfig:
         """The configuration of PGT's parts, in which only known places have weights."""
-        own = {one.name: getattr(self, one.name) for one in fields(ModelConfig)}
+        own = {field.name: getattr(self, field.name) for field in fields(ModelConfig)}
         own |= {"n_locations": self.n_trained_ids or self.n_locations, "max_len": self.recent}
         return ModelConfig(**own | ({"target_time": "unknown"} if self.knows_time else {}))
 

@@ -65,7 +65,7 @@ def present(batch: HistoryBatch) -> dict[str, Tensor]:
     """(B,) the facts of `NOW` and `THEN`; durations and counts in half octaves."""
     at = batch.length[:, None] - 1
     began, weekday = batch.start_minute.gather(1, at)[:, 0], batch.weekday.gather(1, at)[:, 0]
-    found = {
+    buckets = {
         "hour": batch.now_minute // 60,
         "weekday": (weekday - 1 + (began + batch.last_stay) // MINUTES_OF_DAY) % 7 + 1,
         "then_hour": batch.target_minute // 60,
@@ -74,8 +74,8 @@ def present(batch: HistoryBatch) -> dict[str, Tensor]:
     long = {"stay": batch.last_stay, "visits": batch.length, "wait": batch.wait}
     for name, value in long.items():
         bucket = (2 * (value.clamp(min=0) + 1.0).log2()).long()
-        found[name] = bucket.clamp(max=(NOW | THEN)[name] - 1)
-    return found
+        buckets[name] = bucket.clamp(max=(NOW | THEN)[name] - 1)
+    return buckets
 
 
 def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Tensor]:
@@ -85,18 +85,18 @@ def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Ten
     last_stay, gap = batch.last_stay[:, None], batch.gap_before.clamp(max=WEEK)
     stays = batch.location == here
     seen = batch.before != NOT_SEEN
-    one = (batch.before == here) & seen  # the visit before it was where the person is now
+    as_before = (batch.before == here) & seen  # the visit before it was where the person is now
     two = (batch.two_before == there) & (batch.two_before != NOT_SEEN)  # and so on
     slot, inside = batch.slots.of_visit, (~batch.padding).float()
     visits = torch.zeros_like(inside).scatter_add(1, slot, inside)
-    found = {
+    values = {
         "age": batch.age,
         "days": batch.days_ago,
         "clock": around_the_clock(start, now),
         "ahead": (start - now) % MINUTES_OF_DAY,
         "weekday": _weekdays(batch.weekday, weekday[:, None]),
         "stay": (batch.stay + 15.0).log2(),
-        "before": one * 1 + (one & two) * 1 + (~one & two) * 3,
+        "before": as_before * 1 + (as_before & two) * 1 + (~as_before & two) * 3,
         "left": around_the_clock(batch.end_before, now),
         "stayed": ((batch.stay_before + 15.0).log2() - (last_stay + 15.0).log2()).abs(),
         "gap": (batch.gap_before + 5.0).log2(),
@@ -106,14 +106,14 @@ def relations(batch: HistoryBatch, weekday: Tensor, then: bool) -> dict[str, Ten
         "older": (batch.stands_for + 1.0).log2(),
     }
     if then:
-        found |= {
+        values |= {
             "then_clock": around_the_clock(start, batch.target_minute[:, None]),
             "then_weekday": _weekdays(batch.weekday, batch.target_weekday[:, None]),
             "then_gap": ((gap + 15.0).log2() - (batch.wait[:, None] + 15.0).log2()).abs(),
         }
-    for name in found.keys() & {"left", "stayed", "gap", "then_gap"}:
-        found[name] = torch.where(seen, found[name].float(), float(NOT_SEEN))
-    return found
+    for name in values.keys() & {"left", "stayed", "gap", "then_gap"}:
+        values[name] = torch.where(seen, values[name].float(), float(NOT_SEEN))
+    return values
 
 
 def to_the_hour(batch: HistoryBatch) -> HistoryBatch:

@@ -134,20 +134,20 @@ class HistoryWindows(Windows):
         rows = torch.where(number >= 0, recent, -1)
         if not old.any():
             return rows
-        found = self._on_device(self.summaries(index))  # (B, S)
+        summaries = self._on_device(self.summaries(index))  # (B, S)
         is_old = (number >= 0) & (number < self._on_device(old)[:, None])
-        which = number.clamp(0, found.shape[1] - 1)
-        return torch.where(is_old, found.gather(1, which), rows)
+        which = number.clamp(0, summaries.shape[1] - 1)
+        return torch.where(is_old, summaries.gather(1, which), rows)
 
     def summaries(self, index: np.ndarray) -> np.ndarray:
         """(B, S) rows of the places' latest visits before the memory, oldest first, then zeros."""
-        found = np.zeros((len(index), self.older[index].max()), dtype=np.int32)
+        latest_rows = np.zeros((len(index), self.older[index].max()), dtype=np.int32)
         for at, window in enumerate(index):
             floor, first, n = self.floor[window], self.first[window], self.older[window]
             latest = self.until[floor:first] >= self.target[window]
             rows = floor + np.flatnonzero(latest)
-            found[at, :n] = rows[len(rows) - n :]
-        return found
+            latest_rows[at, :n] = rows[len(rows) - n :]
+        return latest_rows
 
 
 def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
@@ -191,8 +191,8 @@ def with_history(data: Data, memory: int = 0, older: int = 0) -> Data:
     memory, older = min(memory, len(table)), min(older, len(table))
     targets = [places[name][getattr(data, name).target] for name in SPLITS]
     parts: dict[str, Any] = {}
-    found = of_rows(table, features, vocabulary, targets, memory, older)
-    for name, past in zip(SPLITS, found, strict=True):
+    pasts = of_rows(table, features, vocabulary, targets, memory, older)
+    for name, past in zip(SPLITS, pasts, strict=True):
         windows: Windows = getattr(data, name)
         first = places[name][windows.first]
         past = replace(past, inside=windows.in_window)
@@ -255,13 +255,14 @@ def _context(
     minute = np.timedelta64(1, "m")
     stay = (table.finished_at - table.started_at).to_numpy() // minute
     own = pd.DataFrame({"location": location, "end": end, "stay": stay}).groupby(person)
-    one, two = (own.shift(back, fill_value=NOT_SEEN) for back in (1, 2))
+    one_back, two_back = (own.shift(back, fill_value=NOT_SEEN) for back in (1, 2))
     gap = np.zeros(len(table), dtype=np.int64)
     gap[1:] = (table.started_at - table.finished_at.shift()).to_numpy()[1:] // minute
     gap = np.maximum(gap, 0)  # visits that overlap follow each other at once
-    gap[one.location == NOT_SEEN] = NOT_SEEN
-    found = np.stack([stay, one.location, two.location, one.end, one.stay, gap, number])
-    return torch.from_numpy(np.pad(found, ((0, 0), (1, 0))).astype(np.int32))
+    gap[one_back.location == NOT_SEEN] = NOT_SEEN
+    before = one_back.location, two_back.location, one_back.end, one_back.stay
+    context = np.stack([stay, *before, gap, number])
+    return torch.from_numpy(np.pad(context, ((0, 0), (1, 0))).astype(np.int32))
 
 
 def latest(previous: np.ndarray, begins: np.ndarray, memory: int) -> tuple[np.ndarray, np.ndarray]:

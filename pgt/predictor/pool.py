@@ -50,8 +50,8 @@ class Experts(MixtureModel):
         """Predict every window of a batch."""
         if not self.kernels:
             return self.experts[0].mixture(batch)
-        place, said = self.expert_log_probs(batch)
-        return Mixture(place, pooled(said, place >= 0, self.weights))
+        place, log_probs = self.expert_log_probs(batch)
+        return Mixture(place, pooled(log_probs, place >= 0, self.weights))
 
     def expert_log_probs(self, batch: Any) -> tuple[Tensor, Tensor]:
         """(B, S) the window's places, and (B, S, F) the logarithm of what each says of them."""
@@ -65,7 +65,7 @@ class Experts(MixtureModel):
             votes = add_up(batch.slots, kernel.weights(batch)).clamp(min=0)
             shares.append(votes / votes.sum(1, keepdim=True))
         log_shares = [(share.masked_fill(place < 0, 0) + LEAST).log() for share in shares]
-        return place, torch.stack([*log_shares, *(one.float() for one in is_at)], -1)
+        return place, torch.stack([*log_shares, *(answer.float() for answer in is_at)], -1)
 
     def without(self, feature: str) -> Experts:
         """A copy in which one feature is constant: it tells no visit from another."""
@@ -83,30 +83,30 @@ class Experts(MixtureModel):
     @torch.no_grad()
     def returns(self, windows: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Of windows whose target is in sight: what is said, which slots are used, the truth."""
-        found = []
+        parts = []
         for batch in windows.batches(256):
-            place, said = self.expert_log_probs(batch)
+            place, log_probs = self.expert_log_probs(batch)
             hit = place == batch.target[:, None]
             back = hit.any(1)  # a new place is nobody's to name
-            found.append((said[back].double(), place[back] >= 0, hit[back]))
-        return found
+            parts.append((log_probs[back].double(), place[back] >= 0, hit[back]))
+        return parts
 
     def fit_weights(self, past: Any) -> Experts:
         """A copy with the weights that make these windows' targets likeliest."""
         if not self.kernels:
             return self
         parts = self.returns(past.subset(sample(len(past), PAST)))
-        found = Experts(list(self.experts))  # with the weights that a fit starts from
-        found.weights = pool_weights(parts, found.weights.double(), RIDGE).to(self.weights)
-        return found.eval()
+        fitted = Experts(list(self.experts))  # with the weights that a fit starts from
+        fitted.weights = pool_weights(parts, fitted.weights.double(), RIDGE).to(self.weights)
+        return fitted.eval()
 
 
-def pooled(said: Tensor, used: Tensor, weights: Tensor) -> Tensor:
+def pooled(log_probs: Tensor, used: Tensor, weights: Tensor) -> Tensor:
     """(B, S, F) logarithms of what F forecasters say -> (B, S) log-probabilities, -inf if unused.
 
     A log-linear pool (Genest and Zidek 1986): log p = Σ_f weight_f · log p_f + constant.
     """
-    return (said @ weights).masked_fill(~used, float("-inf")).log_softmax(1)
+    return (log_probs @ weights).masked_fill(~used, float("-inf")).log_softmax(1)
 
 
 @torch.no_grad()
@@ -143,13 +143,13 @@ def _pool_loss(
     away = weights - start
     loss, slope = ridge * float(away.square().sum()), 2 * ridge * away
     curvature = 2 * ridge * torch.eye(len(weights), dtype=weights.dtype)
-    for said, used, hit in parts:
-        log_probs = pooled(said, used, weights)  # (B, S)
-        probs, said = log_probs.exp(), said.masked_fill(~used[..., None], 0.0)
-        mean = (probs[..., None] * said).sum(1)  # (B, F)
+    for terms, used, hit in parts:
+        log_probs = pooled(terms, used, weights)  # (B, S)
+        probs, terms = log_probs.exp(), terms.masked_fill(~used[..., None], 0.0)
+        mean = (probs[..., None] * terms).sum(1)  # (B, F)
         loss -= float(log_probs[hit].sum())
-        slope = slope + (mean * hit.sum(1, keepdim=True)).sum(0) - said[hit].sum(0)
-        rows = (probs * hit.sum(1, keepdim=True)).sqrt()[..., None] * said  # (B, S, F)
+        slope = slope + (mean * hit.sum(1, keepdim=True)).sum(0) - terms[hit].sum(0)
+        rows = (probs * hit.sum(1, keepdim=True)).sqrt()[..., None] * terms  # (B, S, F)
         flat, mean = rows.flatten(0, 1), mean * hit.sum(1, keepdim=True).sqrt()
         curvature = curvature + flat.T @ flat - mean.T @ mean
     return loss, slope, curvature

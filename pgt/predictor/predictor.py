@@ -113,22 +113,22 @@ class NextLocation:
                 "pointer: pgt.load_contextual)."
             )
         with checkpoint.fitting(name):
-            found = tensors.pop("calibration").double().numpy()
+            scores = tensors.pop("calibration").double().numpy()
             configs = {part: [ContextualConfig.from_dict(raw) for raw in info["models"][part]]
                        for part in NETWORKS}  # fmt: skip
-            for config in (one for some in configs.values() for one in some):
+            for config in (config for part in configs.values() for config in part):
                 checkpoint.check_claims(config, tensors, name)
             experts = checkpoint.built(lambda: nn.ModuleDict({
                 part: Experts([contextual.ContextualPointer(one) for one in some])
                 for part, some in configs.items()
             }), tensors, name)  # fmt: skip
             mean, strength = map(float, info["novelty"])
-            return cls(experts, (mean, strength), found, dict(info["notes"]), timezone)
+            return cls(experts, (mean, strength), scores, dict(info["notes"]), timezone)
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file, whole or not at all; there is no visit in it."""
         tensors = {"calibration": torch.from_numpy(self.calibration).float()}
-        models = {part: [asdict(one.config) for one in self.experts[part].experts]
+        models = {part: [asdict(expert.config) for expert in self.experts[part].experts]
                   for part in NETWORKS}  # fmt: skip
         info = {"predictor": PREDICTOR_FORMAT, "models": models, "memory": MEMORY, "older": OLDER,
                 "novelty": self.novelty, "notes": self.notes}  # fmt: skip
@@ -147,7 +147,7 @@ class NextLocation:
         enough = min(len(data.train), n_valid) >= ENOUGH_WINDOWS
         names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
         candidates = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
-        scores = [gains(evaluate(one["next_place"], data.valid)) for one in candidates if n_valid]
+        scores = [gains(evaluate(own["next_place"], data.valid)) for own in candidates if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
         if n_valid >= ENOUGH_WINDOWS:
@@ -188,9 +188,9 @@ class NextLocation:
             return None
         train, valid = (part.subset(sample(len(part), TRIAL)) for part in (data.train, data.valid))
         data, parts = replace(data, train=train, valid=valid), ["next_place"]
-        found = {name: self._candidate(name, data, parts, seed, progress)["next_place"]
+        networks = {name: self._candidate(name, data, parts, seed, progress)["next_place"]
                  for name in ("fine_tuned", "pretrained")}  # fmt: skip
-        return compare({name: evaluate(one, data.valid) for name, one in found.items()})
+        return compare({name: evaluate(network, data.valid) for name, network in networks.items()})
 
     @one_thread()
     def predict(
@@ -255,7 +255,7 @@ class NextLocation:
         experts, (asked, *_) = self._asked(visits, at, user)
         best = likeliest(experts, asked, top)
         table = asked.named(best)[["location_id", "probability"]].assign(
-            visits=[int((asked.place == one).sum()) for one in best.place], rank=best["rank"]
+            visits=[int((asked.place == place).sum()) for place in best.place], rank=best["rank"]
         )
         parts = []
         for feature in experts.config.used_features:
@@ -264,8 +264,8 @@ class NextLocation:
             parts.append(
                 table.assign(feature=feature, about=FEATURES[feature].about, effect=effect)
             )
-        found = pd.concat(parts).sort_values(["rank", "effect"], ascending=[True, False])
-        return found.drop(columns="rank").reset_index(drop=True)
+        reasons = pd.concat(parts).sort_values(["rank", "effect"], ascending=[True, False])
+        return reasons.drop(columns="rank").reset_index(drop=True)
 
     @one_thread()
     def map(
@@ -369,19 +369,19 @@ def nonconformity(experts: Experts, windows: Any, novelty: tuple[float, float]) 
             out = experts.mixture(batch)
             share, hit = out.pointer.double().exp(), out.place == batch.target[:, None]
             truth[batch.index], most[batch.index] = share.where(hit, 0).sum(1), share.amax(1)
-    said = np.where(truth > 0, truth * (1 - new), new)
+    named = np.where(truth > 0, truth * (1 - new), new)
     best = np.maximum(most * (1 - new), new)
-    return np.where(said >= best * (1 - 1e-6), 0.0, 1 - said)  # a tie is none by rounding
+    return np.where(named >= best * (1 - 1e-6), 0.0, 1 - named)  # a tie is none by rounding
 
 
 def conformal_quantiles(scores: np.ndarray, users: Any, asked: Any, alpha: float) -> np.ndarray:
     """(W,) of each person asked; all others together count as `OTHERS` windows of theirs."""
     users, asked = np.asarray(users), np.asarray(asked)
     # To somebody who has no window of their own all windows are alike.
-    found = dict.fromkeys(pd.unique(asked), conformal_quantile(scores, alpha))
+    quantiles = dict.fromkeys(pd.unique(asked), conformal_quantile(scores, alpha))
     for user in pd.unique(asked[np.isin(asked, users)]):
         own = users == user
-        found[user] = conformal_quantile(
+        quantiles[user] = conformal_quantile(
             scores, alpha, np.where(own, 1, OTHERS / max(1, (~own).sum()))
         )
-    return np.array([found[user] for user in asked])
+    return np.array([quantiles[user] for user in asked])

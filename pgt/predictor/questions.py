@@ -49,10 +49,10 @@ def until(visits: pd.DataFrame, at: pd.Timestamp | None) -> pd.DataFrame:
 def moment(at: Any, visits: pd.DataFrame) -> pd.Timestamp:
     """What somebody wrote, by the clocks of a table; an hour that is skipped ends at once."""
     try:
-        found, zone = pd.Timestamp(at), visits.started_at.dt.tz
-        if found.tz is not None:
-            return found.tz_convert(zone)
-        local = found.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        asked, zone = pd.Timestamp(at), visits.started_at.dt.tz
+        if asked.tz is not None:
+            return asked.tz_convert(zone)
+        local = asked.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"at is {at!r}; write a moment as ISO 8601 has it, such as 2024-05-01T12:00+02:00, or "
@@ -98,17 +98,17 @@ class Questions:
         """`late_windows` of everybody."""
         return late_windows(self.everybody)
 
-    def named(self, found: pd.DataFrame) -> pd.DataFrame:
+    def named(self, guesses: pd.DataFrame) -> pd.DataFrame:
         """Windows and places by their ids; a place below 0 is "somewhere new"."""
         row = pd.Series(np.arange(len(self.place)), index=self.place)
         row = row[~row.index.duplicated(keep="last")]  # the latest visit knows name and position
-        window, known = found.window.to_numpy(), found.place.to_numpy() >= 0
+        window, known = guesses.window.to_numpy(), guesses.place.to_numpy() >= 0
         last = self.visits.iloc[self.last[window]]
-        about = self.visits.iloc[row.reindex(found.place, fill_value=0)].reset_index(drop=True)
+        about = self.visits.iloc[row.reindex(guesses.place, fill_value=0)].reset_index(drop=True)
         ids = about.location_id if known.all() else about.location_id.astype(object)
         out = pd.DataFrame({
-            "user_id": last.user_id.to_numpy(), "rank": found["rank"],
-            "location_id": ids.where(known, None), "probability": found.probability,
+            "user_id": last.user_id.to_numpy(), "rank": guesses["rank"],
+            "location_id": ids.where(known, None), "probability": guesses.probability,
             "somewhere_new": self.new[window], "after": last.started_at.reset_index(drop=True),
         })  # fmt: skip
         where = about[about.columns.intersection(["lon", "lat"])]
@@ -197,8 +197,9 @@ def likeliest(model: Experts, asked: Questions, top: int | None = None) -> pd.Da
         raise DataError(f"top is {top!r}; it must be a whole number, at least 1.")
     parts = []
     for batch in asked.windows.batches(256):
-        index, found = batch.index.numpy(), model.mixture(batch)
-        place, share = found.place.numpy(), found.pointer.exp().where(found.place >= 0, 0).numpy()
+        index, answers = batch.index.numpy(), model.mixture(batch)
+        share = answers.pointer.exp().where(answers.place >= 0, 0).numpy()
+        place = answers.place.numpy()
         order = np.argsort(-share, axis=1, kind="stable")[:, :top]  # (B, K)
         value = np.take_along_axis(share, order, 1) * (1 - asked.new[index])[:, None]
         at, rank = np.nonzero(value > 0)
