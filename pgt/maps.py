@@ -13,7 +13,8 @@ through `_text`, and nowhere else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
 
@@ -85,8 +86,8 @@ def places_map(
         layers.append(_layer(name, discs, style))
         legend.append((style, str(name) if by else "places, as large as their visits"))
     table = places.set_index("location_id")[["name_", "visits"]]
-    last = None if by else visits.tail(1)
-    return _drawn(layers, legend, table, places, last, guesses, truth, **page)
+    sheet = _Sheet(layers, legend, table, places)
+    return sheet.with_answers(None if by else visits.tail(1), guesses, truth).drawn(**page)
 
 
 def attention_map(
@@ -117,17 +118,18 @@ def attention_map(
         marks = []
         for place in places.itertuples():
             share = float(weight[place.location_id])
-            said = (place.name_, f"attention {share:.2f}, {place.visits} visits")
-            marks.append(_mark(place, *said, radius=max(2, 30 * math.sqrt(share))))
+            words = (place.name_, f"attention {share:.2f}, {place.visits} visits")
+            marks.append(_mark(place, *words, radius=max(2, 30 * math.sqrt(share))))
             if place.location_id != last.location_id and share >= FAINT:
-                marks.append(_mark(_arc(place, last), *said, weight=0.5 + 7 * share, fill=False))
+                marks.append(_mark(_arc(place, last), *words, weight=0.5 + 7 * share, fill=False))
         style = STYLES["attention" if name == "pointer" else "head"]
         layers.append(_layer(name, marks, style, choice=len(looks) > 1, show=name == "pointer"))
     legend = [(STYLES["attention"], "pointer attention, per place")]
     if heads:
         legend.append((STYLES["head"], "another view: choose at the top right"))
     table = table.sort_values("pointer", ascending=False)
-    return _drawn(layers, legend, table, places, visits.tail(1), guesses, truth, **page)
+    sheet = _Sheet(layers, legend, table, places)
+    return sheet.with_answers(visits.tail(1), guesses, truth).drawn(**page)
 
 
 def flow_map(
@@ -137,7 +139,7 @@ def flow_map(
     places = _place_table(_located(places, "places", "location_id"))
     flows = _table(flows, "flows", "here", "there")
     at = {place.location_id: place for place in places.itertuples()}
-    if unknown := [one for one in (*flows.here, *flows.there) if one not in at]:
+    if unknown := [place for place in (*flows.here, *flows.there) if place not in at]:
         raise DataError(f"The flows name {unknown[0]!r}, which is no location_id of the places; "
                         "add it to the places or drop the flow.")  # fmt: skip
     columns = flows.drop(columns=["here", "there"]).select_dtypes("number").columns.tolist()
@@ -150,13 +152,13 @@ def flow_map(
         marks = []
         for here, there, value in zip(part.here, part.there, part[name], strict=True):
             share = abs(value) / most
-            said = (f"{at[here].name_} → {at[there].name_}", f"{name}: {value:.3g}")
+            words = (f"{at[here].name_} → {at[there].name_}", f"{name}: {value:.3g}")
             look = _themed(LESS) if value < 0 else {}
             if here == there:
-                marks.append(_mark(at[here], *said, **look, radius=max(2, 24 * math.sqrt(share))))
+                marks.append(_mark(at[here], *words, **look, radius=max(2, 24 * math.sqrt(share))))
             else:
                 look |= {"fill": False, "opacity": 0.8, "weight": 0.5 + 8 * share}
-                marks.append(_mark(_arc(at[here], at[there]), *said, **look))
+                marks.append(_mark(_arc(at[here], at[there]), *words, **look))
         layers.append(_layer(name, marks, STYLES["attention"], choice=len(columns) > 1,
                              show=name == columns[0]))  # fmt: skip
     legend = [(STYLES["attention"], "within a place; between places, bending to the left")]
@@ -164,9 +166,9 @@ def flow_map(
         legend.append((LESS, "below zero"))
     table = flows.loc[flows[columns[0]].abs().sort_values(ascending=False).index[:largest]]
     table = table[["here", "there", *columns]].replace(
-        {side: {one: place.name_ for one, place in at.items()} for side in ("here", "there")}
+        {side: {id_: place.name_ for id_, place in at.items()} for side in ("here", "there")}
     )
-    return _drawn(layers, legend, table, places, **page)
+    return _Sheet(layers, legend, table, places).drawn(**page)
 
 
 def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
@@ -184,9 +186,9 @@ def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
         moments.itertuples(), role, share, first, until, strict=True
     ):
         radius = 7 if pd.isna(part) else max(2, 30 * math.sqrt(part))
-        said = [] if pd.isna(part) else [f"{kind} {part:.2f}"]
+        words = [] if pd.isna(part) else [f"{kind} {part:.2f}"]
         when = f"{place.started_at:%A %H:%M} to {place.finished_at:%A %H:%M}"
-        mark = _mark(place, place.name_, when, *said, **_themed(STYLES[kind]), radius=radius)
+        mark = _mark(place, place.name_, when, *words, **_themed(STYLES[kind]), radius=radius)
         mark["properties"] |= {"start": int(start), "end": int(end)}
         marks.append(mark)
     timeline = Timeline(
@@ -199,17 +201,17 @@ def week_map(moments: pd.DataFrame, **page: Any) -> folium.Map:
     slider = TimelineSlider(auto_play=False, show_ticks=False, steps=max(1, len(stops) - 1),
                             playback_duration=700 * len(stops))  # fmt: skip
     # The slider counts stops, so that an arrow key goes to the next one.
-    words = ", ".join(f'"{stop:%A %H:%M}"' for stop in stops)
+    names = ", ".join(f'"{stop:%A %H:%M}"' for stop in stops)
     options: dict[str, Any] = slider.options
-    options["format_output"] = JsCode(f"function (stop) {{ return [{words}][stop]; }}")
+    options["format_output"] = JsCode(f"function (stop) {{ return [{names}][stop]; }}")
     table = pd.DataFrame({"from": moments.started_at.dt.strftime("%A %H:%M"),
                           "to": moments.finished_at.dt.strftime("%A %H:%M"),
                           "place": moments.name_, "role": role, "share": share})  # fmt: skip
-    everywhere = [_mark(one, one.name_, radius=4) for one in _place_table(moments).itertuples()]
+    everywhere = [_mark(spot, spot.name_, radius=4) for spot in _place_table(moments).itertuples()]
     layers = [_layer("places", everywhere, STYLES["place"]), timeline]
     layers.append(slider.add_timelines(timeline))
     legend = [(STYLES[kind], kind) for kind in role.unique()]
-    return _drawn(layers, legend, table.dropna(axis="columns", how="all"), moments, **page)
+    return _Sheet(layers, legend, table.dropna(axis="columns", how="all"), moments).drawn(**page)
 
 
 def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any) -> folium.Map:
@@ -223,8 +225,10 @@ def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any)
     visits = places.get("visits", pd.Series(1, index=places.index))
     size = (14 * (visits / visits.max()) ** 0.5).clip(lower=4)
     discs = [
-        _mark(one, one.name_, f"{label}: {number:.3g}", radius=radius, fillColor=scale(number)[:7])
-        for one, radius, number in zip(places.itertuples(), size, places[value], strict=True)
+        _mark(
+            spot, spot.name_, f"{label}: {number:.3g}", radius=radius, fillColor=scale(number)[:7]
+        )
+        for spot, radius, number in zip(places.itertuples(), size, places[value], strict=True)
     ]
     style = STYLES["place"] | {"color": INK, "fillOpacity": 0.9}
     legend = [
@@ -233,7 +237,7 @@ def value_map(places: pd.DataFrame, value: str, *, label: str = "", **page: Any)
     ]
     table = pd.DataFrame({"place": places.name_, label: places[value], "visits": visits})
     table = table.sort_values(label, ascending=False)
-    return _drawn([_layer(label, discs, style)], legend, table, places, **page)
+    return _Sheet([_layer(label, discs, style)], legend, table, places).drawn(**page)
 
 
 def _table(table: pd.DataFrame, what: str, *columns: str) -> pd.DataFrame:
@@ -272,8 +276,8 @@ def _located(
 def _place_table(visits: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     """One row a place, in order of the first visit, with the number of its visits."""
     groups = visits.groupby("location_id", sort=False)
-    found = groups[["lon", "lat", "name_", *([by] if by else [])]].last()
-    return found.assign(visits=groups.size()).reset_index()
+    table = groups[["lon", "lat", "name_", *([by] if by else [])]].last()
+    return table.assign(visits=groups.size()).reset_index()
 
 
 def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame:
@@ -282,14 +286,14 @@ def _known(table: pd.DataFrame, what: str, places: pd.DataFrame) -> pd.DataFrame
     names = places.set_index("location_id").name_
     if {"lon", "lat"} <= set(table.columns) and table.lon.notna().any():
         table = table[table.lon.notna() & table.lat.notna()]
-        found = _located(table, what, "location_id", near=places.lon.iloc[0])
+        located = _located(table, what, "location_id", near=places.lon.iloc[0])
     else:
         spots = places[["location_id", "lon", "lat"]]
-        found = table.drop(columns=["lon", "lat"], errors="ignore").merge(spots, on="location_id")
+        located = table.drop(columns=["lon", "lat"], errors="ignore").merge(spots, on="location_id")
     if "name" not in table.columns:
-        known = found.location_id.map(names)
-        found["name_"] = known.fillna(found.location_id.astype(str))
-    return found.sort_values("order")
+        known = located.location_id.map(names)
+        located["name_"] = known.fillna(located.location_id.astype(str))
+    return located.sort_values("order")
 
 
 def _themed(style: Mapping[str, Any]) -> dict[str, Any]:
@@ -371,62 +375,73 @@ class _Words(MacroElement):
         self.page = page
 
 
-def _drawn(
-    layers: Iterable[MacroElement],
-    legend: Sequence[tuple[Mapping[str, Any], str]],
-    table: pd.DataFrame,
-    spots: pd.DataFrame,
-    last: pd.DataFrame | None = None,
-    guesses: pd.DataFrame | None = None,
-    truth: pd.DataFrame | None = None,
-    *,
-    caption: str = "",
-    alt: str = "",
-    ground: Mapping[str, Any] | None = None,
-    streets: bool = False,
-) -> folium.Map:
-    """The map of these layers, last visit, guesses and truth; the view holds spots and truth."""
-    layers, legend = list(layers), list(legend)
-    if guesses is not None and len(guesses):
-        known = _known(_table(guesses, "guesses", "probability"), "guesses", spots)
-        marks = [
-            _mark(one, f"{one.order + 1}. {one.name_}", f"probability {one.probability:.3f}",
-                  radius=max(4, 26 * math.sqrt(one.probability)))
-            for one in known.itertuples()
+@dataclass(frozen=True)
+class _Sheet:
+    """What a map shows: layers, legend (style and words), a table; and the spots of its view."""
+
+    layers: Sequence[MacroElement]
+    legend: Sequence[tuple[Mapping[str, Any], str]]
+    table: pd.DataFrame
+    spots: pd.DataFrame
+
+    def drawn(
+        self, *, caption: str = "", alt: str = "", ground: Mapping[str, Any] | None = None,
+        streets: bool = False,
+    ) -> folium.Map:  # fmt: skip
+        """The map, with the words around it."""
+        chart = folium.Map(tiles=None, control_scale=True, scroll_wheel_zoom=False, zoom_snap=0.25)
+        folium.Figure(width="100%", height="520px").add_child(chart)
+        if ground:
+            _add_ground(chart, ground)
+        folium.TileLayer("OpenStreetMap", name="streets (from openstreetmap.org)", overlay=True,
+                         show=streets).add_to(chart)  # fmt: skip
+        for layer in self.layers:
+            layer.add_to(chart)
+        folium.LayerControl().add_to(chart)
+        low, high = self.spots[["lat", "lon"]].min(), self.spots[["lat", "lon"]].max()
+        below = (
+            110 if any(isinstance(layer, TimelineSlider) for layer in self.layers) else 30
+        )  # pixels
+        chart.fit_bounds([low.tolist(), high.tolist()], padding_top_left=(30, 30),
+                         padding_bottom_right=(30, below), max_zoom=16)  # fmt: skip
+        _Words(_words(self.legend, self.table, caption, alt)).add_to(chart)
+        return chart
+
+    def with_answers(
+        self, last: pd.DataFrame | None, guesses: pd.DataFrame | None, truth: pd.DataFrame | None
+    ) -> _Sheet:
+        """With the guesses, the last visit, and where they went, which the view holds."""
+        sheet = self.with_guesses(guesses) if guesses is not None and len(guesses) else self
+        if truth is not None:
+            truth = _known(truth, "truth", self.spots)
+            sheet = replace(sheet, spots=pd.concat([self.spots, truth]))
+        ends = (("last visit", "visit", 5, last), ("where they went", "truth", 12, truth))
+        for name, kind, radius, rows in ends:
+            if rows is not None:
+                marks = [_mark(row, row.name_, name, radius=radius) for row in rows.itertuples()]
+                sheet = sheet.with_layer(name, marks, kind, name)
+        return sheet
+
+    def with_guesses(self, guesses: pd.DataFrame) -> _Sheet:
+        """With rings as large as the guesses' probability; a guess elsewhere gets a row."""
+        known = _known(_table(guesses, "guesses", "probability"), "guesses", self.spots)
+        rings = [
+            _mark(row, f"{row.order + 1}. {row.name_}", f"probability {row.probability:.3f}",
+                  radius=max(4, 26 * math.sqrt(row.probability)))
+            for row in known.itertuples()
         ]  # fmt: skip
-        layers.append(_layer("guesses", marks, STYLES["guess"]))
-        legend.append((STYLES["guess"], "guesses, as large as their probability"))
-        # A guess elsewhere has a row of its own.
-        table = table.reindex(table.index.union(guesses.location_id, sort=False))
+        table = self.table.reindex(self.table.index.union(guesses.location_id, sort=False))
         names = known.set_index("location_id").name_
         table["name_"] = table.name_.fillna(names).fillna(table.index.to_series())
         table["probability"] = guesses.set_index("location_id").probability
         table = table.sort_values("probability", ascending=False, kind="stable")
-    if truth is not None:
-        truth = _known(truth, "truth", spots)
-        spots = pd.concat([spots, truth])
-    for name, kind, radius, rows in (
-        ("last visit", "visit", 5, last), ("where they went", "truth", 12, truth),
-    ):  # fmt: skip
-        if rows is not None:
-            marks = [_mark(one, one.name_, name, radius=radius) for one in rows.itertuples()]
-            layers.append(_layer(name, marks, STYLES[kind]))
-            legend.append((STYLES[kind], name))
-    chart = folium.Map(tiles=None, control_scale=True, scroll_wheel_zoom=False, zoom_snap=0.25)
-    folium.Figure(width="100%", height="520px").add_child(chart)
-    if ground:
-        _add_ground(chart, ground)
-    folium.TileLayer("OpenStreetMap", name="streets (from openstreetmap.org)", overlay=True,
-                     show=streets).add_to(chart)  # fmt: skip
-    for layer in layers:
-        layer.add_to(chart)
-    folium.LayerControl().add_to(chart)
-    low, high = spots[["lat", "lon"]].min(), spots[["lat", "lon"]].max()
-    below = 110 if any(isinstance(one, TimelineSlider) for one in layers) else 30  # pixels
-    chart.fit_bounds([low.tolist(), high.tolist()], padding_top_left=(30, 30),
-                     padding_bottom_right=(30, below), max_zoom=16)  # fmt: skip
-    _Words(_words(legend, table, caption, alt)).add_to(chart)
-    return chart
+        sheet = replace(self, table=table)
+        return sheet.with_layer("guesses", rings, "guess", "guesses, as large as their probability")
+
+    def with_layer(self, name: str, marks: list[GeoFeature], kind: str, words: str) -> _Sheet:
+        """With one more layer on top, and its sign in the legend."""
+        layers = [*self.layers, _layer(name, marks, STYLES[kind])]
+        return replace(self, layers=layers, legend=[*self.legend, (STYLES[kind], words)])
 
 
 def _words(
@@ -464,8 +479,8 @@ def _add_ground(chart: folium.Map, ground: Mapping[str, Any]) -> None:
         folium.map.CustomPane(pane, z_index=height).add_to(chart)
     group = folium.FeatureGroup("ground", control=False).add_to(chart)
     areas: list[GeoFeature] = []
-    for one in ground["features"]:
-        about, geometry = one["properties"], one["geometry"]
+    for feature in ground["features"]:
+        about, geometry = feature["properties"], feature["geometry"]
         if geometry["type"] != "Point":
             style = about.get("style", _themed(PATH))
             areas.append({"type": "Feature", "geometry": geometry, "properties": {"style": style}})
