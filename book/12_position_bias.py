@@ -170,8 +170,8 @@ with torch.no_grad():
 
 # %% [markdown]
 # Then we train only query and key, to restore the attention that the model had before. (The loss, the *KL divergence*, is the
-# mean gap between the two logarithms of the attention, weighted by the wanted attention; it is zero only when they agree.) We measure what share of the attention has
-# moved to other visits. If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
+# mean gap between the two logarithms of the attention, weighted by the wanted attention; it is zero only when they agree.) We
+# measure what share of the attention has moved to other visits. If $(0.6, 0.4)$ has become $(0.5, 0.5)$, it is a tenth.
 
 
 # %%
@@ -514,11 +514,11 @@ pd.DataFrame(found, ["mean fall, alone", "low", "high"]).T.round(2)
 # %% [markdown]
 # The third row answers the second suspect. Slow forgetting *is* in the visits, but it is worth only
 # {{ found["slow - none"][0]:.2f }} logits. That is about what one can expect: the diamonds fall by {{ drop:.2f }}, and
-# {{ free:.0f }} % of the targets are free returns, which makes {{ expected:.2f }}. And one town differs from another by more: the
-# falls of ten towns with the same rule have a standard deviation of {{ apart:.2f }}.
+# {{ free:.0f }} % of the targets are free returns, which makes {{ expected:.2f }}. And one town differs from another by more:
+# the falls of ten towns with the same rule have a standard deviation of {{ apart:.2f }}.
 #
-# > **Pitfall.** What a curve looks like when there is nothing to find must be measured, too. From position 3 on the fall without
-# > recency is about zero (second row). From position 1 on it would not be: the low position 1 pulls it down.
+# > **Pitfall.** What a curve looks like when there is nothing to find must be measured, too. From position 3 on the fall
+# > without recency is about zero (second row). From position 1 on it would not be: the low position 1 pulls it down.
 #
 # ## Read the sum
 #
@@ -552,12 +552,12 @@ falls.map("{:.2f}".format).replace("nan", "–")
 
 # %% [markdown]
 # The first row is the proof. The people are the same, and the sum falls about as far under both rates as position alone says.
-# But the bias falls by {{ short["bias"]:.2f }} as documented, and by {{ short["bias, ×100"]:.2f }} at the hundredfold rate. **Which
-# part of the model says that people forget depends on the optimizer.** As documented the bias is nearly flat in every row,
-# however much there is to learn.
+# But the bias falls by {{ short["bias"]:.2f }} as documented, and by {{ short["bias, ×100"]:.2f }} at the hundredfold rate.
+# **Which part of the model says that people forget depends on the optimizer.** As documented the bias is nearly flat in every
+# row, however much there is to learn.
 #
-# Our own town forgets slowly, and that is worth {{ found["slow - none"][0]:.2f }}. Can a sum show so little? Two things blur it.
-# The first is *training*: here are the ten models of our town, as documented.
+# Our own town forgets slowly, and that is worth {{ found["slow - none"][0]:.2f }}. Can a sum show so little? Two things blur
+# it. The first is *training*: here are the ten models of our town, as documented.
 
 # %%
 by_seed = np.sort(fall(summed("city", "as documented")))
@@ -568,9 +568,9 @@ print(f"standard deviation {seeds_apart:.2f},", end=" ")
 print(f"without the last {without_one:.2f}")
 
 # %% [markdown]
-# All ten learned from the same visits, and their sums fall by anything between {{ least:.2f }} and {{ greatest:.2f }}. The standard
-# deviation is {{ seeds_apart:.2f }} ({{ without_one:.2f }} without the one seed that falls most). **Training alone moves the sum by
-# about as much as slow forgetting is worth.**
+# All ten learned from the same visits, and their sums fall by anything between {{ least:.2f }} and {{ greatest:.2f }}. The
+# standard deviation is {{ seeds_apart:.2f }} ({{ without_one:.2f }} without the one seed that falls most). **Training alone
+# moves the sum by about as much as slow forgetting is worth.**
 #
 # The second is *people*. Ten more models were trained in ten towns of other people with the same habits. They had the
 # hundredfold rate, so we compare them with the ten models of our town that had it, too.
@@ -587,7 +587,7 @@ for ax, (name, table) in zip(axes, panels.items(), strict=True):
     ax.set(title=name, xlabel="position from the end", ylabel="sum (logits)")
 axes[1].set_ylabel("")
 gap = {name: panels[name].mean(0) - by_hand[name].mean(0) for name in panels}
-first_off = [each[0] for each in gap.values()]
+first_off = min(each[0] for each in gap.values())
 show(
     fig,
     alt="Two panels of sums. In one town the ten curves share some hills "
@@ -599,9 +599,9 @@ show(
 
 # %% [markdown]
 # Both panels begin low and then high, as in Figure 12.4. From position 2 on the means lie near the dashed lines. At position 1
-# they lie {{ first_off[0]:.1f }} and {{ first_off[1]:.1f }} logits higher: the content sees more than the position, so it
-# may know who stays. (The fall leaves this position out.) From position 3 on, the seeds on the left share some
-# hills and troughs. In ten towns these are mostly gone: they were what our town's people happened to do.
+# they lie {{ first_off:.1f }} logits higher, in both panels. (We have not asked why. The fall leaves this position out.) From
+# position 3 on, the seeds on the left share some hills and troughs. In ten towns these are mostly gone: they were what our
+# town's people happened to do.
 
 # %% tags=["hide-input"]
 # @title Figure 12.6: ten seeds are not ten samples of people
@@ -628,8 +628,8 @@ pd.DataFrame(found_sum, ["mean fall of the sum", "low", "high"]).T.round(2)
 
 # %% [markdown]
 # From the seeds alone we should conclude that old visits count *more*: their interval lies below zero. But it is an interval
-# for the people of one town, and the mean of ten towns lies far outside. **Ten seeds are not ten samples of people.** A spread over seeds
-# does not say what other people would show.
+# for the people of one town, and the mean of ten towns lies far outside. **Ten seeds are not ten samples of people.** A spread
+# over seeds does not say what other people would show.
 #
 # And the ten towns themselves? Their interval just holds zero, so these ten models do not quite show that people forget. The
 # control would help, the same people without forgetting; position alone had it. For the sum there are three such
@@ -652,14 +652,14 @@ pd.DataFrame(pairs, names).T.round(2).rename_axis("slow - none", axis=1)
 #
 # - Bias and content can exchange what both can say about positions, equation (12.1). A model's attention identifies only their
 #   sum.
-# - So the bias alone does not tell how fast people forget. In our town a visit's weight in a return falls by {{ drop:.2f }}, and
-#   no learned bias falls with it.
+# - So the bias alone does not tell how fast people forget. In our town a visit's weight in a return falls by {{ drop:.2f }},
+#   and no learned bias falls with it.
 # - Which of the two learns a shape depends on the optimizer: with a short memory the bias falls by {{ short["bias"]:.2f }} as
-#   documented, and by {{ short["bias, ×100"]:.2f }} at a hundredfold rate. A flat bias does not exclude recency, and a steep one
-#   does not prove it.
+#   documented, and by {{ short["bias, ×100"]:.2f }} at a hundredfold rate. A flat bias does not exclude recency, and a steep
+#   one does not prove it.
 # - How surely visits determine the sum depends on how much they say about positions. In the copying world every training ended
-#   in the same sum. In our town training alone moves its fall by {{ seeds_apart:.2f }} (a standard deviation), and slow forgetting
-#   is worth {{ found["slow - none"][0]:.2f }}.
+#   in the same sum. In our town training alone moves its fall by {{ seeds_apart:.2f }} (a standard deviation), and slow
+#   forgetting is worth {{ found["slow - none"][0]:.2f }}.
 # - Spread over seeds is not spread over people; and what "nothing to find" looks like must be measured.
 #
 # ## Exercises
