@@ -327,10 +327,10 @@ show(
 # $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are
 # small. A gate near one copies, a gate near zero generates.
 #
-# The place on top of the lower panel shows the sum at work. The gate is $g$ = {{ other.gate:.2f }}. Copying gives
-# {{ other.gate:.2f }} × {{ from_pointer:.2f }} = {{ both.copied:.2f }}, and generating gives {{ closed:.2f }} ×
-# {{ from_generator:.2f }} = {{ both.generated:.2f }}. The gate is low, and yet what is copied wins, because the pointer puts
-# nearly all on one place, and the generator spreads over many.
+# The place on top of the lower panel shows the sum at work. The gate is {{ other.gate:.2f }}. Copying gives
+# {{ other.gate:.2f }} × {{ from_pointer:.2f }} = {{ both.copied:.2f }}, and generating gives
+# {{ closed:.2f }} × {{ from_generator:.2f }} = {{ both.generated:.2f }}. The gate is low, and yet what is copied wins: the pointer
+# puts most of its probability on this place, and the generator spreads over many.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
 # its name promises.

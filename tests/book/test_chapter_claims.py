@@ -1291,7 +1291,7 @@ def test_claims_of_01() -> None:
     said = in_sentences("01_where_next")
     assert said["low"] > 0, "That is … points more than the better rule"
     assert said["from_pointer"] > 0.7 and said["from_generator"] < 0.1, (
-        "The gate is low, and yet what is copied wins"
+        "The gate is low, and yet what is copied wins: the pointer"
     )
     assert rate[2] > rate[90] > rate[25], "it falls and climbs again from about thirty places on"
     curious = new.groupby(visits.user_id).sum().nlargest(15).index
