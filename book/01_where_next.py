@@ -8,9 +8,8 @@
 # model appears, but nothing about it is assumed. *It takes* fifteen minutes to read and less than a
 # minute to run, with or without a GPU.
 #
-# > **In one sentence.** Of a hundred next places that a machine must name, {{ returns:.0f }} are known to the person and
-# > {{ ceiling:.0f }} were visited in the last week. How often a child's rule and the model of this book are right, you may bet
-# > on below.
+# > **In one sentence.** Of a hundred next places, {{ returns:.0f }} are known to the person and {{ ceiling:.0f }} were visited
+# > in the last week. A child's rule names {{ counted:.0f }}, our model {{ scored:.0f }}.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -32,19 +31,27 @@ import seaborn as sns
 from wherenext import city
 from wherenext.architecture import architecture
 from wherenext.exercises import check
-from wherenext.figures import COPIED, GENERATED, MUTED, TRUTH, show
+from wherenext.figures import (
+    COPIED,
+    EXTRA,
+    GENERATED,
+    INK,
+    MUTED,
+    TRUTH,
+    show,
+)
 from wherenext.ground import ground, located
 
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
 from pgt.look import look
 from pgt.maps import attention_map
-from pgt.metrics import evaluate
+from pgt.metrics import evaluate, percentile_interval, resampled_means
 from pgt.visits import local_day, local_minute
 from pgt.windows import prepare
 
 # %% [markdown]
-# It is Monday, half past six in the evening. Somebody leaves a pancake house. Where do they go?
+# It is Monday, half past six in the evening. Somebody leaves a creperie. Where do they go?
 #
 # You cannot know, but after a few questions you would have a short list: home, work, last Monday's place.
 # **Next-location prediction** asks a machine to do the same: given the places that a person has visited lately, name the
@@ -65,14 +72,14 @@ n_people, n_visits = len(town.people), len(town.visits)
 
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
-# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it. This number picks the week.
-# Change it, and everything follows, down to the last map:
+# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it (`"exact"` names the rules by
+# which they are cut, the protocol). This number picks the week. Change it, and everything follows, down to the last map:
 
 # %%
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 
 # %%
-data = prepare(town.visits, protocol="exact")  # chapter 3 explains it
+data = prepare(town.visits, protocol="exact")
 places = town.places.set_index("location_id")
 week, target = data.test.visits_of(window), data.test.target_of(window)
 table = pd.DataFrame({"place": places.name[week.location_id].to_numpy()})
@@ -99,10 +106,16 @@ ax.barh(row, np.minimum(stay, 24 - start), 0.5, start, color=colour)
 ax.barh(row + 1, after.clip(0, 24), 0.5, 0, color=colour)
 small = {"va": "center", "fontsize": 8, "color": "white"}
 for i in np.flatnonzero(stay > 1.9):
-    ax.text(start[i] + 0.1, row[i], week.kind.iloc[i], **small)
+    kind = week.kind.iloc[i]
+    if min(start[i] + stay.iloc[i], 24) - start[i] > 1.9:
+        ax.text(start[i] + 0.1, row[i], kind, **small)
+    if after[i] > 1.9:  # the morning after
+        ax.text(0.1, row[i] + 1, kind, **small)
 now = local_minute(week.finished_at).iloc[-1] / 60
 here = local_day(week.finished_at).iloc[-1] - day[0]
 ax.text(now + 0.2, here, "?", color=TRUTH, fontsize=16, va="center")
+small["color"] = INK
+ax.text(now + 0.8, here, f"after {table.place.iloc[-1]}", **small)
 names = pd.date_range(week.started_at.iloc[0].date(), periods=here + 1)
 ax.set_yticks(range(here + 1), [f"{name:%a}" for name in names])
 ax.set(xlim=(0, 24), xticks=range(0, 25, 3), ylim=(here + 0.6, -0.6))
@@ -151,8 +164,8 @@ n_curious = curious.user_id.nunique()
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
 rates = {}
 for who, part, colour in (
-    ("everybody", table, TRUTH),
-    (f"the {n_curious} curious", curious, GENERATED),
+    ("everybody", table, INK),
+    (f"the {n_curious} curious", curious, EXTRA),
 ):
     grouped = part.groupby("bin", observed=True)
     rates[who] = rate = 100 * grouped.new.mean()
@@ -180,26 +193,12 @@ show(
 # for $S$, times factors of the person (their curiosity), the weekday and the kind of place. But from thirty known places to a
 # hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
 #
-# Who gets that far? Only {{ n_curious }} people, the curious. When they knew thirty places, they were already exploring in
+# Who gets that far? Only {{ n_curious }} people, the curious. (We chose them by how far they got, so their curve describes them
+# and explains nothing.) When they knew thirty places, they were already exploring in
 # {{ curious_then:.0f}} % of their visits, and no more than that later. Those who explore less never get this far, so they drop
 # out of the average. An average over people can climb though the people in it do not. This is a form of *Simpson's paradox*.
 #
-# And why do the curious lie on the law, from 8 places to 90? By chance. Two groups of factors are behind it, and we take them
-# apart. (In a hurry? The game below needs none of this.)
-
-# %%
-middle = curious[curious.known_places.between(8, 90)]
-free = middle[middle.why != "routine"]  # a choice of their own
-by_law = 100 * (0.6 * free.known_places**-0.21).mean()
-parts = {"visits that are free choices": 100 * len(free) / len(middle)}
-parts["of the free choices, a new place"] = 100 * free.new.mean()
-parts["of all their visits, a new place"] = 100 * middle.new.mean()
-parts["equation (1.1)"] = by_law
-pd.Series(parts).round(0).rename("%").to_frame()
-
-# %% [markdown]
-# In a free choice they explore far more often than the law says: they are curious, and not all the places that they once knew
-# are still in use. But only six visits in ten are a free choice, and the product of the two happens to be the law's number. Two errors of opposite sign look like agreement.
+# (The curious lie on the law, from 8 places to 90. That is chance, as exercise 5 shows.)
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -216,53 +215,67 @@ pd.Series(parts).round(0).rename("%").to_frame()
 
 # %%
 windows = data.test
-right = {"last place": 0, "most frequent place": 0}
+guesses, truth = {"last place": [], "most frequent place": []}, []
 for i in range(len(windows)):
     seen = windows.visits_of(i).location_id.to_numpy()  # (L,) oldest first
-    truth = windows.target_of(i).location_id
-    right["last place"] += seen[-1] == truth
+    guesses["last place"].append(seen[-1])
     values, n = np.unique(seen, return_counts=True)
-    right["most frequent place"] += values[n.argmax()] == truth
-scores = {rule: 100 * hits / len(windows) for rule, hits in right.items()}
+    guesses["most frequent place"].append(values[n.argmax()])
+    truth.append(windows.target_of(i).location_id)
+hits = 100 * pd.DataFrame(guesses).eq(truth, axis=0)  # a row a window
+scores = hits.mean()
 ceiling = 100 * windows.in_window.mean()
 scores["copy ceiling: the true place is in the window"] = ceiling
-counted = scores["most frequent place"]
-returns = 100 * (~windows.visits.explored.iloc[windows.target]).mean()
+explored = windows.visits.explored.iloc[windows.target]  # by the targets
+scores["the true place is known to the person"] = 100 * (~explored).mean()
+scores.round(1).rename("% of the test windows").to_frame()
+
+# %%
+_, counted, _, returns = scores
 older = returns - ceiling  # known, but not in the window
-pd.Series(scores).round(1).rename("right guesses, %").to_frame()
+print(f"known, but not in the window: {older:.0f} %")
 
 # %% [markdown]
-# The last row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
+# The third row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# Why is the ceiling below the {{ known:.0f }} % of above? Those were all visits, and these are test targets, when people know
-# more places already: {{ returns:.0f }} % of the *targets* are returns. The other {{ older:.0f }} points are returns to a
-# place that is not in the window, because it was last visited more than a week ago.
+# The last row lies above the {{ known:.0f }} % of known places that we counted before: those were all visits, and these are
+# test targets, when people know more places already. And why is the ceiling {{ older:.0f }} points below it? Some returns go
+# to a place that is not in the window, because it was last visited more than a week ago.
 #
 # ## A first look at the model
 #
 # How good is the model of this book? It was trained on the first three fifths of everybody's days. It plays the same game, on
-# the same windows, which it has not seen.
+# the same windows, which it has not seen. (We prepare them once more, since the model has its own numbers for the places: its
+# *vocabulary*.)
+#
+# Is the model better, or was it lucky with these people? So we give its lead over the rule an *interval*. `resampled_means`
+# draws the people anew, many times, and takes the mean lead of each draw; the interval holds nearly all of these means.
+# [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
-model, vocabulary = load_model(shipped("city"))  # the places it knows
+model, vocabulary = load_model(shipped("city"))
 data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, data.test).predicted  # its first guesses
-scored = 100 * (first == data.test.targets).mean()
-gained, missing = scored - counted, ceiling - scored
+hits["model"] = 100 * (first == data.test.targets)
+scored = hits["model"].mean()
+lead = hits["model"] - hits["most frequent place"]  # in each window
+gained, missing = lead.mean(), ceiling - scored
+low, high = percentile_interval(resampled_means([lead], windows.users))
 print(f"the model is right in {scored:.1f} % of the windows")
+print(f"its lead: {gained:.1f} points, interval {low:.1f} to {high:.1f}")
 
 # %% [markdown]
-# That is {{ gained:.0f }} points more than the better rule, and {{ missing:.0f }} points below the ceiling. A model that
-# learns gains less over counting than one might hope ([chapter 4](04_baselines.ipynb) asks how sure such a gain is), and there
-# is room above it; both will keep us busy.
+# That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}), and
+# {{ missing:.0f }} points below the ceiling. A model that learns gains less over counting than one might hope, and there is
+# room above it; both will keep us busy.
 #
 # The model answers with a sum of two parts: what it copies from the window, and what it generates. A number between 0 and 1,
 # its **gate**, says how much it copies.
 #
-# Here is the model at work on the week drawn above. It has read the visits, and nothing else: no map, no names. The blue
-# circles are its **pointer attention**: how much it would like to copy each past place. The dashed rings are its final bets,
-# and the green ring is where the person went.
+# Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no
+# names of places. The blue circles are its **pointer attention**: how much it would like to copy each past place. The dashed
+# rings are its final bets, and the green ring is where the person went.
 
 # %%
 seen = look(model, data.test, window)  # everything it computes for it
@@ -286,6 +299,11 @@ for ax, one in zip(axes, (seen, other), strict=True):
 axes[0].set_xlabel("")
 axes[1].get_legend().remove()
 both = other.candidates.iloc[0]  # the place on top
+from_pointer = both.copied / other.gate  # what the two parts gave it
+closed = 1 - other.gate
+from_generator = both.generated / closed
+print(f"below: g {other.gate:.2f}, for the first place", end=" ")
+print(f"pointer {from_pointer:.2f}, generator {from_generator:.2f}")
 show(
     fig,
     alt="Two panels of stacked bars, the six likeliest next places of two "
@@ -298,8 +316,8 @@ show(
 
 # %% [markdown]
 # The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. (Mind the two
-# scales.) In the upper panel one of the two is always too thin to see. Below, the first place gets {{ both.copied:.2f }} by
-# copying and {{ both.generated:.2f }} by generating. The gate $g$ mixes them:
+# scales.) In the upper panel one of the two is always too thin to see. Below, the first place gets
+# something by copying and something by generating. The gate $g$ mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
@@ -308,6 +326,11 @@ show(
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
 # $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are
 # small. A gate near one copies, a gate near zero generates.
+#
+# The place on top of the lower panel shows the sum at work. The gate is {{ other.gate:.2f }}. Copying gives
+# {{ other.gate:.2f }} × {{ from_pointer:.2f }} = {{ both.copied:.2f }}, and generating gives
+# {{ closed:.2f }} × {{ from_generator:.2f }} = {{ both.generated:.2f }}. The gate is low, and yet what is copied wins: the pointer
+# puts most of its probability on this place, and the generator spreads over many.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
 # its name promises.
@@ -334,21 +357,22 @@ architecture(
 # Replace the three dots with your answer and run the cell: `check` says whether it is right and, if not, often why.
 # On the book's own pages, a form checks the same answers without Python. Solutions are folded.
 #
-# **Exercise 1** (quick). At which kind of place is a visit most often an exploration, and at which kind
-# least often? Use `explored` and `kind`.
+# **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind`. Is it as
+# clear at which kind it is one most often?
 
 # %% tags=["try"]
-most, least = ..., ...  # two kinds, such as "park"
-check.exercise("1.1", (most, least))
+least = ...  # a kind, such as "park"
+check.exercise("1.1", least)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 by_kind = town.visits.groupby("kind").explored.agg(["mean", "size"])
 kinds = by_kind["mean"]
-check.exercise("1.1", (kinds.idxmax(), kinds.idxmin()))
+check.exercise("1.1", kinds.idxmin())
 heads = {"mean": "share explored", "size": "visits"}
 by_kind.sort_values("mean", ascending=False).round(2).rename(columns=heads)
-# The kinds on top are nearly tied: their order is chance.
+# The kinds on top are nearly tied, and their order may be chance. At the
+# bottom there is no doubt: one returns to home.
 
 # %% [markdown]
 # **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
@@ -361,16 +385,19 @@ check.exercise("1.2", percent)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-hits = 0
+guesses = []
 for i in range(len(windows)):
     seen_places = windows.visits_of(i).location_id.to_numpy()
     newest_first = pd.Series(seen_places[::-1])
     n = newest_first.value_counts(sort=False)  # in order of appearance
-    hits += n.idxmax() == windows.target_of(i).location_id
-percent = 100 * hits / len(windows)
+    guesses.append(n.idxmax())
+newest = 100 * (np.array(guesses) == truth)
+percent = newest.mean()
 check.exercise("1.2", percent)
-before = scores["most frequent place"]
-print(f"ties to the most recent: {percent:.1f} %, before: {before:.1f} %")
+change = newest - hits["most frequent place"]
+ends = percentile_interval(resampled_means([change], windows.users))
+print(f"ties to the most recent: {percent:.1f} %, before: {counted:.1f} %")
+print("change, 95 % interval: {:+.1f} to {:+.1f} points".format(*ends))
 # Worse than no rule at all: the most recent of the tied places is often where
 # the person is now, and the next place seldom is (the game's first rule).
 
@@ -423,6 +450,33 @@ print(f"not in the window at all: {100 - ceiling:.0f} %")
 # The second place helps most: home and work take turns. From then on the
 # list creeps towards the ceiling: what is not in the window is on no list.
 on_list.rename_axis("places on the list").round(1).to_frame()
+
+# %% [markdown]
+# **Exercise 5** (medium). In Figure 1.2 the curious lie on the law, from 8 places known to 90. Do they obey it? The law is
+# about free choices. Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
+# choice (`why` is not `"routine"`)? And what share of these goes to a new place? Compare it with the law.
+
+# %% tags=["try"]
+free_share, new_share = ..., ...  # in percent
+check.exercise("1.5", [free_share, new_share])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
+middle = curious[curious.known_places.between(8, 90)]
+free = middle[middle.why != "routine"]  # a choice of their own
+free_share = 100 * len(free) / len(middle)
+new_share = 100 * free.new.mean()
+check.exercise("1.5", [free_share, new_share])
+by_law = 100 * (0.6 * free.known_places**-0.21).mean()
+parts = {"visits that are free choices": free_share}
+parts["of the free choices, a new place"] = new_share
+parts["of all their visits, a new place"] = 100 * middle.new.mean()
+parts["equation (1.1)"] = by_law
+pd.Series(parts).round(0).rename("%").to_frame()
+# In a free choice they explore far more often than the law says: they are
+# curious, and not all the places that they once knew are still in use. But
+# only six visits in ten are a free choice, and the product of the two happens
+# to be the law's number. Two errors of opposite sign look like agreement.
 
 # %% [markdown]
 # **Next:** [From GPS to visits](02_gps_to_visits.ipynb), where records become visits. If you have visits

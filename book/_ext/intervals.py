@@ -1,7 +1,8 @@
-"""Sphinx extension: a page with 95 % intervals says at its end how often such an interval holds.
+"""Sphinx extension: a page with intervals that resample people says at its end how often they hold.
 
-They resample people, of whom there are few, and are somewhat too narrow. `lab.interval_coverage`
-measured by how much, and whoever sees one has to know it. README says it by itself.
+There are few people, so these intervals are somewhat too narrow. `lab.interval_coverage` measured
+by how much, and whoever sees one has to know it. README says it by itself. Other intervals, such
+as Student's t over towns, are not meant.
 """
 
 from __future__ import annotations
@@ -23,12 +24,28 @@ CALLED = re.compile(
 )
 
 
-def printed(doctree: nodes.document) -> bool:
-    """Whether a page prints such an interval, code apart."""
-    shown = (nodes.TextElement, nodes.raw)
-    texts = (node.astext() for node in doctree.findall(lambda node: isinstance(node, shown))
-             if not isinstance(node, nodes.literal_block | nodes.comment))  # fmt: skip
-    return any(CALLED.search(text) for text in texts)
+# What computes one: functions of `pgt.metrics`, and `Results.difference`.
+RESAMPLES = re.compile(
+    r"\b(?:resampled_means|percentile_interval|interval_of_mean|interval)\(|\.difference\("
+)
+
+
+def resamples(doctree: nodes.document) -> bool:
+    """Whether a page's code computes such an interval, or its text or a table shows one."""
+    for node in doctree.findall(nodes.Element):
+        if isinstance(node, nodes.comment):
+            continue
+        text = node.astext()
+        if isinstance(node, nodes.literal_block):
+            found = bool(RESAMPLES.search(text))
+        elif isinstance(node, nodes.raw):  # tables; not maps and live pages, with their coordinates
+            found = "<table" in text and "<script" not in text and bool(CALLED.search(text))
+        else:
+            prose = isinstance(node, nodes.TextElement) and "Student" not in text
+            found = prose and bool(CALLED.search(text))
+        if found:
+            return True
+    return False
 
 
 def held(folder: Path | None = None) -> str:
@@ -48,7 +65,7 @@ def held(folder: Path | None = None) -> str:
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
     """Put the sentence at the end of the page."""
-    if not printed(doctree):
+    if not resamples(doctree):
         return
     paragraph = nodes.paragraph(classes=["intervals"])
     paragraph += nodes.Text(held(Path(app.srcdir) / "book" / "results") + " ")

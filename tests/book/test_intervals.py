@@ -1,4 +1,4 @@
-"""Whoever sees an interval of 95 % learns how often such an interval holds."""
+"""Whoever sees an interval that resamples people learns how often such an interval holds."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ def told(page: str) -> str:
         "===== ======\nmodel [95 %]\n===== ======\none   two\n===== ======",
         "Its lead is +0.7 [−0.2, 1.7].",
         ".. raw:: html\n\n   <table><th>gain [95 %]</th></table>",
+        "::\n\n  low, high = interval(now, against=before)\n",
+        "::\n\n  drawn = resampled_means([lead], windows.users)\n",
     ],
 )
 def test_a_page_with_intervals_says_how_often_they_hold(page: str) -> None:
@@ -39,8 +41,15 @@ def test_a_page_with_intervals_says_how_often_they_hold(page: str) -> None:
     assert "How we know" in text
 
 
-def test_a_page_without_says_nothing() -> None:
-    page = "Half of 95 % is 47.5 %.\n\n::\n\n  interval = [1.5, 2.5]  # a 95 % interval\n"
+@pytest.mark.parametrize(
+    "page",
+    [
+        "Half of 95 % is 47.5 %.\n\n::\n\n  interval = [1.5, 2.5]  # a 95 % interval\n",
+        "A 95 % interval of the mean over ten towns (Student's t).",
+        ".. raw:: html\n\n   <div><script>var place = [51.05, 4.35];</script></div>",
+    ],
+)
+def test_a_page_without_says_nothing(page: str) -> None:
     assert "narrow" not in told(page)
 
 

@@ -49,17 +49,14 @@ def _by_count(places: np.ndarray) -> np.ndarray:
 KINDS = tuple(sorted(town().visits.kind.unique()))
 
 
-@works_out(
-    "1.1", [f"{often} often explored" for often in ("Most", "Least")], choices=KINDS, code=True
-)
+@works_out("1.1", ["Least often explored"], choices=KINDS, code=True)
 def _kinds() -> Worked:
-    """Home and work are returned to; the next shop is often a new one."""
+    """Home is returned to; at which kind most visits explore is a matter of chance."""
     explored = town().visits.groupby("kind").explored
     share, total = explored.mean(), explored.sum()
-    most, least = str(share.idxmax()), str(share.idxmin())
-    return (most, least), {
-        "you counted explorations; a kind with many visits has many of those. "
-        "Divide by the visits.": (str(total.idxmax()), str(total.idxmin())),
+    return (str(share.idxmin()),), {
+        "you counted explorations; a kind with few visits has few of those. "
+        "Divide by the visits.": (str(total.idxmin()),),
     }
 
 
@@ -103,6 +100,26 @@ def _short_list() -> Worked:
     right, sorted_ = 100 * hits / len(seen)
     gains = np.diff(right, prepend=0)
     return right, {TIES: sorted_, "these are the gains of each place; add them up.": gains}
+
+
+@works_out("1.5", ["Free choices [%]", "New places among them [%]"], code=True)
+def _curious() -> Worked:
+    """Many free choices are new, few visits are free: two errors of opposite sign agree."""
+    visits = town().visits
+    first = ~visits.duplicated(["user_id", "location_id"]).to_numpy()
+    known = pd.Series(first).groupby(visits.user_id.to_numpy()).cumsum().to_numpy() - first
+    most = pd.Series(known).groupby(visits.user_id.to_numpy()).transform("max").to_numpy()
+    free, middle = (visits.why != "routine").to_numpy(), (known >= 8) & (known <= 90)
+
+    def shares(rows: np.ndarray) -> list[float]:
+        return [100 * free[rows].mean(), 100 * first[rows & free].mean()]
+
+    curious = middle & (most >= 90)
+    return shares(curious), {
+        "these are the shares of everybody; take the curious.": shares(middle),
+        "the second is a share of all their visits; take it of the free choices.":
+            [100 * free[curious].mean(), 100 * first[curious].mean()],
+    }  # fmt: skip
 
 
 @cache
