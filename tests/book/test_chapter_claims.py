@@ -26,7 +26,9 @@ from wherenext.comparison import (
     seed_outside,
     verdict,
 )
+from wherenext.fixes import simulate_fixes, true_visits
 from wherenext.flows import flows
+from wherenext.gps_matching import match
 from wherenext.relatives.improvements import IMPROVEMENTS
 from wherenext.relatives.summarizer import DOCUMENT, PointerGenerator
 from wherenext.results import read_results, results_folder
@@ -49,6 +51,7 @@ from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.contextual import ALONE, ContextualConfig, ContextualPointer
 from pgt.predictor.features import HISTORY_FEATURES, present, relations
 from pgt.predictor.memory import HistoryBatch, with_history
+from pgt.readers import gps
 from pgt.windows import prepare
 
 from ..helpers import ROOT
@@ -1308,11 +1311,36 @@ def test_claims_of_02() -> None:
     noise = {
         row[0]: [*map(number, row[1:])] for row in printed("02_gps_to_visits", "metres off")[2:]
     }
-    assert noise["5 m"][0] > noise["0 m"][0] + 5, "A little noise gives better places."
+    assert noise["5 m"][0] > noise["0 m"][0] + 5, "The perfect receiver loses to the second one"
+    cured = [number(row[2]) for row in printed("02_gps_to_visits", "mean of all")[2:]]
+    assert abs(cured[0] - cured[1]) < 1, "the perfect receiver is as good as the second one"
+    assert cured[1] > cured[2] > cured[3], "more drift is worse, as one expects"
+    same = [value == noise[name][0] for name, value in zip(noise, cured, strict=True)]
+    assert same == [False, True, True, True], "From five metres on no position repeats"
     assert noise["0 m"][1] > 2 * noise["5 m"][1], "two thirds of the way out: elsewhere each time"
     gone = [row[2] for row in noise.values()]
     assert gone[0] > gone[1] + 10, "DBSCAN finds no neighbour, and the stay is dropped."
     assert gone[1] < gone[2] < gone[3], "Much noise spreads the means again."
+    grid = [[*map(int, row[-3:-1])] for row in printed("02_gps_to_visits", "share left")[2:]]
+    stays, left = zip(*grid, strict=True)
+    hour = [left[k + 2] < 0.8 * left[k + 1] and abs(left[k] - left[k + 1]) < 3 for k in (0, 3, 6)]
+    assert all(hour), "An hour loses what is short. Between 15 and 30 minutes there is hardly"
+    assert 0.25 < 1 - left[7] / stays[7] < 0.4, "the clustering drops a third of what was found"
+    assert left[1] > left[4], "the pipeline keeps more than with the published 200"
+    town = city.load()
+    counts = true_visits(town, town.people.user_id.tolist(), days=28).user_id.value_counts()
+    people = sorted(counts.index[:8].tolist())
+    bad = simulate_fixes(town, people, days=28, every_s=60, noise_m=40)
+    narrow, wide = (
+        match(gps.merge_staypoints(*gps.generate_locations(
+            gps.generate_staypoints(bad, dist_threshold=metres)
+        )), true_visits(town, people, days=28)).found.notna().sum() for metres in (100, 200)
+    )  # fmt: skip
+    assert narrow < wide, "100 metres cut stays in pieces and keep fewer"
+    (precise,), _, (doubles,) = printed("02_gps_to_visits", "precision of visits")
+    assert number(re.findall(r"[\d.]+", precise)[0]) > 95, "Nearly every found visit is a true one"
+    lost, twice = map(int, re.findall(r"\d+", doubles))
+    assert twice > lost / 2, "more than half are one of two visits to the same place in a row"
 
 
 @pytest.mark.built
