@@ -79,7 +79,9 @@ def alike(windows: HistoryWindows) -> Iterator[Row]:
                "bound": 100 * float(np.sqrt(value))}  # fmt: skip
     pairs, level = finest(found)
     yield _agreement("finest", windows, pairs, level)
-    for name, share in pd.Series(level[~np.isnan(pairs)]).value_counts(normalize=True).items():
+    # Few windows take "anything", and few people must not stand behind a number.
+    used = pd.Series(level[~np.isnan(pairs)]).replace(["anything", "hour"], "another place")
+    for name, share in used.value_counts(normalize=True).items():
         yield {"table": "likeness used", "group": name, "value": 100 * share}
     for name, minutes in OTHER_SPANS.items():
         other = {key: repeat_rate(windows, one) for key, one in likenesses(minutes).items()}
