@@ -908,8 +908,11 @@ def test_claims_of_21() -> None:
     own = [results.mean(**one, **where) for one in (full | {"variant": "window"}, hundred)]
     half = (own[1] - kernel[0]) / 2
     assert min(kernel[1] - kernel[0], own[1] - own[0]) > half, (
-        "More than half of the lead is memory"
+        "Whichever comes first, memory brings more."
     )
+    week = full | {"variant": "window"}
+    more, low, high = results.difference(where | rivals["memory"], where | week)
+    assert more > 0 and -0.05 < low < 0, "interval reaches from a hair below zero to"
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … and the interval holds zero."
     lost = change.loc[features]
@@ -926,6 +929,10 @@ def test_claims_of_21() -> None:
     people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(people[None], np.arange(len(people))))
     assert at[0] < 0 < at[1] and people.mean() < 0.005, "the rest cannot be told from zero"
+    short = np.mean([gains(run)["acc@1"] for run in results.ranks(**where, **week)], axis=0)
+    each = pd.Series(rule - short).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
+    at = percentile_interval(resampled_means(each[None], np.arange(len(each))))
+    assert at[0] > 0, "which is clear of zero"
     memories = [results.mean(variant=f"memory_{n}", model="contextual", **where)
                 for n in (50, 100, 200, 400)]  # fmt: skip
     assert max(memories) - memories[1] < 0.1 < memories[1] - memories[0], "curve is flat after a"
@@ -942,6 +949,21 @@ def test_claims_of_21() -> None:
     assert 100 * really**0.5 > least + 4, "it is well above what the insider reaches"
     pointer = results.mean(data="city", protocol="exact", target_time="unknown", **full)
     assert 0 < least - pointer < 4, "points below the insider: little is left to win"
+    counted = read_results("predictability").rows.query("protocol == 'exact'")
+    for name in ("geolife", "city"):
+        ends = counted[counted.data == name].set_index(["table", "group"]).sort_index()
+        spans = ends.value["agreement"][["finest", "finest, 30 min", "finest, 2 h"]]
+        upper = 10 * spans**0.5
+        assert abs(upper - upper["finest"]).max() < 1, "as much move it by less than a point"
+        elsewhere = ends.value["likeness used", "another place"]
+        assert 23 < elsewhere < 27, "A quarter of the targets are judged by stays at another place"
+    real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
+    new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
+    for end in real.loc[("agreement", "finest"), ["low", "high"]].astype(float):
+        beyond = 100 - 10 * end**0.5  # chance and new
+        assert new < beyond and beyond > 0.7 * (100 - ours), (
+            "most of what the pointer misses, at either end of the interval, too"
+        )
 
 
 @claims_of("evidence_newcomers")
@@ -961,8 +983,10 @@ def test_stays_as_long_as_the_present_one_were_more_often_here_in_21() -> None:
 @pytest.mark.built
 @claims_of("21_memory_and_ceilings")
 def test_claims_of_21_in_the_town() -> None:
-    table = rows("21_memory_and_ceilings")
-    by_memory = [table[str(n)] for n in (10, 20, 50, 100, 200, 400)]
+    chapter = "21_memory_and_ceilings"
+    by_memory = [[*map(number, row[1:])] for row in printed(chapter, "reach")[2:]]
+    low = [number(row[2]) for row in printed(chapter, "pointer − kernel")[2:]]
+    assert len(low) == len(by_memory) == 6 and min(low) > 0, "No interval holds zero."
     reach, kernel, near = (list(column) for column in zip(*by_memory, strict=True))
     assert reach == sorted(reach) and reach[-1] - reach[2] > 4, "The first column goes on rising"
     assert kernel[2] - kernel[0] > 4 and max(kernel) - 0.5 < min(kernel[2:]), (
