@@ -312,15 +312,6 @@ def _the() -> Worked:
     }
 
 
-@works_out("16.2", ["Fine"], digits=1, atol=0.05)
-def _fine() -> Worked:
-    """The third word had most attention, and costs nothing now: it is not looked at again."""
-    return 0.5, {
-        "take the smaller of the two for each word.": 2.5,
-        "the third word is not looked at now, so its smaller number is 0.": 2.0,
-    }
-
-
 @works_out("16.3", ["The same word", "One after the other", "Evenly"], digits=0, atol=0.05)
 def _looking() -> Worked:
     """Looking everywhere costs as much as staring at one word."""
