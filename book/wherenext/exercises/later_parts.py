@@ -368,9 +368,19 @@ def _first_and_fourth() -> Worked:
 @works_out("18.2", ["NDCG@10 [%]"], digits=1, atol=0.4, code=True)
 def _all_gates_open() -> Worked:
     """Closer to counting, and still behind it: its own gates cost more than they bring."""
-    return 63.9, {
-        "that is with the gates it learned; fill those of the copy.": 61.2,
+    return 62.0, {
+        "that is with the gates it learned; fill those of the copy.": 58.9,
+        "that is informed with open gates; take the network as published.": 63.9,
         "that is counting.": 65.4,
+    }
+
+
+@works_out("18.3", ["Edge 1–2", "Edge 1–3", "Loop of 4"], digits=1, atol=0.005)
+def _co_occurrence() -> Worked:
+    """The loop of 4 is there although 4 is not in the first set: the blind spot again."""
+    return [1.0, 0.5, 0.5], {
+        "divide by the largest count, which is 2.": [2.0, 1.0, 1.0],
+        "an element has a loop in every set, visited or not.": [1.0, 0.5, 0.0],
     }
 
 
