@@ -820,7 +820,7 @@ def test_claims_of_18() -> None:
 def test_claims_of_18_in_the_town() -> None:
     gates = {row[0]: row[1:] for row in printed("18_temporal_sets", "places | at the start")}
     start, now = map(number, gates["never"][1:])
-    assert now < start - 0.1, "Training has pushed the gates of places that nobody visited next down"
+    assert now < start - 0.1, "Training has pushed the gates of places that nobody"
     kept = map(number, gates["(in no history)"][1:])
     assert len({*kept}) == 1, "keep their random start"
     scores = {row[0]: number(row[1]) for row in printed("18_temporal_sets", "NDCG@10, %")[1:]}
