@@ -604,5 +604,7 @@ rows.rename(
         "novelty": "share of targets that are new",
         "truth": "the simulator's own chances",
         "finest": "the strictest rule that a window allows",
+        "finest, 30 min": "the same, within half an hour",
+        "finest, 2 h": "the same, within two hours",
     }
 )

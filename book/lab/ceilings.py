@@ -14,18 +14,25 @@ from lab.anonymity import PEOPLE
 from lab.context_matching import ContextMatch, repeat_rate
 from lab.entropy import entropy_rate, max_predictability
 from lab.reports import Row
+from pgt.metrics import percentile_interval, resampled_means
 from pgt.predictor.memory import HistoryWindows
 
-# From any two situations to the most alike; each but the last has those of the next one in it.
-LIKE: dict[str, ContextMatch] = {
-    "anything": ContextMatch(),
-    "hour": ContextMatch(minutes=60),
-    "place": ContextMatch(place=True),
-    "place, 2 h": ContextMatch(place=True, minutes=120),
-    "place, 1 h": ContextMatch(place=True, minutes=60),
-    "place, 1 h, day": ContextMatch(place=True, minutes=60, day=True),
-    "place, 1 h, day, before": ContextMatch(place=True, minutes=60, day=True, before=True),
-}
+OTHER_SPANS = {"finest, 30 min": 30, "finest, 2 h": 120}  # in the place of an hour
+
+
+def likenesses(minutes: int = 60) -> dict[str, ContextMatch]:
+    """From any two situations to the most alike; each but the last has those of the next in it."""
+    return {
+        "anything": ContextMatch(),
+        "hour": ContextMatch(minutes=minutes),
+        "place": ContextMatch(place=True),
+        "place, 2 h": ContextMatch(place=True, minutes=2 * minutes),
+        "place, 1 h": ContextMatch(place=True, minutes=minutes),
+        "place, 1 h, day": ContextMatch(place=True, minutes=minutes, day=True),
+        "place, 1 h, day, before": ContextMatch(
+            place=True, minutes=minutes, day=True, before=True
+        ),
+    }  # fmt: skip
 
 
 def sequences(windows: HistoryWindows) -> dict[str, dict[int, np.ndarray]]:
@@ -59,25 +66,49 @@ def alike(windows: HistoryWindows) -> Iterator[Row]:
     """How often like situations led to the same place, the more alike the better.
 
     Of the windows that have two of the most alike; then of every window with the most alike
-    situations that it has, and the bound of each such group.
+    situations that it has, and the bound of each such group; and which share of windows has which.
     """
-    found = {name: repeat_rate(windows, likeness) for name, likeness in LIKE.items()}
+    found = {name: repeat_rate(windows, likeness) for name, likeness in likenesses().items()}
     *_, strictest = found.values()
     common = (strictest.n >= 2).to_numpy()
     if len(np.unique(windows.users[common])) < PEOPLE:
         return
-    pairs = np.full(len(windows), np.nan)
-    level = np.zeros(len(windows), dtype=np.int64)
-    for at, (name, table) in enumerate(found.items()):
-        own = (table.n >= 2).to_numpy()
-        pairs[own], level[own] = table.pairs[own], at
+    for name, table in found.items():
         value = float(table.pairs[common].mean())
         yield {"table": "agreement", "group": name, "value": 100 * value,
                "bound": 100 * float(np.sqrt(value))}  # fmt: skip
+    pairs, level = finest(found)
+    yield _agreement("finest", windows, pairs, level)
+    # Few windows take "anything", and few people must not stand behind a number.
+    used = pd.Series(level[~np.isnan(pairs)]).replace(["anything", "hour"], "another place")
+    for name, share in used.value_counts(normalize=True).items():
+        yield {"table": "likeness used", "group": name, "value": 100 * share}
+    for name, minutes in OTHER_SPANS.items():
+        other = {key: repeat_rate(windows, one) for key, one in likenesses(minutes).items()}
+        yield _agreement(name, windows, *finest(other))
+
+
+def finest(found: dict[str, pd.DataFrame]) -> tuple[np.ndarray, np.ndarray]:
+    """Each window's share of equal pairs among the most alike situations that it has two of.
+
+    And what these have in common; without two situations the share is NaN.
+    """
+    tables = found.values()
+    pairs = np.full(len(next(iter(tables))), np.nan)
+    level = np.full(len(pairs), "", dtype=object)
+    for name, table in found.items():
+        own = (table.n >= 2).to_numpy()
+        pairs[own], level[own] = table.pairs[own], name
+    return pairs, level
+
+
+def _agreement(group: str, windows: HistoryWindows, pairs: np.ndarray, level: np.ndarray) -> Row:
+    """The mean share of equal pairs, its 95 % interval over people, and the bound by level."""
+    low, high = percentile_interval(resampled_means(pairs[None], windows.users))
     by = pd.Series(pairs).groupby(level)
     bound = float((by.count() * np.sqrt(by.mean())).sum() / by.count().sum())
-    yield {"table": "agreement", "group": "finest", "value": 100 * float(np.nanmean(pairs)),
-           "bound": 100 * bound}  # fmt: skip
+    return {"table": "agreement", "group": group, "value": 100 * float(np.nanmean(pairs)),
+            "bound": 100 * bound, "low": 100 * float(low), "high": 100 * float(high)}  # fmt: skip
 
 
 def novelty(windows: HistoryWindows) -> Iterator[Row]:

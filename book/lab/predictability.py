@@ -10,7 +10,11 @@ writes ``book/results/predictability.json``. Values are in percent. By ``table``
   the accuracy possible at most (if two draws from the same chances p agree with probability a, the
   sum of p², the best guess is right with a probability between a and √a: Cover and Hart 1967, doi
   10.1109/TIT.1967.1053964). The group "finest" takes every window with the most alike situations
-  that it has; the others are of the windows that have two of the most alike.
+  that it has; the others are of the windows that have two of the most alike. Its ``low`` and
+  ``high`` are a 95 % interval over people; "finest, 30 min" and "finest, 2 h" take half an hour or
+  two hours where it takes one.
+- likeness used: of the windows of "finest", the share in which this was the most alike; "another
+  place" has those in which only the hour was, or nothing.
 - novelty: targets that the person has not visited within ``group``.
 - truth: the city's own chances. With the "time known" the guess uses all that the simulator does
   before it chooses; with the "time unknown", all but when the next visit will be, and what the
