@@ -716,8 +716,8 @@ jump = (bias + content)[6] - (bias + content)[5]
 due = np.log(weekly[6] / weekly[5])  # five steps of log 0.8
 check.exercise("12.3", [jump, due])
 print(f"of it, the bias has {bias[6] - bias[5]:.2f}")
-# The sum has the whole peak, give or take the chance in `live`. The bias has a
-# part of it; with other rates or another seed it has another part.
+# The sum has the whole peak, give or take the chance in `live`. The bias has
+# a part of it; with other rates or another seed it has another part.
 
 # %% [markdown]
 # **Next:** [Attention on maps](13_attention_on_maps.ipynb), where the pointer is put on the map, and to the test.
