@@ -281,7 +281,7 @@ show(
 # position 1 is low. They go out and come home again (home, work, home), so position 2 is high. That is why the fall begins at
 # position 3.
 #
-# On the right the content does the opposite of your line, so the sum is about as before. Query and key have undone most of
+# On the right the content does the opposite of your line, so the sum rises far less than your line. Query and key have undone most of
 # what the line did, but not all. Whoever sees only this bias concludes that people prefer the distant past.
 #
 # ## A world in which the answer is known
