@@ -201,6 +201,16 @@ def _louder() -> Worked:
     return 100.0, {"at ×30 the place that came first at ×1 is still the first.": 30.0}
 
 
+@works_out("12.3", atol=0.1, code=True)
+def _weekly() -> Worked:
+    """The sum has the peak, whoever says it."""
+    step = -math.log(0.8)
+    return [5 * step, 5 * step], {
+        "from position 6 up to the height of position 1 there are five steps.": [6 * step] * 2,
+        "kappa is a probability; scores are its logarithm.": [5 * step, 1 - 0.8**5],
+    }
+
+
 @works_out("13.1", ["Attention", "If the true place had all"], digits=1, atol=0.06, code=True)
 def _the_hour() -> Worked:
     """The pointer does not use this cue."""
