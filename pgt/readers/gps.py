@@ -282,7 +282,7 @@ def _runs(points: np.ndarray, distance: float, edges: np.ndarray) -> np.ndarray:
             # Who stays does so for long: look at twice as many fixes each time.
             here, at, wide = points[:, at, None], at + 1, BLOCK
             while at < high and not step:
-                away = far(points[:, at : min(high, at + wide)], here)
+                away = far(points[:, at : at + wide], here)
                 first = int(away.argmax())
                 step = away[first]
                 at, wide = at + (first if step else len(away)), 2 * wide
