@@ -68,7 +68,8 @@ def with_local_clocks(
     if timezone is None and not stated:
         timezone = zone_name(getattr(table.started_at.dtype, "tz", None))  # it stays in it
     zone = clock or timezone
-    start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin)
+    start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin,
+                              offsets=timezone is None)  # fmt: skip
     end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin)
     own = _stated_offsets(table.utc_offset, start) if stated else None
     in_utc = ahead is None or not ahead.any()
@@ -165,12 +166,15 @@ def _note_sea(zones: pd.Series) -> None:
 
 def read_times(
     table: pd.DataFrame, name: str, clock: str | None, *, strict: bool,
-    after: pd.Series | None = None, origin: Origin = HERE,
+    after: pd.Series | None = None, origin: Origin = HERE, offsets: bool = False,
 ) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
-    """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it."""
+    """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it.
+
+    Where a zone says how many, they are only found if ``offsets`` are asked for.
+    """
     raw, ahead = table[name], None
     if isinstance(raw.dtype, pd.DatetimeTZDtype):
-        return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz)
+        return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz) if offsets else None
     if pd.api.types.is_datetime64_any_dtype(raw.dtype):
         times = raw
     elif (quick := _of_one_shape(raw)) is not None:

@@ -455,6 +455,8 @@ def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
     for name in [name for name in ("user_id", "location_id") if name in table.columns]:
+        if table[name].dtype == "int64":
+            continue
         ids, known = table[name], table[name].dropna()
         if pd.api.types.is_numeric_dtype(ids.dtype):  # a gap makes fractions of whole numbers
             whole = len(known) == len(ids) and (known % 1 == 0).all()
