@@ -254,14 +254,18 @@ def _context(
     )
     minute = np.timedelta64(1, "m")
     stay = (table.finished_at - table.started_at).to_numpy() // minute
-    own = pd.DataFrame({"location": location, "end": end, "stay": stay}).groupby(person)
-    one, two = (own.shift(back, fill_value=NOT_SEEN) for back in (1, 2))
-    gap = np.zeros(len(table), dtype=np.int64)
-    gap[1:] = (table.started_at - table.finished_at.shift()).to_numpy()[1:] // minute
+    gap = (table.started_at - table.finished_at.shift()).to_numpy() // minute
     gap = np.maximum(gap, 0)  # visits that overlap follow each other at once
-    gap[one.location == NOT_SEEN] = NOT_SEEN
-    found = np.stack([stay, one.location, two.location, one.end, one.stay, gap, number])
-    return torch.from_numpy(np.pad(found, ((0, 0), (1, 0))).astype(np.int32))
+    own = person[1:] == person[:-1]
+    found = np.full((len(CONTEXT), len(table) + 1), NOT_SEEN, dtype=np.int32)
+    found[:, 0] = 0
+    found[[0, -1], 1:] = stay, number
+    # Of the visit before (twice two), what is the same person's.
+    found[5, 2:][own] = gap[1:][own]
+    for row, values in ((1, location), (3, end), (4, stay)):
+        found[row, 2:][own] = values[:-1][own]
+    found[2, 3:][own[1:]] = found[1, 2:-1][own[1:]]
+    return torch.from_numpy(found)
 
 
 def latest(previous: np.ndarray, begins: np.ndarray, memory: int) -> tuple[np.ndarray, np.ndarray]:

@@ -40,8 +40,12 @@ def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
 
 def data_checks(visits: pd.DataFrame) -> list[str]:
     """What looks like a mistake in a checked table, one sentence each."""
-    found = [say(name, visits[name].unique()) for name in ("user_id", "location_id")
-             if not pd.api.types.is_numeric_dtype(visits[name]) for say in (alike, nothing)]
+    found = [
+        say(name, visits[name].unique())
+        for name in ("user_id", "location_id")
+        if not pd.api.types.is_numeric_dtype(visits[name])
+        for say in (alike, nothing)
+    ]
     places = [*_misplaced(visits)] or [*scattered_places(visits)]
     return [*filter(None, found), *_far(visits), *visit_checks(visits), *places]
 
