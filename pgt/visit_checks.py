@@ -27,7 +27,7 @@ def rows_note(visits: pd.DataFrame, rows: np.ndarray, what: str, so: str) -> str
 
 def visit_checks(visits: pd.DataFrame) -> Iterator[str]:
     """What looks like a mistake in the visits of a checked table, one sentence each."""
-    before = visits.shift()
+    before = visits[["user_id", "location_id", "finished_at"]].shift()
     own = (visits.user_id == before.user_id).to_numpy()
     same_place = (visits.location_id == before.location_id).to_numpy()
     soon = (visits.started_at - before.finished_at) < pd.Timedelta(minutes=MINUTES)
@@ -51,10 +51,11 @@ def scattered_places(visits: pd.DataFrame) -> Iterator[str]:
     """Places whose visits lie far apart: one id for several places."""
     if "lon" not in visits.columns:
         return
-    around = visits.groupby("location_id", sort=False)[["lon", "lat"]].agg(["min", "max"])
-    wide = around["lon"]["max"] - around["lon"]["min"]
-    wide = np.minimum(wide, 360 - wide) * np.cos(np.radians(around["lat"]["max"]))
-    degrees = np.hypot(wide, around["lat"]["max"] - around["lat"]["min"])
+    around = visits.groupby("location_id", sort=False)[["lon", "lat"]]
+    most = around.max()
+    reach = most - around.min()
+    wide = np.minimum(reach.lon, 360 - reach.lon) * np.cos(np.radians(most["lat"]))
+    degrees = np.hypot(wide, reach["lat"])
     far = np.radians(degrees) * EARTH_RADIUS > 1000 * APART_KM
     if far.sum() >= SEVERAL and far.mean() >= SCATTERED:
         first = far.index[far.to_numpy()].tolist()[0]

@@ -49,11 +49,11 @@ def encode(visits: pd.DataFrame, vocabulary: Vocabulary) -> Tensor:
     column["user"][:] = vocabulary.encode_users(visits.user_id)
     column["start_minute"][:] = local_minute(start)
     column["time"][:] = 1 + column["start_minute"] // 15
-    column["weekday"][:] = 1 + start.dt.day_of_week
-    stay = (visits.finished_at - visits.started_at).dt.total_seconds()
-    column["duration"][:] = 1 + np.minimum(stay // 1800, DURATIONS - 1)
+    stay = (visits.finished_at - visits.started_at).to_numpy() // np.timedelta64(30, "m")
+    column["duration"][:] = 1 + np.minimum(stay, DURATIONS - 1)
     column["end_minute"][:] = local_minute(end)
     column["start_day"][:] = local_day(start)
+    column["weekday"][:] = 1 + (column["start_day"] + 3) % 7  # 1970 began on a Thursday
     column["end_day"][:] = local_day(end)
     return torch.from_numpy(table)
 

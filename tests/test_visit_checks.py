@@ -133,7 +133,7 @@ def test_pieces_of_a_stay_are_one_visit(pieces: str) -> None:
         minute = pd.Timedelta(minutes=1)
         other = whole.assign(started_at=whole.started_at + minute)
         table = pd.concat([whole, other.assign(finished_at=whole.finished_at)])
-    found, n = join_pieces(table)
+    found, n = join_pieces(check(table))
     found = check(found)
     assert n == len(table) - len(whole)
     assert found.location_id.tolist() == whole.location_id.tolist()

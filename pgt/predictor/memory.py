@@ -254,15 +254,19 @@ def _context(
     )
     minute = np.timedelta64(1, "m")
     stay = (table.finished_at - table.started_at).to_numpy() // minute
-    own = pd.DataFrame({"location": location, "end": end, "stay": stay}).groupby(person)
-    one_back, two_back = (own.shift(back, fill_value=NOT_SEEN) for back in (1, 2))
-    gap = np.zeros(len(table), dtype=np.int64)
-    gap[1:] = (table.started_at - table.finished_at.shift()).to_numpy()[1:] // minute
+    gap = (table.started_at - table.finished_at.shift()).to_numpy() // minute
     gap = np.maximum(gap, 0)  # visits that overlap follow each other at once
-    gap[one_back.location == NOT_SEEN] = NOT_SEEN
-    before = one_back.location, two_back.location, one_back.end, one_back.stay
-    context = np.stack([stay, *before, gap, number])
-    return torch.from_numpy(np.pad(context, ((0, 0), (1, 0))).astype(np.int32))
+    own = person[1:] == person[:-1]
+    context = np.full((len(CONTEXT), len(table) + 1), NOT_SEEN, dtype=np.int32)
+    context[:, 0] = 0
+    rows = dict(zip(CONTEXT, context, strict=True))  # views
+    rows["stay"][1:], rows["visits_there"][1:] = stay, number
+    rows["gap_before"][2:][own] = gap[1:][own]
+    # Of the visit before (twice two), what is the same person's.
+    for name, values in (("before", location), ("end_before", end), ("stay_before", stay)):
+        rows[name][2:][own] = values[:-1][own]
+    rows["two_before"][3:][own[1:]] = rows["before"][2:-1][own[1:]]
+    return torch.from_numpy(context)
 
 
 def latest(previous: np.ndarray, begins: np.ndarray, memory: int) -> tuple[np.ndarray, np.ndarray]:

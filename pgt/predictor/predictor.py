@@ -146,12 +146,14 @@ class NextLocation:
         n_valid = len(data.valid)
         enough = min(len(data.train), n_valid) >= ENOUGH_WINDOWS
         names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
-        candidates = [self._candidate(name, data, NETWORKS, seed, progress) for name in names]
-        scores = [gains(evaluate(own["next_place"], data.valid)) for own in candidates if n_valid]
+        first, *rest = NETWORKS  # that by which they are compared; others only of what is taken
+        candidates = [self._candidate(name, data, [first], seed, progress) for name in names]
+        scores = [gains(evaluate(own[first], data.valid)) for own in candidates if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
         if n_valid >= ENOUGH_WINDOWS:
-            self.experts = nn.ModuleDict(candidates[best])
+            others = self._candidate(names[best], data, rest, seed, progress)
+            self.experts = nn.ModuleDict(candidates[best] | others)
             self.novelty, self.calibration = promises(self.experts, data.valid)
         table.insert(0, "candidate", names[: len(table)])
         self.notes = {"selection": table.to_dict("records"), "taken": names[best], "seed": seed,

@@ -196,7 +196,7 @@ def likeliest(model: Experts, asked: Questions, top: int | None = None) -> pd.Da
     if top is not None and (not isinstance(top, int | np.integer) or top < 1):
         raise DataError(f"top is {top!r}; it must be a whole number, at least 1.")
     parts = []
-    for batch in asked.windows.batches(256):
+    for batch in asked.windows.batches(512):
         index, answers = batch.index.numpy(), model.mixture(batch)
         share = answers.pointer.exp().where(answers.place >= 0, 0).numpy()
         place = answers.place.numpy()

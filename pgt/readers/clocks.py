@@ -68,7 +68,8 @@ def with_local_clocks(
     if timezone is None and not stated:
         timezone = zone_name(getattr(table.started_at.dtype, "tz", None))  # it stays in it
     zone = clock or timezone
-    start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin)
+    start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin,
+                              offsets=timezone is None)  # fmt: skip
     end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin)
     own = _stated_offsets(table.utc_offset, start) if stated else None
     in_utc = ahead is None or not ahead.any()
@@ -165,12 +166,15 @@ def _note_sea(zones: pd.Series) -> None:
 
 def read_times(
     table: pd.DataFrame, name: str, clock: str | None, *, strict: bool,
-    after: pd.Series | None = None, origin: Origin = HERE,
+    after: pd.Series | None = None, origin: Origin = HERE, offsets: bool = False,
 ) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
-    """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it."""
+    """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it.
+
+    Where a zone says how many, they are only found if ``offsets`` are asked for.
+    """
     raw, ahead = table[name], None
     if isinstance(raw.dtype, pd.DatetimeTZDtype):
-        return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz)
+        return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz) if offsets else None
     if pd.api.types.is_datetime64_any_dtype(raw.dtype):
         times = raw
     elif (quick := _of_one_shape(raw)) is not None:
@@ -254,7 +258,7 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
         return pd.to_datetime(numbers, unit="D", origin="1899-12-30").dt.round("s")
     size = known.abs().median()
     units = (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
-    unit, scale = next((one for one in units if size < 1e11 * one[1]), units[-1])
+    unit, scale = next((choice for choice in units if size < 1e11 * choice[1]), units[-1])
     if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's or Windows'
         return None
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
@@ -333,7 +337,7 @@ def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
     times = pd.to_datetime(text.where(plain).astype(object), format="ISO8601", errors="coerce")
     times = times.dt.as_unit("us") + pd.to_timedelta(late, unit="D")
     words = text[~plain].dropna()
-    words = words[[SPELLED.fullmatch(one) is not None for one in words]]
+    words = words[[SPELLED.fullmatch(word) is not None for word in words]]
     if len(words):
         read = pd.to_datetime(words.astype(object), format="mixed", errors="coerce")
         times = times.fillna(read.dt.as_unit("us"))
@@ -353,13 +357,13 @@ def _finder() -> Any:
 
 def zones_at(lon: pd.Series, lat: pd.Series) -> pd.Series:
     """The time zone of each position, by name, to about a kilometre; at sea one by longitude."""
-    east, north = (pd.to_numeric(one, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-                   for one in (lon, lat))  # fmt: skip
+    east, north = (pd.to_numeric(degrees, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+                   for degrees in (lon, lat))  # fmt: skip
     known = (np.abs(east) <= 180) & (np.abs(north) <= 90)
-    x, y = (np.round(100 * one[known]).astype(np.int64) for one in (east, north))
+    x, y = (np.round(100 * degrees[known]).astype(np.int64) for degrees in (east, north))
     cells, cell = np.unique(100_000 * x + y + 9000, return_inverse=True)
-    names = [_finder().timezone_at(lng=one // 100_000 / 100, lat=(one % 100_000 - 9000) / 100)
-             for one in cells.tolist()]  # fmt: skip
+    names = [_finder().timezone_at(lng=cell // 100_000 / 100, lat=(cell % 100_000 - 9000) / 100)
+             for cell in cells.tolist()]  # fmt: skip
     zones = np.full(len(known), None, dtype=object)
     zones[known] = np.array(names, dtype=object)[cell]
     return pd.Series(zones, lon.index, dtype="str", name="zone")

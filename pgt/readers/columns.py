@@ -112,11 +112,11 @@ def plain_name(name: object) -> str:
 
 def unit_of(name: str) -> tuple[str, str]:
     """The plain name of a duration's column without its unit, and the unit as pandas has it."""
-    found = re.search(UNIT, name.lower())
-    if found is None:
+    unit_part = re.search(UNIT, name.lower())
+    if unit_part is None:
         return plain_name(name), ""
-    unit = found[1] or found[2]
-    return plain_name(name[: found.start()]), "ms" if unit in ("ms", "milli") else unit[0]
+    unit = unit_part[1] or unit_part[2]
+    return plain_name(name[: unit_part.start()]), "ms" if unit in ("ms", "milli") else unit[0]
 
 
 def columns_held(table: pd.DataFrame, origin: Origin = HERE) -> str:
@@ -134,26 +134,26 @@ def recognized(
     listed = columns or {}
     pairs = {date for date, _ in _dates_with_clocks(all_names)}  # half of a time
     names = [name for name in all_names if name not in {*listed.values(), *pairs}]
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for ours in ALIASES:
-        if ours not in {*listed, *found.values()} and (
-            theirs := _surest(ours, names, found, account)
+        if ours not in {*listed, *chosen.values()} and (
+            theirs := _surest(ours, names, chosen, account)
         ):
-            found[theirs] = ours
-    kept = {*found.values(), *listed}
+            chosen[theirs] = ours
+    kept = {*chosen.values(), *listed}
     if "finished_at" in kept:  # which says more
-        found = {name: ours for name, ours in found.items() if ours != "duration"}
+        chosen = {name: ours for name, ours in chosen.items() if ours != "duration"}
     if "finished_at" not in kept:  # a label of every fix
-        found = {name: ours for name, ours in found.items() if plain_name(name) != "cluster"}
+        chosen = {name: ours for name, ours in chosen.items() if plain_name(name) != "cluster"}
     if ("lon" in kept) != ("lat" in kept):
-        found = {n: ours for n, ours in found.items() if ours not in ("lon", "lat") or n == ours}
-    return found
+        chosen = {n: ours for n, ours in chosen.items() if ours not in ("lon", "lat") or n == ours}
+    return chosen
 
 
 def _surest(ours: str, names: list[str], taken: Iterable[str], account: bool) -> str | None:
     """The column that is surely called so; of two clocks that of UTC, of other twos neither."""
     for tier in ((ours,), *(tier.split() for tier in ALIASES[ours])):
-        known = [one for one in tier if not (account and ours == "user_id" and one in DEVICES)]
+        known = [name for name in tier if not (account and ours == "user_id" and name in DEVICES)]
         plain = (lambda name: unit_of(name)[0]) if ours == "duration" else plain_name
         theirs = [name for name in names
                   if (name == ours or plain(name) in known) and name not in taken]  # fmt: skip
@@ -188,9 +188,9 @@ def with_our_names(
         if ours in table.columns and ours != theirs and ours not in mine:
             raise DataError(f"{source} already has a column '{ours}' beside '{theirs}'; drop one.")
     listed = {ours: theirs for theirs, ours in mine.items()}
-    found = recognized([*map(str, table.columns)], listed, account=account) | mine
-    table = _with_hemispheres(table, found).rename(columns=found)
-    names = {ours: name for name, ours in found.items() if ours != name}
+    ours_of = recognized([*map(str, table.columns)], listed, account=account) | mine
+    table = _with_hemispheres(table, ours_of).rename(columns=ours_of)
+    names = {ours: name for name, ours in ours_of.items() if ours != name}
     _require_columns(table, source, Origin(names=names))
     return table, names
 
@@ -263,7 +263,7 @@ def _of_states(table: pd.DataFrame, plain: dict[str, str], named: set[str]) -> p
     if state not in named:
         table = table.rename(columns={state: "location_id"})
     domain = table[entity].astype("string").str.partition(".")[0].fillna("")
-    kind = next((one for one in ("person", "device_tracker") if (domain == one).any()), None)
+    kind = next((name for name in ("person", "device_tracker") if (domain == name).any()), None)
     others = domain != kind
     if entity in named or kind is None or not others.any():
         return table
@@ -339,15 +339,17 @@ def _with_spans(table: pd.DataFrame) -> pd.DataFrame:
     start, end = (_joined(table[day], table[name]) for name in both)
     if start is None or end is None:
         return table
-    clock = [one.astype("string").str.extract(r"\s(\d{1,2}:\d\d)(:\d\d)?") for one in (start, end)]
-    begin, until = (pd.to_timedelta(one[0] + one[1].fillna(":00")) for one in clock)
+    clock = [
+        moment.astype("string").str.extract(r"\s(\d{1,2}:\d\d)(:\d\d)?") for moment in (start, end)
+    ]
+    begin, until = (pd.to_timedelta(part[0] + part[1].fillna(":00")) for part in clock)
     lasts = (until - begin) % pd.Timedelta(days=1)
     return table.drop(columns=[day, *both]).assign(started_at=start, duration=lasts)
 
 
 def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
     six = r"^(\d\d)(\d\d)(\d\d)(\.\d+)?$"
-    day, time = (one.astype("string").str.strip() for one in (date, clock))
+    day, time = (column.astype("string").str.strip() for column in (date, clock))
     time = time.str.replace(six, r"\1:\2:\3\4", regex=True)
     time = time.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
     day = day.str.replace(six, r"20\1-\2-\3", regex=True)
@@ -359,9 +361,9 @@ def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
     return (day + " " + time).astype(object)
 
 
-def _with_hemispheres(table: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
+def _with_hemispheres(table: pd.DataFrame, ours_of: dict[str, str]) -> pd.DataFrame:
     """Loggers write N or S, E or W into a column beside."""
-    plain, theirs = {plain_name(n): n for n in table.columns}, {o: n for n, o in found.items()}
+    plain, theirs = {plain_name(n): n for n in table.columns}, {o: n for n, o in ours_of.items()}
     fresh = {}
     for ours, beside in (("lat", "ns"), ("lon", "ew")):
         if ours in theirs and beside in plain:
@@ -391,7 +393,11 @@ def _with_points(table: pd.DataFrame) -> pd.DataFrame:
         if known or not (pd.api.types.is_object_dtype(table[name]) or
                          pd.api.types.is_string_dtype(table[name])):  # fmt: skip
             continue
-        text = table[name].map(lambda one: one if isinstance(one, str) else None).astype("string")
+        text = (
+            table[name]
+            .map(lambda value: value if isinstance(value, str) else None)
+            .astype("string")
+        )
         for pattern, order in ((WKT, ["lon", "lat"]), (LISTED, ["lon", "lat"]),
                                (PAIR, ["lat", "lon"]), (SIDES, ["lat", "lon"])):  # fmt: skip
             part = text.str.extract(pattern).set_axis(order, axis=1).apply(_degrees, strict=False)
@@ -421,7 +427,7 @@ def _of_objects(column: pd.Series) -> tuple[Any, Any] | None:
             return None
     elif isinstance(first, list | tuple | np.ndarray) and len(first) in (2, 3):
         order = ["lat", "lon"] if isinstance(first, tuple) else ["lon", "lat"]
-        part = pd.DataFrame([one[:2] for one in known], known.index, order)
+        part = pd.DataFrame([pair[:2] for pair in known], known.index, order)
         if plain_name(column.name) not in ("geometry", "geom"):
             _note_order(column.name, "latitude first" if order[0] == "lat" else "longitude first")
     else:
@@ -455,12 +461,14 @@ def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
     for name in [name for name in ("user_id", "location_id") if name in table.columns]:
+        if table[name].dtype == "int64":
+            continue
         ids, known = table[name], table[name].dropna()
         if pd.api.types.is_numeric_dtype(ids.dtype):  # a gap makes fractions of whole numbers
             whole = len(known) == len(ids) and (known % 1 == 0).all()
         else:
             texts = known.unique() if len(known) else [None]
-            whole = all(isinstance(one, str) and WHOLE_NUMBER.fullmatch(one) for one in texts)
+            whole = all(isinstance(text, str) and WHOLE_NUMBER.fullmatch(text) for text in texts)
         if whole:
             kind = "Int64" if len(known) < len(ids) else "int64"
             table = table.assign(**{name: ids.astype(kind)})
@@ -472,7 +480,7 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
     fresh: dict[str, Any] = {}
     for name in [name for name in ("lon", "lat") if name in table.columns]:
         fresh[name] = _degrees(table[name], strict)
-    if len(fresh) == 2 and all(pd.api.types.is_float_dtype(one) for one in fresh.values()):
+    if len(fresh) == 2 and all(pd.api.types.is_float_dtype(column) for column in fresh.values()):
         unit = _unit(fresh["lon"], fresh["lat"], origin)
         fresh = {name: values / unit for name, values in fresh.items()} if unit > 1 else fresh
         if unit == 1e7:  # Google wrote some as if 32 bits had no sign

@@ -6,7 +6,6 @@ together are one *location*, and those in a row at one location one *visit*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -39,7 +38,7 @@ POOR = f"accuracy worse than {MAX_ACCURACY:g} m"
 LEAP = 50.0  # metres a second, there and back
 # Stays at one place lie within four times the scatter of their fixes, in metres between these.
 SCATTERS, EPS, LARGEST_EPS = 4.0, 20.0, 60.0
-ONE_BY_ONE, BLOCK = 12, 64  # fixes that are looked at, until somebody has left
+SOON, BLOCK = 8, 512  # fixes that are looked at at once, until somebody has left
 ACTIVITY = 25.0  # minutes; a shorter staypoint is no activity
 HaversineOrder = Literal["right", "swapped"]
 
@@ -189,33 +188,34 @@ def generate_staypoints(
     fixes = _require_fixes(fixes)
     at, (user, people) = fixes.tracked_at, pd.factorize(fixes.user_id)
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
-    micro, turn = microseconds(at), np.flatnonzero(np.diff(user)) + 1
-    bounds = [0, *turn.tolist(), len(fixes)] if len(fixes) else [0]
-    placed = (np.abs(lat) <= LIMITS["lat"]) & (np.abs(lon) <= LIMITS["lon"]) & at.notna()
-    back = (np.delete(np.diff(micro), turn - 1) < 0).any()
-    if not placed.all() or (user < 0).any() or back or len(people) < len(bounds) - 1:
+    micro, own = microseconds(at), user[1:] == user[:-1]
+    bounds = [0, *(np.flatnonzero(~own) + 1).tolist(), len(fixes)] if len(fixes) else [0]
+    beyond = [not np.abs(degrees).max(initial=0) <= limit for degrees, limit in
+              zip((lon, lat), LIMITS.values(), strict=True)]  # fmt: skip
+    back = ((np.diff(micro) < 0) & own).any() or len(people) < len(bounds) - 1
+    if any(beyond) or back or user.min(initial=0) < 0 or at.hasnans:
         raise DataError(
             "The fixes are not sorted by user and time, or some have no user, time or position on "
             "Earth; pgt.readers.gps.clean_fixes(fixes) sorts them, and counts and drops such fixes."
         )
     cuts = np.flatnonzero(_silences(fixes, dist_threshold, gap_threshold, max_gap)[1]) + 1
-    shortest, last, found = round(time_threshold * 60e6), set(bounds), []
-    spans = [*pairwise(sorted({*bounds, *cuts.tolist()}))]
-    for low, high in bar(spans, "finding stays", len(spans)):
-        start = low
-        for i in _departures(lon[low:high], lat[low:high], dist_threshold):
-            if micro[low + i] - micro[start] >= shortest:
-                found.append((start, low + i, low + i))
-            start = low + i
-        if (high in last or max_gap is not None) and micro[high - 1] - micro[start] >= shortest:
-            found.append((start, high, high - 1))
+    edge = np.zeros(len(fixes) + 1, dtype=bool)
+    edge[bounds], edge[cuts] = True, True  # between people, and at silences
+    axes = _directions(lon, lat)
+    first = _runs(axes[:3], dist_threshold, np.flatnonzero(edge))
     # A staypoint's first fix, the one behind its last, and the one that ends it.
-    first, stop, end = np.array(found, dtype=np.int64).reshape(-1, 3).T
-    ids, (east, north) = fixes.user_id, _middles(lon, lat, first, stop)
+    stop = np.append(first[1:], len(fixes))[: len(first)]
+    end = stop - edge[stop]
+    if max_gap is None:  # what is open at a silence is none
+        edge[bounds] = False
+        first, stop, end = (rows[~edge[stop]] for rows in (first, stop, end))
+    long = micro[end] - micro[first] >= round(time_threshold * 60e6)
+    first, stop, end = (rows[long] for rows in (first, stop, end))
+    ids, (sin, cos, north) = fixes.user_id, _middles(lon, axes[3:], first, stop)
     stays = pd.DataFrame({"user_id": ids.to_numpy()[first]}).astype({"user_id": ids.dtype})
     return stays.assign(
-        started_at=at.iloc[first].array, finished_at=at.iloc[end].array, lon=east, lat=north,
-        n_fixes=stop - first, first_fix=first,
+        started_at=at.iloc[first].array, finished_at=at.iloc[end].array,
+        lon=np.degrees(np.arctan2(sin, cos)), lat=north, n_fixes=stop - first, first_fix=first,
     )  # fmt: skip
 
 
@@ -239,57 +239,73 @@ def _silences(
 
 def on_sphere(lon: Any, lat: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Three coordinates on the unit sphere, where straight lines are easier than great circles."""
-    east, north = (np.radians(np.asarray(one, dtype=float)) for one in (lon, lat))
+    east, north = (np.radians(np.asarray(degrees, dtype=float)) for degrees in (lon, lat))
     flat = np.cos(north)
     return flat * np.cos(east), flat * np.sin(east), np.sin(north)
 
 
-def _departures(lon: np.ndarray, lat: np.ndarray, distance: float) -> Iterator[int]:
-    """Go from fix to fix and name each that is ``distance`` or more from the last one named."""
+def _directions(lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
+    """(6, F) `on_sphere`, and what `_middles` averages; each part stays in a processor's cache."""
+    found = np.empty((6, len(lon)))
+    for start in range(0, len(lon), 8192):
+        part = slice(start, start + 8192)
+        east, north = np.radians(lon[part]), np.radians(lat[part])
+        sin, cos, flat = np.sin(east), np.cos(east), np.cos(north)
+        found[:, part] = flat * cos, flat * sin, np.sin(north), sin, cos, lat[part]
+    return found
+
+
+def _runs(points: np.ndarray, distance: float, edges: np.ndarray) -> np.ndarray:
+    """The fixes at which runs begin: at edges, and ``distance`` or more from a run's first one."""
     # On the unit sphere, a great circle of d metres has the chord 2 sin(d / 2R).
     reach = float(2 * np.sin(min(distance / (2 * EARTH_RADIUS), np.pi / 2))) ** 2
-    x, y, z = on_sphere(lon, lat)
-    near = [axis.tolist() for axis in (x, y, z)]  # single numbers are read faster from lists
-    at, n = 0, len(x)
-    while at < n:
-        x0, y0, z0 = near[0][at], near[1][at], near[2][at]
-        # Who moves is soon far away: look at a few fixes one by one.
-        start, far = min(n, at + 1 + ONE_BY_ONE), n
-        for i in range(at + 1, start):
-            if (near[0][i] - x0) ** 2 + (near[1][i] - y0) ** 2 + (near[2][i] - z0) ** 2 >= reach:
-                far = i
-                break
-        # Who stays does so for long: look at twice as many fixes each time.
-        wide = BLOCK
-        while far == n and start < n:
-            part = slice(start, start + wide)
-            away = ((x[part] - x0) ** 2 + (y[part] - y0) ** 2 + (z[part] - z0) ** 2) >= reach
-            first = int(away.argmax())
-            far = start + first if away[first] else n
-            start, wide = start + wide, 2 * wide
-        if far < n:
-            yield far
-        at = far
+
+    def far(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+        away = some - others
+        away *= away
+        return np.asarray(np.add.reduce(away) >= reach)
+
+    # Who moves is soon far away: the next such fix of all that have left some fixes later.
+    leap = np.zeros(points.shape[1], dtype=np.uint8)
+    rows = np.flatnonzero(far(points[:, SOON:], points[:, :-SOON]))
+    for step in range(1, SOON + 1):
+        left = far(points.take(rows + step, axis=1), points.take(rows, axis=1))
+        leap[rows[left]] = step
+        rows = rows[~left]
+    leaps, runs = leap.tobytes(), []
+    for at, high in bar([*pairwise(edges.tolist())], "finding stays", len(edges) - 1):
+        while at < high:
+            runs.append(at)
+            if step := leaps[at]:
+                at += step
+                continue
+            # Who stays does so for long: look at twice as many fixes each time.
+            here, at, wide = points[:, at, None], at + 1, BLOCK
+            while at < high and not step:
+                away = far(points[:, at : at + wide], here)
+                first = int(away.argmax())
+                step = away[first]
+                at, wide = at + (first if step else len(away)), 2 * wide
+    return np.array(runs, dtype=np.int64)
 
 
-def _middles(
-    lon: np.ndarray, lat: np.ndarray, first: np.ndarray, stop: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(S,) twice, the means of the different positions of fixes ``first`` to ``stop``.
+def _middles(lon: np.ndarray, axes: np.ndarray, first: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """(3, S) the means of (3, F) axes at the different positions of fixes ``first`` to ``stop``.
 
     Longitudes are averaged as angles, for those on both sides of 180.
     """
-    east = np.radians(lon)
-    axes = np.sin(east), np.cos(east), lat
-    means = np.empty((3, len(first)))
-    for number, (a, b) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
-        order = a + np.lexsort((lat[a:b], lon[a:b]))
-        here, there = order[1:], order[:-1]
-        new = np.append(True, (lon[here] != lon[there]) | (lat[here] != lat[there]))
-        for axis, mean in zip(axes, means, strict=True):
-            mean[number] = np.add.reduce(axis[order[new]]) / new.sum()
-    sin, cos, north = means
-    return np.degrees(np.arctan2(sin, cos)), north
+    sums, sizes = [], []
+    for a, b in zip(first.tolist(), stop.tolist(), strict=True):
+        x, y = lon[a:b], axes[2, a:b]
+        order = x.argsort()
+        ordered = x[order]
+        if (ordered[1:] == ordered[:-1]).any():  # by latitude as well, and what is the same once
+            order = np.lexsort((y, x))
+            here, there = order[1:], order[:-1]
+            order = order[np.append(True, (x[here] != x[there]) | (y[here] != y[there]))]
+        sums.append(np.add.reduce(axes[:, a:b].take(order, axis=1), axis=1))
+        sizes.append(len(order))
+    return np.array(sums).reshape(-1, 3).T / sizes
 
 
 def require_stays(staypoints: pd.DataFrame, *more: str) -> None:

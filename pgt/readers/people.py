@@ -105,7 +105,7 @@ def _with_like_ids(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
     frames = [whole_ids(frame) for frame in frames]
     for name in ("user_id", "location_id"):
         held = [frame[name] for frame in frames if name in frame.columns]
-        if len({pd.api.types.is_numeric_dtype(one) for one in held}) > 1:
+        if len({pd.api.types.is_numeric_dtype(ids) for ids in held}) > 1:
             frames = [frame.assign(**{name: frame[name].astype("string")})
                       if name in frame.columns else frame for frame in frames]  # fmt: skip
     return frames
@@ -183,8 +183,8 @@ def _by_tracks(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         return frame
     track = frame.track.fillna(frame.user_id.astype(str))
     times = _times(frame.started_at, track)
-    overlap = [any(_at_once(own, others) for other, others in times.items() if other != one)
-               for one, own in times.items()]  # fmt: skip
+    overlap = [any(_at_once(own, others) for other, others in times.items() if other != device)
+               for device, own in times.items()]  # fmt: skip
     frame = frame.drop(columns="track")
     if 2 * sum(overlap) <= len(overlap):
         return frame.assign(device=track)
@@ -197,16 +197,16 @@ def _times(at: pd.Series, device: pd.Series) -> dict[Any, np.ndarray]:
     """When each device records."""
     known = at.notna() & device.notna()
     at = at[known].dt.tz_convert("UTC").dt.tz_localize(None)
-    return {one: np.sort(times.to_numpy()) for one, times in at.groupby(device[known])}
+    return {name: np.sort(times.to_numpy()) for name, times in at.groupby(device[known])}
 
 
-def _at_once(one: np.ndarray, other: np.ndarray) -> bool:
+def _at_once(own: np.ndarray, other: np.ndarray) -> bool:
     """Whether two record by turns: more than the change from an old device to a new one is."""
-    if one[-1] <= other[0] or other[-1] <= one[0]:
+    if own[-1] <= other[0] or other[-1] <= own[0]:
         return False
-    order = np.argsort(np.r_[one, other], kind="stable")
-    turns = int((np.diff(order < len(one)) != 0).sum())
-    return turns > max(2, TURNS * min(len(one), len(other)))
+    order = np.argsort(np.r_[own, other], kind="stable")
+    turns = int((np.diff(order < len(own)) != 0).sum())
+    return turns > max(2, TURNS * min(len(own), len(other)))
 
 
 def one_device_at_a_time(
@@ -223,10 +223,11 @@ def one_device_at_a_time(
         for device in filter(times.__contains__, _by_movement(mine)):
             own = mine[mine.device == device]
             beside = np.zeros(len(own), dtype=bool)
-            for one in taken:
-                if _at_once(times[device], times[one]):
+            for taken_by in taken:
+                if _at_once(times[device], times[taken_by]):
                     span = (
-                        mine.tracked_at[mine.device == one].agg(edge) for edge in ("min", "max")
+                        mine.tracked_at[mine.device == taken_by].agg(edge)
+                        for edge in ("min", "max")
                     )
                     beside = beside | own.tracked_at.between(*span).to_numpy()
             beside |= beside.mean() > 0.8  # else an old phone that went on beside a new one

@@ -12,7 +12,7 @@ import pandas as pd
 from pgt.errors import note
 from pgt.readers.clocks import zones_at
 from pgt.visit_checks import ENOUGH_VISITS, SEVERAL, rows_note, scattered_places, visit_checks
-from pgt.visits import local_clock
+from pgt.visits import local_clock, local_minute
 
 # Days. Nobody is tracked for a while, and then again after ten years. Of many visits, one in a
 # hundred is a slip already when it lies two years from all others, if those last no longer.
@@ -40,19 +40,23 @@ def note_data_checks(visits: pd.DataFrame) -> pd.DataFrame:
 
 def data_checks(visits: pd.DataFrame) -> list[str]:
     """What looks like a mistake in a checked table, one sentence each."""
-    found = [say(name, visits[name].unique())
-             for name in ("user_id", "location_id") for say in (alike, nothing)]  # fmt: skip
+    doubts = [
+        say(name, visits[name].unique())
+        for name in ("user_id", "location_id")
+        if not pd.api.types.is_numeric_dtype(visits[name])
+        for say in (alike, nothing)
+    ]
     places = [*_misplaced(visits)] or [*scattered_places(visits)]
-    return [*filter(None, found), *_far(visits), *visit_checks(visits), *places]
+    return [*filter(None, doubts), *_far(visits), *visit_checks(visits), *places]
 
 
 def alike(name: str, ids: Iterable[object]) -> str:
     """A sentence on ids that a person would read as the same, or nothing."""
     heard = defaultdict(list)
-    for one in ids:
-        if isinstance(one, str):
-            plain = " ".join(unicodedata.normalize("NFKC", one).casefold().split())
-            heard[plain.lstrip("0") or "0" if plain.isdecimal() else plain].append(one)
+    for id_ in ids:
+        if isinstance(id_, str):
+            plain = " ".join(unicodedata.normalize("NFKC", id_).casefold().split())
+            heard[plain.lstrip("0") or "0" if plain.isdecimal() else plain].append(id_)
     twins = [mates for mates in heard.values() if len(mates) > 1]
     if not twins:
         return ""
@@ -65,7 +69,7 @@ def alike(name: str, ids: Iterable[object]) -> str:
 
 def nothing(name: str, ids: Iterable[object]) -> str:
     """A sentence on ids that others write where there is none, or nothing."""
-    words = [one for one in ids if isinstance(one, str) and one.strip().lower() in NOTHING]
+    words = [id_ for id_ in ids if isinstance(id_, str) and id_.strip().lower() in NOTHING]
     return "" if not words else (
         f"{words[0]!r} in '{name}' is read as an id like any other; if it stands for none, leave "
         "the field empty."
@@ -95,6 +99,9 @@ def _far(visits: pd.DataFrame) -> Iterator[str]:
 
 def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
     """Coordinates that are empty, in radians, swapped, or far from the clocks; then the clocks."""
+    local = local_clock(visits, "started_at")
+    ahead = local - visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
+    visits = visits.assign(minute=local_minute(local), ahead=ahead / pd.Timedelta(hours=1))
     if "lon" in visits.columns:
         empty = ((visits.lon == 0) & (visits.lat == 0)).to_numpy()
         if empty.sum() >= SEVERAL:
@@ -120,8 +127,8 @@ def _misplaced(visits: pd.DataFrame) -> Iterator[str]:
                 "swap lon and lat in these rows if they are wrong.",
             )  # fmt: skip
             visits = visits[~mirrored]
-        if said := _other_clocks(visits):
-            yield said
+        if doubt := _other_clocks(visits):
+            yield doubt
             return
     if len(late := _asleep_by_day(visits)):
         yield (
@@ -152,11 +159,15 @@ def _other_clocks(visits: pd.DataFrame) -> str:
 def _mirrored(visits: pd.DataFrame) -> np.ndarray:
     """(N,) rows beside a person's others only with lon and lat swapped: the side with fewer."""
     lon, lat = visits.lon.to_numpy(), visits.lat.to_numpy()
+    paired = np.abs(lon - lat) > DIAGONAL
+    paired &= (lon >= lat.min(initial=90) - CELL) & (lon <= lat.max(initial=-90) + CELL)
+    if not paired.any():  # no longitude is a latitude as well
+        return paired
     person = pd.factorize(visits.user_id)[0]
-    x, y = (np.floor((one + 180) / CELL).astype(np.int64) for one in (lon, lat))
+    x, y = (np.floor((degrees + 180) / CELL).astype(np.int64) for degrees in (lon, lat))
     there = 10_000 * (10_000 * person + y) + x  # as a number for a person and a place
     here = 10_000 * (10_000 * person + x) + y
-    paired = np.isin(there, here) & (np.abs(lon - lat) > DIAGONAL)
+    paired[paired] = np.isin(there[paired], here)
     east = paired & (lon > lat)
     n_east, n_paired = (np.bincount(person, weights=rows) for rows in (east, paired))
     return paired & (east == (n_east < n_paired / 2)[person])
@@ -164,35 +175,24 @@ def _mirrored(visits: pd.DataFrame) -> np.ndarray:
 
 def _against_clocks(visits: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Two masks (N,): people who match their zone only with lon and lat swapped, and never."""
-    local = local_clock(visits, "started_at")
-    own = visits.assign(ahead=_hours_ahead(visits, local)).groupby("user_id")
-    people = own[["lon", "lat", "ahead"]].median()
+    people = visits.groupby("user_id")[["lon", "lat", "ahead"]].median()
     moment = visits.started_at.iloc[len(visits) // 2]
     here, there = zones_at(people.lon, people.lat), zones_at(people.lat, people.lon)
 
-    def hours_of(zone: str) -> float:
-        return float(moment.tz_convert(zone).utcoffset().total_seconds() / 3600)
-
-    apart = [(zones.map(hours_of, na_action="ignore") - people.ahead).abs()
-             for zones in (here, there)]  # fmt: skip
+    hours = {zone: moment.tz_convert(zone).utcoffset().total_seconds() / 3600
+             for zone in {*here.dropna(), *there.dropna()}}  # fmt: skip
+    apart = [(zones.map(hours) - people.ahead).abs() for zones in (here, there)]
     tz = str(visits.started_at.dt.tz)
     at_sea = here.str.startswith("Etc/") & ~there.str.startswith("Etc/", na=True)
     swapped = ((there == tz) & (here != tz)) | (at_sea & (apart[1] <= 1))
     off = apart[0] > HOURS
-    return visits.user_id.map(swapped).to_numpy(), visits.user_id.map(off).to_numpy()
-
-
-def _hours_ahead(visits: pd.DataFrame, local: pd.Series) -> pd.Series:
-    """By how many hours each visit's clock is ahead of UTC."""
-    utc = visits.started_at.dt.tz_convert("UTC").dt.tz_localize(None)
-    return (local - utc).dt.total_seconds() / 3600
+    rows = [visits.user_id.isin(people.index[which]).to_numpy() for which in (swapped, off)]
+    return rows[0], rows[1]
 
 
 def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     """People whose quiet hours are no night by local clocks, and one if times were in UTC."""
-    local = local_clock(visits, "started_at")
-    ahead = _hours_ahead(visits, local)
-    hour, hours_ahead = local.dt.hour.to_numpy(), ahead.to_numpy()
+    hour, hours_ahead = visits.minute.to_numpy() // 60, visits.ahead.to_numpy()
     rows = visits.groupby("user_id", sort=False).indices
     many = [user for user, mine in rows.items() if len(mine) >= VISITS]
     sleepers = [user for user in many if _sleeps_by_day(hour[rows[user]], hours_ahead[rows[user]])]
@@ -200,7 +200,7 @@ def _asleep_by_day(visits: pd.DataFrame) -> list[object]:
     if sleepers and len(sleepers) >= MANY_SLEEP * len(many):
         return sleepers
     enough = len(rows) >= PEOPLE and len(visits) >= VISITS
-    return [*rows] if enough and _all_sleep_by_day(local, ahead) else []
+    return [*rows] if enough and _all_sleep_by_day(visits) else []
 
 
 def _sleeps_by_day(hour: np.ndarray, ahead: np.ndarray) -> bool:
@@ -211,10 +211,10 @@ def _sleeps_by_day(hour: np.ndarray, ahead: np.ndarray) -> bool:
     return abs(offset) >= FAR_AHEAD and by_day and (middle + offset) % 24 <= END_OF_NIGHT
 
 
-def _all_sleep_by_day(local: pd.Series, ahead: pd.Series) -> bool:
+def _all_sleep_by_day(visits: pd.DataFrame) -> bool:
     """The same of everybody together, by half hours, for whom less of a shift is seen."""
-    offset, (first, last) = float(ahead.median()), NIGHTS
-    middle, share = _quietest((2 * local.dt.hour + local.dt.minute // 30).to_numpy(), 12, 48)
+    offset, (first, last) = float(visits.ahead.median()), NIGHTS
+    middle, share = _quietest(visits.minute.to_numpy() // 30, 12, 48)
     by_day = abs(offset) >= HOURS and share < QUIET_HALF_HOURS and not first <= middle <= last
     by_day = by_day and (last < middle < 12) == (offset < 0)
     return by_day and first <= (middle + offset) % 24 <= last

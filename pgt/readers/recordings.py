@@ -225,7 +225,10 @@ def chosen(files: list[File], name: str) -> tuple[str, list[File], str]:
         if any(file.stem == "Timeline Edits" for file in mine):
             raise DataError(f"{name} holds {TAKEOUT}.")
         wanted = r"\d{4}_[a-z]+|.*(timeline|location-history).*", r"records|location history", r".*"
-        named = ([file for file in mine if re.fullmatch(one, file.stem.lower())] for one in wanted)
+        named = (
+            [file for file in mine if re.fullmatch(pattern, file.stem.lower())]
+            for pattern in wanted
+        )
         mine = next(filter(None, named))
     if not mine:
         for file in files:
@@ -290,7 +293,7 @@ def _accuracy_of_points(text: str) -> list[float]:
         return []
     points = re.findall(r"<trkpt\b[^>]*/>|<trkpt\b.*?</trkpt\s*>", text, flags=re.DOTALL)
     held = (re.search(r"<(?:\w+:)?h?acc(?:uracy)?>\s*(-?[\d.]+)\s*<", point) for point in points)
-    return [float(one[1]) if one else np.nan for one in held]
+    return [float(match[1]) if match else np.nan for match in held]
 
 
 def plt(file: File) -> Recording:
@@ -312,7 +315,9 @@ def owntracks(file: File) -> Recording:
     messages = [json.loads(line) for line in lines if line.endswith("}")]
     folders = PurePosixPath(file.name).parts[-3:-1]  # rec/USER/DEVICE/2025-03.rec
     topic = {"topic": f"owntracks/{'/'.join(folders)}"} if len(folders) == 2 else {}
-    return _messages([topic | one for one in messages if "tst" in one and "lat" in one])
+    return _messages(
+        [topic | message for message in messages if "tst" in message and "lat" in message]
+    )
 
 
 def _messages(messages: list[dict[str, Any]]) -> Recording:
@@ -339,31 +344,31 @@ def from_json(file: File) -> Recording:
         lists = [held for name, held in content.items()
                  if isinstance(held, list) and name != "rawSignals"]  # fmt: skip
         content = max(lists, key=len, default=content)
-    if isinstance(content, list) and all(isinstance(one, list) for one in content):
-        content = [one for entity in content for one in entity]  # Home Assistant's interface
+    if isinstance(content, list) and all(isinstance(part, list) for part in content):
+        content = [state for entity in content for state in entity]  # Home Assistant's interface
     if isinstance(content, dict) and content.get("type") == "Feature":
         content = [content]
     if isinstance(content, dict) and signals:
         content = []
-    if not (isinstance(content, list) and all(isinstance(one, dict) for one in content)):
+    if not (isinstance(content, list) and all(isinstance(item, dict) for item in content)):
         raise DataError(
             f"{file.name} is neither a Google export, nor GeoJSON, nor a list of records; write "
             "its records as a CSV with a header line (user_id, location_id, started_at)."
         )
-    kinds = {key for one in content for key in one}
+    kinds = {key for item in content for key in item}
     if "placeVisit" in kinds or "activitySegment" in kinds:
         return _kept(
-            [_google_monthly(one["placeVisit"]) for one in content if one.get("placeVisit")]
+            [_google_monthly(item["placeVisit"]) for item in content if item.get("placeVisit")]
         )
     if ("startTime" in kinds and {"visit", "activity", "timelinePath"} & kinds) or signals:
         return _google_phone(content, signals or [])
-    items = [one.get("base", {}) | one for one in content] if "base" in kinds else content
-    if any("isVisit" in one for one in items):
-        return _kept([_arc_visit(one) for one in items if one.get("isVisit")])
+    items = [item.get("base", {}) | item for item in content] if "base" in kinds else content
+    if any("isVisit" in item for item in items):
+        return _kept([_arc_visit(item) for item in items if item.get("isVisit")])
     if "geometry" in kinds:
         return _features(content)
     if {"tst", "lat"} <= kinds:
-        return _messages([one for one in content if "tst" in one and "lat" in one])
+        return _messages([item for item in content if "tst" in item and "lat" in item])
     return Recording(pd.DataFrame(map(_flat, content)), account="latitudeE7" in kinds)
 
 
@@ -411,26 +416,26 @@ def _google_monthly(visit: dict[str, Any]) -> tuple[Any, ...]:
 def _google_phone(segments: list[dict[str, Any]], signals: list[dict[str, Any]]) -> Recording:
     """A phone's export: visits (of stays in stays the outer one), else paths, else signals."""
     rows = []
-    for one in segments:
-        visit = one.get("visit")
+    for segment in segments:
+        visit = segment.get("visit")
         if isinstance(visit, dict) and str(visit.get("hierarchyLevel", 0)) == "0":
             place = visit.get("topCandidate") or {}
             lat, lon = _pair(place.get("placeLocation", ""))
-            name, offset = _id_of(place, lat, lon), one.get("startTimeTimezoneUtcOffsetMinutes")
-            rows.append((name, one.get("startTime"), one.get("endTime"), lon, lat, offset))
+            name, offset = _id_of(place, lat, lon), segment.get("startTimeTimezoneUtcOffsetMinutes")
+            rows.append((name, segment.get("startTime"), segment.get("endTime"), lon, lat, offset))
     if rows:
         return _kept(rows)
     fixes = []
-    for one in segments:
-        begin = pd.to_datetime(one.get("startTime"), errors="coerce", utc=True)
-        for point in one.get("timelinePath", []):
+    for segment in segments:
+        begin = pd.to_datetime(segment.get("startTime"), errors="coerce", utc=True)
+        for point in segment.get("timelinePath", []):
             lat, lon = _pair(point.get("point", ""))
             later = float(point.get("durationMinutesOffsetFromStartTime", 0) or 0)
             at = point.get("time") or (begin + pd.Timedelta(minutes=later)).isoformat()
             fixes.append((at, lon, lat, None))
-    for one in [] if fixes else (signal.get("position") or {} for signal in signals):
-        lat, lon = _pair(one.get("LatLng") or one.get("latLng") or "")
-        fixes.append((one.get("timestamp"), lon, lat, one.get("accuracyMeters")))
+    for position in [] if fixes else (signal.get("position") or {} for signal in signals):
+        lat, lon = _pair(position.get("LatLng") or position.get("latLng") or "")
+        fixes.append((position.get("timestamp"), lon, lat, position.get("accuracyMeters")))
     table = pd.DataFrame(fixes, columns=["tracked_at", "lon", "lat", "accuracy"])
     table = table[table.tracked_at.notna()].dropna(axis=1, how="all")
     return Recording(table.reset_index(drop=True), account=True)
@@ -463,8 +468,8 @@ def _features(features: list[dict[str, Any]]) -> Recording:
     """GeoJSON: points with a time among their properties, or lines with a time a point."""
     rows: list[dict[str, Any]] = []
     timeless = 0
-    for one in features:
-        geometry, about = one.get("geometry") or {}, one.get("properties") or {}
+    for feature in features:
+        geometry, about = feature.get("geometry") or {}, feature.get("properties") or {}
         at, kind = geometry.get("coordinates") or [], geometry.get("type")
         if kind == "Point" and len(at) >= 2:
             held = {name: value for name, value in about.items()

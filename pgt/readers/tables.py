@@ -38,7 +38,6 @@ from pgt.readers.plausibility import note_data_checks
 from pgt.readers.recordings import UNREADABLE, File, Recording, reason
 from pgt.visits import (
     HERE,
-    REQUIRED,
     TIMES,
     CheckedVisits,
     Origin,
@@ -46,6 +45,7 @@ from pgt.visits import (
     first_row,
     levels_as_columns,
     local_clock,
+    repeated,
 )
 
 SEPARATORS = ",;\t|"
@@ -271,7 +271,7 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     if "split" in table.columns:
         part = table["split"].astype(object)  # of categories, none could be added
         table = table.assign(split=part.replace({"val": "valid", "validation": "valid"}))
-    twice = table.duplicated([*REQUIRED])
+    twice = repeated(table)
     if twice.any():
         note(f"{int(twice.sum()):,} visits stand twice and are read once "
              f"({first_row(table, twice, origin)}).")  # fmt: skip
@@ -504,14 +504,15 @@ def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> tuple[Re
 
 def _parquet(file: File, path: Path) -> pd.DataFrame:
     import pyarrow.parquet as pq  # slow to load
-    from pyarrow import dataset
 
     if file.load():
-        table = pq.read_table(io.BytesIO(file.bytes()))
+        table = pq.ParquetFile(io.BytesIO(file.bytes())).read()
     else:
+        from pyarrow import dataset
+
         # Of folders such as user_id=007 the values are text, as of a CSV's ids: 007 is not 7.
-        names = {part.partition("=")[0] for one in path.rglob("*.parquet")
-                 for part in one.relative_to(path).parts[:-1] if "=" in part}  # fmt: skip
+        names = {part.partition("=")[0] for file in path.rglob("*.parquet")
+                 for part in file.relative_to(path).parts[:-1] if "=" in part}  # fmt: skip
         parts = dataset.partitioning(
             pa.schema([(name, pa.string()) for name in sorted(names)]), flavor="hive"
         )
@@ -584,10 +585,10 @@ def _dialect(data: bytes, name: str) -> Dialect:
     names = [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
     if headless := names_without_header(names, name):
         encoding = "latin-1"  # such sets are older than UTF-8
-    names = headless or [files.MARKED.sub(r"\1", one) for one in names]
-    if twice := [one for one in names if one and names.count(one) > 1]:
+    names = headless or [files.MARKED.sub(r"\1", name_) for name_ in names]
+    if twice := [name_ for name_ in names if name_ and names.count(name_) > 1]:
         raise DataError(f"Column '{twice[0]}' appears twice in {name}; keep one of them.")
-    names = [one or f"Unnamed: {place}" for place, one in enumerate(names)]
+    names = [name_ or f"Unnamed: {place}" for place, name_ in enumerate(names)]
     return Dialect(encoding, separator, names, bool(headless), before)
 
 

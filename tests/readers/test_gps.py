@@ -96,6 +96,9 @@ def test_equal_a_slow_loop() -> None:
                 fixes, dist_threshold=distance, time_threshold=minutes, gap_threshold=gap
             )  # fmt: skip
             assert rows(found, fixes) == slow_stays(fixes, distance, minutes, gap)
+            for a, n, lat in zip(found.first_fix, found.n_fixes, found["lat"], strict=True):
+                different = {*zip(fixes.lon[a : a + n], fixes["lat"][a : a + n], strict=True)}
+                assert lat == pytest.approx(np.mean([north for _, north in different]))
 
 
 def test_limits_count_as_documented() -> None:
