@@ -106,6 +106,3 @@ def _with_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFra
         if any(one(value) is not value and one(value) != value for value in values.unique()):
             done.isetitem(at, values.map(one))
     return done
-
-
-# --- tensors
