@@ -545,7 +545,7 @@ for kind, (colour, style) in looks.items():
     label = f"{kind}: {right_of[kind]:.0f} % right"
     ax.plot(smooth, style, color=colour, label=label)
 ax.axhline(math.log(6), color=MUTED, lw=0.8)
-ax.text(200, math.log(6) + 0.03, "guessing", fontsize=8, color=MUTED)
+ax.text(200, math.log(6) - 0.17, "guessing", fontsize=8, color=MUTED)
 ax.set(xlabel="step of training", ylabel="loss (nats)", ylim=(0, 2.2))
 ax.legend(loc=(0.58, 0.1))
 show(
@@ -561,8 +561,7 @@ show(
 # {{ right_of["no attention"]:.0f }} %, no better than guessing one place of six, as the last visit knows only itself.
 # **Without position** it reaches {{ right_of["no position"]:.0f }} %: it knows which places were there, but not which was
 # where. That is no better than counting: naming the most frequent of the other visits is right in {{ by_count:.0f }} %. So the
-# layers do what they are made for. (The bump near step 150 is a short relapse of a training with large steps; it recovers by
-# itself.)
+# layers do what they are made for.
 #
 # ## The forgotten mask
 #
@@ -608,12 +607,12 @@ pd.DataFrame({"%": percent.round(1)}, said)
 seen = model(batch).self_attention[0][0, :, -1]  # (H, L)
 visits = data.test.visits_of(i)
 home = (visits.kind == "home").to_numpy()
-even = 1 / L
+evenly = home.sum() / L  # on all visits to home, if it did not choose
 fig, axes = plt.subplots(1, len(seen), figsize=(7.4, 2.9), sharey=True)
 said = [f"{n} {kind}" for n, kind in enumerate(visits.kind, 1)]
 for h, ax in enumerate(axes):
     ax.barh(said, seen[h], color=np.where(home, COPIED, MUTED))
-    ax.axvline(even, color=INK, lw=1, ls="--")
+    ax.axvline(1 / L, color=INK, lw=1, ls="--")
     ax.set(title=f"head {h + 1}", xlabel="weight", xlim=(0, 0.35))
 axes[0].invert_yaxis()
 axes[0].set_ylabel("visit looked at")
@@ -630,7 +629,7 @@ show(
 
 # %% [markdown]
 # In head 4 the last visit spends {{ there[-1]:.2f }} of its attention on the three visits to home, where even attention would
-# spend {{ 3 * even:.2f }}. It seems to look for home. But we picked this head after looking at all four. And what is the
+# spend {{ evenly:.2f }}. It seems to look for home. But we picked this head after looking at all four. And what is the
 # choosing worth? We operate on the trained model, and score it on all windows:
 #
 # - *No sinusoid*: the ruler from the oldest visit is gone.

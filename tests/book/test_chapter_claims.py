@@ -313,7 +313,7 @@ def test_claims_of_06() -> None:
     product = [float(waves[0] @ wave) for wave in waves]
     assert max(product[1:]) < product[0], "The product is largest at distance 0"
     assert product[25] > product[22], "visits 25 apart have a larger product than visits 22"
-    assert said["there[-1]"] > 2 * said["3 * even"], "It seems to look for home."
+    assert said["there[-1]"] > 2 * said["evenly"], "It seems to look for home."
 
 
 def curves(what: str, variant: str, letter: str = "b", upto: int = 15) -> np.ndarray:
@@ -1364,6 +1364,13 @@ def test_claims_of_01() -> None:
     then, later = (new[few & known.between(*ends)].mean() for ends in ((24, 36), (86, 130)))
     assert then > rate[25] + 0.05, "they were already exploring in … of their visits"
     assert later < then + 0.01, "and no more than that later"
+    rest = known.groupby(visits.user_id).transform("max") < 90
+    for low, high in ((8, 15), (24, 36), (57, 85)):
+        both = [new[some & known.between(low, high)].mean() for some in (rest, few)]
+        assert both[0] < both[1] - 0.05, "explore less and never get this far"
+    crowd = [known.between(low, high) for low, high in ((2, 10), (24, 36), (57, 80), (100, 150))]
+    over = [new[some].mean() - (0.6 * known[some] ** -0.21).mean() for some in crowd]
+    assert max(over[:3]) < 0 < over[3], "Up to about eighty places their curve lies below the law."
     middle = few & known.between(8, 90)
     free = middle & (visits.why != "routine")
     law = (0.6 * known[free] ** -0.21).mean()
