@@ -55,7 +55,8 @@ from pgt.windows import prepare
 #
 # You cannot know, but after a few questions you would have a short list: home, work, last Monday's place.
 # **Next-location prediction** asks a machine to do the same: given the places that a person has visited lately, name the
-# next one. This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts up. First,
+# next one. A phone that knows can fetch a map before it is asked, and a planner can estimate who will be where.
+# This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts up. First,
 # let us meet the people.
 #
 # ## A town whose people tell the truth
@@ -72,8 +73,8 @@ n_people, n_visits = len(town.people), len(town.visits)
 
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
-# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it (`"exact"` names the rules by
-# which they are cut, the protocol). This number picks the week. Change it, and everything follows, down to the last map:
+# is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it.
+# This number picks the week. Change it, and the table, Figure 1.1, the map and the upper panel of Figure 1.3 follow:
 
 # %%
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
@@ -136,11 +137,11 @@ show(
 # know already?
 
 # %%
-table = town.visits.copy()
-table["new"] = ~table.duplicated(["user_id", "location_id"])
-so_far = table.groupby("user_id").new.cumsum()
-table["known_places"] = so_far - table.new  # before this visit
-known = 100 * (1 - table.new.mean())
+all_visits = town.visits.copy()
+all_visits["new"] = ~all_visits.duplicated(["user_id", "location_id"])
+so_far = all_visits.groupby("user_id").new.cumsum()
+all_visits["known_places"] = so_far - all_visits.new  # before this visit
+known = 100 * (1 - all_visits.new.mean())
 print(f"{known:.1f} % of all visits go to a known place")
 
 # %% [markdown]
@@ -156,15 +157,18 @@ print(f"{known:.1f} % of all visits go to a known place")
 
 # %% tags=["hide-input"]
 # @title Figure 1.2: exploration against experience
-edges = np.geomspace(2, table.known_places.max() + 1, 13).astype(int)
-table["bin"] = pd.cut(table.known_places, np.unique(edges), right=False)
-most_known = table.groupby("user_id").known_places.transform("max")
-curious = table[most_known >= 90]
-n_curious = curious.user_id.nunique()
+edges = np.geomspace(2, all_visits.known_places.max() + 1, 13).astype(int)
+bins = np.unique(edges)
+all_visits["bin"] = pd.cut(all_visits.known_places, bins, right=False)
+most_known = all_visits.groupby("user_id").known_places.transform("max")
+curious = all_visits[most_known >= 90]
+others = all_visits[most_known < 90]
+n_curious, n_others = curious.user_id.nunique(), others.user_id.nunique()
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
 rates = {}
 for who, part, colour in (
-    ("everybody", table, INK),
+    ("everybody", all_visits, INK),
+    (f"the other {n_others}", others, COPIED),
     (f"the {n_curious} curious", curious, EXTRA),
 ):
     grouped = part.groupby("bin", observed=True)
@@ -176,29 +180,31 @@ sns.lineplot(x=middle, y=60 * middle**-0.21, ax=ax, **law)
 ax.set(xscale="log", xlabel="places already known (logarithmic)")
 ax.set(ylim=(0, None), ylabel="visits to a new place (%)")
 ax.xaxis.set_major_formatter("{x:.0f}")
-all_then, curious_then = (rate.iloc[6] for rate in rates.values())
+all_then, _, curious_then = (rate.iloc[6] for rate in rates.values())
 curious_later = rate.iloc[9]  # they know 86 to 130 places
 show(
     fig,
     alt="Share of visits that go to a new place, over the number of places "
     "known. Everybody together: it falls and climbs again from about thirty "
-    "places on. The curious: far above at first, it falls, then stays level.",
+    "places on. The curious: far above at first, it falls, then stays level. "
+    "The others: below, it mostly falls, and ends before ninety places.",
     caption="Exploration against experience. The curious are those who come "
     "to know at least ninety places. Dashed: the law of Song et al.",
 )
 
 # %% [markdown]
-# Not as it stands. Look at everybody first. Their curve lies below the law, as it should. The town's rule holds for *free*
-# choices only, and many visits are routine, such as going to work. The rule is the law, with the places that are still in use
-# for $S$, times factors of the person (their curiosity), the weekday and the kind of place. But from thirty known places to a
-# hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
+# Not as it stands. Look at everybody first. Up to about eighty places their curve lies below the law. The town's rule holds for
+# *free* choices only, and many visits are routine, such as going to work. For $S$ the rule takes only the places that are still
+# in use. It multiplies the law by a factor each for the person's curiosity, the weekday and the kind of place.
+# But from thirty known places to a hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
 #
 # Who gets that far? Only {{ n_curious }} people, the curious. (We chose them by how far they got, so their curve describes them
 # and explains nothing.) When they knew thirty places, they were already exploring in
-# {{ curious_then:.0f}} % of their visits, and no more than that later. Those who explore less never get this far, so they drop
-# out of the average. An average over people can climb though the people in it do not. This is a form of *Simpson's paradox*.
+# {{ curious_then:.0f}} % of their visits, and no more than that later. The other {{ n_others }} explore less and
+# never get this far, so they drop out of the average, and only the curious survive in it. An average over people can climb though the people in it do not:
+# *survivorship*, a form of *Simpson's paradox*.
 #
-# (The curious lie on the law, from 8 places to 90. That is chance, as exercise 5 shows.)
+# (The curious lie on the law, from 8 places to 90. That is a coincidence, as exercise 5 shows.)
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -237,11 +243,12 @@ print(f"known, but not in the window: {older:.0f} %")
 
 # %% [markdown]
 # The third row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
-# better rule and the ceiling are the windows that contain the right answer while the rule names another place.
+# better rule and the ceiling are the windows that contain the right answer while the rule names another place. A better rule,
+# which weighs the hour, comes in [chapter 4](04_baselines.ipynb). It is a serious rival.
 #
 # The last row lies above the {{ known:.0f }} % of known places that we counted before: those were all visits, and these are
-# test targets, when people know more places already. And why is the ceiling {{ older:.0f }} points below it? Some returns go
-# to a place that is not in the window, because it was last visited more than a week ago.
+# targets of the last days, by when people probably know more places. And why is the ceiling {{ older:.0f }} points below it?
+# Some returns go to a place that is not in the window, because it was last visited more than a week ago.
 #
 # ## A first look at the model
 #
@@ -255,9 +262,9 @@ print(f"known, but not in the window: {older:.0f} %")
 
 # %%
 model, vocabulary = load_model(shipped("city"))
-data = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
-first = evaluate(model, data.test).predicted  # its first guesses
-hits["model"] = 100 * (first == data.test.targets)
+numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
+first = evaluate(model, numbered.test).predicted  # its first guesses
+hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
 lead = hits["model"] - hits["most frequent place"]  # in each window
 gained, missing = lead.mean(), ceiling - scored
@@ -266,9 +273,8 @@ print(f"the model is right in {scored:.1f} % of the windows")
 print(f"its lead: {gained:.1f} points, interval {low:.1f} to {high:.1f}")
 
 # %% [markdown]
-# That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}), and
-# {{ missing:.0f }} points below the ceiling. A model that learns gains less over counting than one might hope, and there is
-# room above it; both will keep us busy.
+# That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}). Learning adds only
+# that much to counting, and {{ missing:.0f }} points up to the ceiling are still out of reach. The book asks why.
 #
 # The model answers with a sum of two parts: what it copies from the window, and what it generates. A number between 0 and 1,
 # its **gate**, says how much it copies.
@@ -278,11 +284,11 @@ print(f"its lead: {gained:.1f} points, interval {low:.1f} to {high:.1f}")
 # rings are its final bets, and the green ring is where the person went.
 
 # %%
-seen = look(model, data.test, window)  # everything it computes for it
+shown = look(model, numbered.test, window)  # everything it computes for it
 attention_map(
-    located(seen.visits, town),
-    guesses=located(seen.candidates.head(5), town),
-    truth=located(seen.target, town),
+    located(shown.visits, town),
+    guesses=located(shown.candidates.head(5), town),
+    truth=located(shown.target, town),
     ground=ground(town.base),
     alt="Map of a prediction: past places, attention, likeliest places",
     caption="One prediction. Area of the blue circles: pointer attention.",
@@ -291,9 +297,9 @@ attention_map(
 # %% tags=["hide-input"]
 # @title Figure 1.3: copied and generated
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
-other = look(model, data.test, 2962)  # where one bar has both colours
+other = look(model, numbered.test, 2962)  # where one bar has both colours
 fig, axes = plt.subplots(2, 1, figsize=(7.0, 4.4))
-for ax, one in zip(axes, (seen, other), strict=True):
+for ax, one in zip(axes, (shown, other), strict=True):
     six = one.candidates.head(6)
     plots.mixture(six, gate=one.gate, names=names, axes=ax)
 axes[0].set_xlabel("")
@@ -302,8 +308,8 @@ both = other.candidates.iloc[0]  # the place on top
 from_pointer = both.copied / other.gate  # what the two parts gave it
 closed = 1 - other.gate
 from_generator = both.generated / closed
-print(f"below: g {other.gate:.2f}, for the first place", end=" ")
-print(f"pointer {from_pointer:.2f}, generator {from_generator:.2f}")
+print(f"below: g {other.gate:.3f}, for the first place", end=" ")
+print(f"pointer {from_pointer:.3f}, generator {from_generator:.3f}")
 show(
     fig,
     alt="Two panels of stacked bars, the six likeliest next places of two "
@@ -325,11 +331,11 @@ show(
 #
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
 # $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are
-# small. A gate near one copies, a gate near zero generates.
+# small; it learns only about those that training has seen. A gate near one copies, a gate near zero generates.
 #
 # The place on top of the lower panel shows the sum at work. The gate is {{ other.gate:.2f }}. Copying gives
-# {{ other.gate:.2f }} × {{ from_pointer:.2f }} = {{ both.copied:.2f }}, and generating gives
-# {{ closed:.2f }} × {{ from_generator:.2f }} = {{ both.generated:.2f }}. The gate is low, and yet what is copied wins: the pointer
+# {{ other.gate:.3f }} × {{ from_pointer:.3f }} ≈ {{ both.copied:.2f }}, and generating gives
+# {{ closed:.3f }} × {{ from_generator:.3f }} ≈ {{ both.generated:.2f }}. The gate is low, and yet what is copied wins: the pointer
 # puts most of its probability on this place, and the generator spreads over many.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
@@ -350,7 +356,8 @@ architecture(
 # - An average over people can climb though the people in it do not, because others drop out of it.
 # - A child's rule is right in {{ counted:.0f }} % of the windows, the model of this book in {{ scored:.0f }} %, and no rule
 #   that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
-# - The model of this book copies from the window, generates any place that training has seen, and mixes the two.
+# - The model of this book copies from the window, generates from all places, though it learns only about those that
+#   training has seen, and mixes the two.
 #
 # ## Exercises
 #
@@ -385,13 +392,13 @@ check.exercise("1.2", percent)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-guesses = []
+named = []
 for i in range(len(windows)):
     seen_places = windows.visits_of(i).location_id.to_numpy()
     newest_first = pd.Series(seen_places[::-1])
     n = newest_first.value_counts(sort=False)  # in order of appearance
-    guesses.append(n.idxmax())
-newest = 100 * (np.array(guesses) == truth)
+    named.append(n.idxmax())
+newest = 100 * (np.array(named) == truth)
 percent = newest.mean()
 check.exercise("1.2", percent)
 change = newest - hits["most frequent place"]
