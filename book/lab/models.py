@@ -12,7 +12,8 @@ from wherenext.relatives.improvements import IMPROVEMENTS, improved
 
 from lab import data_sets
 from lab.data_sets import DATA
-from lab.search_space import DOCUMENTED, Settings, build, build_pgt, tuned
+from lab.provenance import MEMORY
+from lab.search_space import DOCUMENTED, Settings, build, build_pgt, candidates, tuned
 from pgt import metrics
 from pgt.baselines import ContextKernel, baselines, fit_baseline
 from pgt.checkpoint import save_model, shipped
@@ -24,6 +25,7 @@ from pgt.vocabulary import Vocabulary
 from pgt.windows import Dataset
 
 Trained = tuple[metrics.Predictor, dict[str, Any]]
+HUNDRED = "hundred_"  # of a variant: a candidate of `lab.search_space` that sees a hundred visits
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Run:
 
 def windows_of(key: str, run: Run) -> Dataset:
     """What a run is trained and scored on: the windows, with a memory if it has one."""
+    if run.variant.startswith(HUNDRED):
+        return with_history(data_sets.dataset(key), MEMORY)
     return WINDOWS[run.model](key, run) if run.model in WINDOWS else data_sets.dataset(key)
 
 
@@ -54,6 +58,10 @@ def untrained(key: str, run: Run) -> tuple[PlaceModel, TrainConfig]:
     variant "default" has the default values of the package, its others are ablations of the
     preset of the data.
     """
+    if run.variant.startswith(HUNDRED):
+        assert run.seed is not None
+        settings = candidates(run.model)[run.variant.removeprefix(HUNDRED)]
+        return build(run.model, settings, data_sets.dataset(key).vocabulary, run.seed)
     return NETWORKS[run.model](key, run)
 
 

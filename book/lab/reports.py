@@ -25,6 +25,7 @@ Row = dict[str, Any]
 REPORTS: dict[str, str] = {
     "anchors": "lab.anchors",
     "confidence": "lab.confidence",
+    "equal_pasts": "lab.equal_pasts",
     "fastmob": "lab.fastmob_markov",
     "gate": "lab.gate",
     "getnext": "lab.getnext",
