@@ -300,10 +300,8 @@ def _themed(style: Mapping[str, Any]) -> dict[str, Any]:
 def _mark(at: Any, *lines: object, **style: Any) -> GeoFeature:
     """A disc at a place, or a line through points (n, 2), with words; sizes in pixels."""
     point = hasattr(at, "lon")
-    if point:  # as numpy rounds, which takes long for two numbers
-        where = [round(1e5 * at.lon) / 1e5, round(1e5 * at.lat) / 1e5]
-    else:
-        where = np.round(at, 5).tolist()
+    # As numpy rounds, which takes long for two numbers.
+    where = [round(1e5 * x) / 1e5 for x in (at.lon, at.lat)] if point else np.round(at, 5).tolist()
     look = {name: round(v, 1) if isinstance(v, float) else v for name, v in style.items()}
     return {
         "type": "Feature",
