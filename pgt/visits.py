@@ -227,18 +227,14 @@ def local_clock(visits: pd.DataFrame, name: str) -> pd.Series:
 
 def local_day(times: pd.Series) -> pd.Series:
     """Number the local calendar day (days since 1970-01-01 by the wall clock)."""
-    return _wall(times, "D")
+    wall = times.dt.tz_localize(None).to_numpy("datetime64[D]")
+    return pd.Series(wall.view("i8"), times.index)
 
 
 def local_minute(times: pd.Series) -> pd.Series:
     """Minute of the local day, 0 to 1439."""
-    return _wall(times, "m") % MINUTES_OF_DAY
-
-
-def _wall(times: pd.Series, unit: str) -> pd.Series:
-    """How many days (or minutes) the wall clock has counted since 1970."""
-    wall = times.dt.tz_localize(None).to_numpy(f"datetime64[{unit}]")
-    return pd.Series(wall.view("i8"), times.index)
+    wall = times.dt.tz_localize(None).to_numpy("datetime64[m]")
+    return pd.Series(wall.view("i8") % MINUTES_OF_DAY, times.index)
 
 
 def in_zone(table: pd.DataFrame, zone: Any) -> pd.DataFrame:
