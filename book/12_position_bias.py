@@ -445,7 +445,7 @@ slopes.rename_axis("slope of", axis=1)
 #
 # `city.simulate` makes a town of other people for each seed. The last three worlds have the same seeds, so **the same people
 # live in all three, and only the forgetting differs.** *Alone* is a bias that has no content beside it: nobody can speak in its
-# place. *Same rate* is a whole model, as chapter 10 trains it. *×100* is a whole model whose bias learns at a hundred times the
+# place. *Same rate* is a whole model, as [chapter 10](10_training.ipynb) trains it. *×100* is a whole model whose bias learns at a hundred times the
 # rate. (Tenfold was enough for the small models. Whole ones learn at a thirtieth of their rate.)
 #
 # We begin with *alone*: what does a position say about the next place? `sights` makes the rows, position 1 first.

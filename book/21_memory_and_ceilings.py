@@ -4,9 +4,9 @@
 # On GeoLife the contextual pointer, given a hundred visits, leads the kernel, a rule that sees seven days, by {{ lead:.1f }}
 # points. Is it a better model, or has it a longer memory? And could any model do better on the half that it misses?
 #
-# (The *contextual pointer* of chapter 20 copies by what a past visit has in common with now. The *kernel* of chapter 4 is a
-# vote of past visits with five numbers. Both are scored on the windows of the *exact* protocol of chapter 3, which see nothing
-# but the past.)
+# (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
+# *kernel* of [chapter 4](04_baselines.ipynb) is a vote of past visits with five numbers. Both are scored on the windows of the
+# *exact* protocol of [chapter 3](03_windows.ipynb), which see nothing but the past.)
 #
 # *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is. *You
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes

@@ -254,14 +254,14 @@ def _context(
     )
     minute = np.timedelta64(1, "m")
     stay = (table.finished_at - table.started_at).to_numpy() // minute
-    gap = (table.started_at - table.finished_at.shift()).to_numpy() // minute
+    gap = (table.started_at - table.finished_at.shift()).to_numpy()[1:] // minute
     gap = np.maximum(gap, 0)  # visits that overlap follow each other at once
     own = person[1:] == person[:-1]
     context = np.full((len(CONTEXT), len(table) + 1), NOT_SEEN, dtype=np.int32)
     context[:, 0] = 0
     rows = dict(zip(CONTEXT, context, strict=True))  # views
     rows["stay"][1:], rows["visits_there"][1:] = stay, number
-    rows["gap_before"][2:][own] = gap[1:][own]
+    rows["gap_before"][2:][own] = gap[own]
     # Of the visit before (twice two), what is the same person's.
     for name, values in (("before", location), ("end_before", end), ("stay_before", stay)):
         rows[name][2:][own] = values[:-1][own]

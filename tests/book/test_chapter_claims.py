@@ -214,6 +214,23 @@ def test_claims_of_the_last_weights() -> None:
     )
 
 
+@claims_of("evidence_cities", "23_real_cities")
+def test_claims_of_the_same_past_for_all() -> None:
+    equal = read_results("equal_pasts").rows
+    scores = equal[(equal.table == "scores") & (equal.data == "geolife_exact")].set_index("model")
+    networks = scores.loc[["lstm", "mhsa", "pgt"]]
+    unclear = (networks.gain_low < 0) & (networks.gain_high > 0)
+    assert unclear.all(), "each interval of its gain holds zero"
+    assert unclear.all(), "neither PGT nor an LSTM nor self-attention gains clearly on GeoLife"
+    assert scores.gain_low["kernel"] > 0, "The rule gains."
+    few = equal[equal.table == "kernel"].squeeze()
+    assert (networks.lead_high < 0).all() and few.tries == 3, "All three networks stay behind it"
+    assert networks.high.max() < few["acc@1"], "also with three tries for the rule"
+    assert (scores["first"] == 0).all(), "Nobody is right about a first visit"
+    tried = equal[equal.table == "candidates"].groupby("model").size()
+    assert (tried == 3).all(), "among three candidates each"
+
+
 @claims_of("evidence_cities")
 def test_claims_of_the_kernels_grid_and_fastmobs_chains() -> None:
     grid = read_results("kernel_grid").rows

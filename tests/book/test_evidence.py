@@ -57,6 +57,14 @@ def test_the_readme_says_what_the_files_say() -> None:
                  "prompts-chosen", "getnext", "getnext-frequent"):  # fmt: skip
         told = fact(name).replace("\u00a0", " ")
         assert told in readme, "the leaderboard was measured anew: README tells the old figures"
+    equal = read_results("equal_pasts").rows.query("table == 'scores'").set_index("model").round(1)
+    pgt, kernel_row = equal.loc["pgt"], equal.loc["kernel"]
+    assert f"{pgt['acc@1']:.1f} % [{pgt.low:.1f}, {pgt.high:.1f}]" in readme
+    assert (
+        f"{kernel_row.gain:.1f} points [{kernel_row.gain_low:.1f}, {kernel_row.gain_high:.1f}]"
+        in readme
+    )
+    assert pgt.gain_low < 0 < pgt.gain_high, "no clear gain over its week"
     rows_of = read_results("leaderboard").rows.set_index(["model", "past", "told"])
     ours = rows_of[rows_of.seed.isna()].loc[("contextual", "training and session", False)]
     assert ours.low.item() < 26.25 < ours.high.item(), "level with STHGCN"
@@ -72,6 +80,7 @@ def test_the_readme_says_what_the_files_say() -> None:
     assert narrow in readme
     # No other score is typed.
     readme = re.sub(about, "", readme).replace(narrow, "")
+    readme = re.sub(r"Is it the longer past.*?The same past for all", "", readme)
     assert not re.search(r"\d ?%|per ?cent|Acc@|\bpoints\b", readme)
 
 
