@@ -159,10 +159,12 @@ timed.round(2).astype(object).where(timed.notna(), "")
 # (Of another machine: {{ machine }}.) Reading loads no PyTorch, so a table is read, and a bad file refused, in hardly more than an
 # import of pandas. Who asks the same process again waits hardly at all. Memory stays bounded, since people are asked in groups.
 #
-# In four rows we hoped for more. **A Parquet file** takes many times what pandas takes: it loads a finder of zones, and
-# makes checks that pandas does not make (people, clocks, pieces of one stay). **Stays** take about twice
-# as long as in fastmob, which is compiled. **A fit** gains little. And **predicting for a table of
-# ten thousand people** is no faster than before: what the networks gained, the checks of the table have taken.
+# In four rows we hoped for more. **Predicting for a table of ten thousand people** takes more than half of what it took, not a
+# third: nearly half of it is the networks, which are the same. **A fit** takes three quarters: what is trained is the same, too, only
+# less of it is thrown away. **A map** takes twice what a bare layer takes, since each disc has its own size and words, and the page
+# a legend and a table. **Stays** take half as long again as in fastmob, which is compiled; another process was at work beside this
+# run, and alone we have seen the two level. (A Parquet file takes several times what pandas takes: a quarter of that loads a
+# finder of zones, and pandas makes no checks.)
 #
 # ## Several processes
 #
