@@ -1246,6 +1246,22 @@ def test_claims_of_the_evidence_on_speed() -> None:
     bench = read_results("bench").rows
     graphs = bench[(bench.section == "gpu") & bench.name.str.contains("one launch after")]
     assert len(graphs) == 4 and (graphs.ratio > 2).all(), "What helps is to stop launching."
+    answers = read_results("answers").rows.set_index("name")
+    longer = {
+        text: (answers.ours / answers.reference)[name]
+        for text, name in {
+            "people": "predict of 10,000 people (reference: before)",
+            "fit": "fit to 60 people of New York (reference: before)",
+            "map": "a map of 5,000 places (reference: one bare layer)",
+            "stays": "staypoints of 578,120 fixes (reference: fastmob 0.3.2)",
+            "parquet": "the same as Parquet (reference: pandas.read_parquet)",
+        }.items()
+    }
+    assert 1 / 2 < longer["people"] < 0.75, "takes more than half of what it took, not a third"
+    assert 0.7 < longer["fit"] < 0.8, "takes three quarters"
+    assert 1.9 < longer["map"] < 2.2, "takes twice what a bare layer takes"
+    assert 1.4 < longer["stays"] < 1.6, "take half as long again as in fastmob"
+    assert 4 < longer["parquet"] < 7, "takes several times what pandas takes"
 
 
 @pytest.mark.built
