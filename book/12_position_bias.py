@@ -271,7 +271,8 @@ axes[0].set_ylabel("logits")
 show(
     fig,
     alt="As trained the bias is flat; drawn and adapted it is a straight "
-    "line, the content does the opposite, and the sums are alike.",
+    "line, the content does the opposite, so the sum rises far less than "
+    "the line.",
     caption="The bias, the mean content of the visits at a position, and "
     "their sum, which on the left hides the content.",
 )
@@ -528,7 +529,7 @@ expected = free / 100 * drop  # the share of free returns, times theirs
 apart = slow.std(ddof=1)  # from town to town
 print(f"of the diamonds, times free returns: {expected:.2f}")
 print(f"standard deviation, slow memory: {apart:.2f}")
-pd.DataFrame(found, ["mean fall, alone", "low", "high"]).T.round(2)
+pd.DataFrame(found, ["mean fall, alone", "low", "high"]).T.round(2) + 0.0
 
 # %% [markdown]
 # The third row answers the second suspect. Slow forgetting *is* in the visits, but it is worth only
@@ -641,7 +642,8 @@ show(
 )
 
 # %%
-pd.DataFrame(found_sum, ["mean fall of the sum", "low", "high"]).T.round(2)
+heads = ["mean fall of the sum", "low", "high"]
+pd.DataFrame(found_sum, heads).T.round(2) + 0.0
 
 # %% [markdown]
 # From the seeds alone we should conclude that old visits count *more*: their interval lies below zero. But it is an interval

@@ -276,7 +276,7 @@ added = results.difference(OURS | GEOLIFE, HUNDRED | GEOLIFE)
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
 both.columns = pd.MultiIndex.from_tuples(columns)
-both.round(1)
+both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
 # With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). Memory

@@ -163,24 +163,28 @@ columns |= {"returns": "returns", "first": "first visits"}
 columns |= {"lead": "lead", "lead_low": "lead from", "lead_high": "lead to"}
 columns |= {"gain": "gain", "gain_low": "gain from", "gain_high": "gain to"}
 same = equal[equal.table == "scores"].set_index("model")
-same[list(columns)].rename(columns=columns).round(1)
+same.loc["kernel", ["lead", "lead_low", "lead_high"]] = float("nan")
+same = same[list(columns)].rename(columns=columns)
+same.map("{:.1f}".format, na_action="ignore").fillna("")
 
 # %% tags=["hide-input"]
 # @title The candidates, with one seed: Acc@1 on validation and on test
 chosen = equal[equal.table == "candidates"]
 chosen = chosen.rename(columns={"valid": "validation", "acc@1": "test"})
-chosen.pivot(index="model", columns="variant", values=["validation", "test"])
+chosen = chosen.set_index(["model", "variant"]).sort_index()
+chosen[["validation", "test", "epochs"]].round(1).astype({"epochs": int})
 
 # %% tags=["hide-input"]
 # @title A kernel with three tries, not six hundred, in two hundred draws
-lucky = equal[equal.table == "kernel"]
-lucky[["tries", "of", "acc@1", "low", "high"]].round(1)
+lucky = equal[equal.table == "kernel"].assign(model="kernel")
+lucky = lucky.set_index("model")[["tries", "of", "acc@1", "low", "high"]]
+names = {"acc@1": "Acc@1, mean", "low": "from", "high": "to"}
+lucky.round(1).astype({"tries": int, "of": int}).rename(columns=names)
 
 # %% [markdown]
 # Each network can see a hundred visits now, and none gains clearly on GeoLife: each interval of its gain holds zero. The rule
 # gains. All three networks stay behind it, also with three tries for the rule. **So it is not for want of past that these networks
-# lie behind a rule: they do not use the past that they have.** Nobody is right about a first visit, not even the networks, which
-# could name any place of the vocabulary.
+# lie behind a rule.** Nobody is right about a first visit, not even the networks, which could name any place of the vocabulary.
 #
 # ## How far to trust the intervals
 #
