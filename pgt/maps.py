@@ -400,9 +400,8 @@ class _Sheet:
             layer.add_to(chart)
         folium.LayerControl().add_to(chart)
         low, high = self.spots[["lat", "lon"]].min(), self.spots[["lat", "lon"]].max()
-        below = (
-            110 if any(isinstance(layer, TimelineSlider) for layer in self.layers) else 30
-        )  # pixels
+        slides = any(isinstance(layer, TimelineSlider) for layer in self.layers)
+        below = 110 if slides else 30  # pixels
         chart.fit_bounds([low.tolist(), high.tolist()], padding_top_left=(30, 30),
                          padding_bottom_right=(30, below), max_zoom=16)  # fmt: skip
         _Words(_words(self.legend, self.table, caption, alt)).add_to(chart)

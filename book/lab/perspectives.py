@@ -72,7 +72,7 @@ def away(data: Dataset, ranks: pd.DataFrame) -> np.ndarray:
     visits = pd.concat([getattr(data, name).visits[columns] for name in SPLITS])
     where = visits.groupby("location_id")[["lon", "lat"]].mean()
     guess, truth = (
-        np.stack(on_sphere(*where.reindex(data.vocabulary.decode(ids)).to_numpy().T), axis=1)
+        on_sphere(*where.reindex(data.vocabulary.decode(ids)).to_numpy().T).T
         for ids in (ranks.predicted.to_numpy(), ranks.target.to_numpy())
     )
     chord = np.linalg.norm(guess - truth, axis=1)  # of a sphere with radius 1

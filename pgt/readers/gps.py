@@ -101,7 +101,7 @@ def _require_fixes(fixes: pd.DataFrame) -> pd.DataFrame:
 
 def _poor(fixes: pd.DataFrame) -> dict[str, np.ndarray]:
     """Fixes that their own record calls poor, by reason; a column that calls most so is noted."""
-    found = {}
+    by_reason = {}
     # A dilution is a small number; where even its tenth part of the best is large, it is in metres.
     in_metres = "hdop" in fixes.columns and fixes.hdop.quantile(0.1) > MAX_HDOP / 4
     for name, reason, bad in (
@@ -114,11 +114,11 @@ def _poor(fixes: pd.DataFrame) -> dict[str, np.ndarray]:
         if name not in fixes.columns or (name == "hdop" and ("metres" in reason) != in_metres):
             continue
         rows = bad(fixes[name]).to_numpy(dtype=bool)
-        found[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
+        by_reason[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
         if rows.mean() > 0.5:
             note(f"column '{name}' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes "
                  f"({reason}), so it was not used.", stacklevel=4)  # fmt: skip
-    return found
+    return by_reason
 
 
 def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
@@ -126,8 +126,8 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
     good = fixes[["lon", "lat"]].where(~fixes.poor)
     own = good.groupby(fixes.user_id)
     sides = [own.ffill(), own.bfill()]
-    here = np.stack(on_sphere(fixes.lon, fixes.lat))
-    away = np.stack([np.linalg.norm(np.stack(on_sphere(s.lon, s.lat)) - here, axis=0)
+    here = on_sphere(fixes.lon, fixes.lat)
+    away = np.stack([np.linalg.norm(on_sphere(s.lon, s.lat) - here, axis=0)
                      for s in sides]) * EARTH_RADIUS  # fmt: skip
     side = np.nan_to_num(away, nan=np.inf).argmin(0)
     near = fixes.poor & (np.nanmin(away, axis=0, initial=np.inf) <= fixes.accuracy)
@@ -139,21 +139,21 @@ def _put_near(fixes: pd.DataFrame) -> pd.DataFrame:
 
 def _leaps(fixes: pd.DataFrame) -> np.ndarray:
     """(F,) fixes over 200 m from both neighbours, which lie together, faster than anybody is."""
-    found = np.zeros(len(fixes), dtype=bool)
-    points = np.stack(on_sphere(fixes.lon, fixes.lat))
+    leaps = np.zeros(len(fixes), dtype=bool)
+    points = on_sphere(fixes.lon, fixes.lat)
     seconds = np.diff(microseconds(fixes.tracked_at)) / 1e6
     step = EARTH_RADIUS * np.linalg.norm(np.diff(points), axis=0)
     over = EARTH_RADIUS * np.linalg.norm(points[:, 2:] - points[:, :-2], axis=0)
     user = fixes.user_id.to_numpy()
     fast = (step > 200) & (step > LEAP * seconds) & (user[1:] == user[:-1])
-    found[1:-1] = fast[:-1] & fast[1:] & (over < 200)
+    leaps[1:-1] = fast[:-1] & fast[1:] & (over < 200)
     if fast.mean() > 0.2:
         note(f"{int(fast.sum()):,} of {len(fixes):,} fixes are farther from the one before than "
              "anybody gets in that time: are they several people's or devices'? Name the column "
              "that says whose with columns={'user_id': ...} (--columns user_id=...), or write "
              "each one's into a file.",
              stacklevel=4)  # fmt: skip
-    return found
+    return leaps
 
 
 def plain_ids(fixes: pd.DataFrame) -> pd.DataFrame:
@@ -231,28 +231,26 @@ def _silences(
         return np.zeros_like(cut), cut
     long, rows = cut.copy(), np.flatnonzero(own & (gap > min(gap_threshold, 60 * max_gap)))
     lon, lat = (fixes[name].to_numpy(dtype=float) for name in ("lon", "lat"))
-    before, after = (np.stack(on_sphere(lon[rows + i], lat[rows + i])) for i in (0, 1))
+    before, after = (on_sphere(lon[rows + i], lat[rows + i]) for i in (0, 1))
     near = EARTH_RADIUS * np.linalg.norm(after - before, axis=0) < dist_threshold
     cut[rows] = gap[rows] > np.where(near, 60 * max_gap, gap_threshold)
     return long & ~cut, cut
 
 
-def on_sphere(lon: Any, lat: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Three coordinates on the unit sphere, where straight lines are easier than great circles."""
-    east, north = (np.radians(np.asarray(degrees, dtype=float)) for degrees in (lon, lat))
-    flat = np.cos(north)
-    return flat * np.cos(east), flat * np.sin(east), np.sin(north)
+def on_sphere(lon: Any, lat: Any) -> np.ndarray:
+    """(3, F) points on the unit sphere, where straight lines are easier than great circles."""
+    return _directions(*(np.asarray(degrees, dtype=float) for degrees in (lon, lat)))[:3]
 
 
 def _directions(lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
     """(6, F) `on_sphere`, and what `_middles` averages; each part stays in a processor's cache."""
-    found = np.empty((6, len(lon)))
+    axes = np.empty((6, len(lon)))
     for start in range(0, len(lon), 8192):
         part = slice(start, start + 8192)
         east, north = np.radians(lon[part]), np.radians(lat[part])
         sin, cos, flat = np.sin(east), np.cos(east), np.cos(north)
-        found[:, part] = flat * cos, flat * sin, np.sin(north), sin, cos, lat[part]
-    return found
+        axes[:, part] = flat * cos, flat * sin, np.sin(north), sin, cos, lat[part]
+    return axes
 
 
 def _runs(points: np.ndarray, distance: float, edges: np.ndarray) -> np.ndarray:
@@ -448,7 +446,7 @@ def visits(
 def eps_of_scatter(fixes: pd.DataFrame, stays: pd.DataFrame) -> float:
     """How near stays at one place lie, in metres, by how far a stay's fixes are from its middle."""
     group, number = spread(stays.n_fixes.to_numpy())
-    at = np.stack(on_sphere(fixes.lon, fixes.lat))[:, stays.first_fix.to_numpy()[group] + number]
+    at = on_sphere(fixes.lon, fixes.lat)[:, stays.first_fix.to_numpy()[group] + number]
     middle = np.stack([np.bincount(group, axis) for axis in at]) / np.bincount(group)
     away = ((at - middle[:, group]) ** 2).sum(0)
     scatter = EARTH_RADIUS * np.sqrt(np.bincount(group, away) / np.bincount(group))  # (S,)
