@@ -34,6 +34,7 @@ from wherenext.people import Behaviour
 from wherenext.relatives.improvements import IMPROVEMENTS
 from wherenext.relatives.summarizer import DOCUMENT, PointerGenerator
 from wherenext.results import read_results, results_folder
+from wherenext.summaries import sentence, write_diaries
 from wherenext.walkthrough import story
 from wherenext.window_features import gates
 
@@ -692,14 +693,21 @@ def test_claims_of_16() -> None:
     whole = results.rows[results.rows.search != "beam"].groupby("what").mean(numeric_only=True)
     right = whole.unknown_right
     assert right[[pointer, covered]].min() > 80, "A network that may copy gets"
-    assert right[[plain, every]].max() < 5, "with all training words in its vocabulary"
+    assert right[[plain, every]].max() < 5, "though its vocabulary has nearly all of them"
     again = whole.repeated_4
-    assert abs(again[covered] - again[pointer]) < 0.3, "come again as often with coverage as"
-    assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15, "ROUGE hardly notices such"
+    assert 0 < again[pointer] - again[covered] < 0.3, "repeated a little less often with coverage"
+    assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15, "share, hardly notices"
+    assert right[pointer] > 80 and whole.also[pointer] < 50, "copied well, whole lists are not"
+    guessed = []
+    for diary in write_diaries(city.load()).test:
+        lists = *sentence(diary.summary, 1)[2:], ",", *sentence(diary.summary, 2)[1:]
+        places = " ".join(lists).replace(" ( new )", "").split(" , ")
+        guessed.append(min(places, key=" ".join(diary.source).find) == places[0])
+    assert 100 * np.mean(guessed) > whole.also[pointer], "than by the rule that is given the names"
     assert whole.errands[pointer] - whole.errands[every] < 1, "errands come out no better"
     for name in ("days", "mostly", "also", "errands"):
         assert whole[name][covered] < whole[name][pointer], (
-            "sentences is right less often with coverage"
+            "with it each of the four sentences is right less often"
         )
     seeds = results.select(search="greedy").pivot_table("rouge2", "seed", "what")
     falls = (seeds[covered] < seeds[pointer]).sum() == 2
@@ -709,12 +717,12 @@ def test_claims_of_16() -> None:
 @pytest.mark.built
 @claims_of("16_summarizer")
 def test_claims_of_16_on_what_it_printed() -> None:
-    (without,), (covered,) = printed("16_summarizer", "a place comes twice")
+    (_,), (without,), (covered,) = printed("16_summarizer", "a place comes twice")
     once, more = (float(re.findall(r"(\d+) %", line)[0]) for line in (without, covered))
     assert more > once - 2, "In our run coverage does not prevent it"
     (met,), (never,) = printed("16_summarizer", "in training:")
     known, unknown = (float(re.findall(r"(\d+) %", line)[0]) for line in (met, never))
-    assert unknown > known - 5, "Names that it has never met it writes as well as the others"
+    assert unknown > known - 5, "It writes names that it has never met as well as the others"
 
 
 def comparison() -> dict[str, tuple[str, str]]:
