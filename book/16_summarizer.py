@@ -651,10 +651,10 @@ for d in diaries.test:
     first = min(places, key=" ".join(d.source).find)
     hits.append(first == places[0])
 means.loc["simple rules", ["mostly", "also"]] = 100 * sum(hits) / n_test
-for part, place in {"days": 0, "errands": 3}.items():
-    usually = Counter(" ".join(sentence(d.summary, place)) for d in diaries.train)
-    ((most, _),) = usually.most_common(1)
-    hits = [" ".join(sentence(d.summary, place)) == most for d in diaries.test]
+for part, k in {"days": 0, "errands": 3}.items():
+    learned = [" ".join(sentence(d.summary, k)) for d in diaries.train]
+    ((usual, _),) = Counter(learned).most_common(1)
+    hits = [" ".join(sentence(d.summary, k)) == usual for d in diaries.test]
     means.loc["simple rules", part] = 100 * sum(hits) / n_test
 seeds = rows[rows.search == "greedy"].groupby("what")[[*measures]]
 low, high = (ends.rename(MODELS) for ends in (seeds.min(), seeds.max()))

@@ -692,7 +692,7 @@ def test_claims_of_16() -> None:
     plain, every = "sequence to sequence", "sequence to sequence, all words"
     whole = results.rows[results.rows.search != "beam"].groupby("what").mean(numeric_only=True)
     right = whole.unknown_right
-    assert right[[pointer, covered]].min() > 80, "A network that may copy gets"
+    assert right[[pointer, covered]].min() > 80, "a network that may copy gets"
     assert right[[plain, every]].max() < 5, "though its vocabulary has nearly all of them"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.3, "repeated a little less often with coverage"
@@ -1017,7 +1017,7 @@ def test_claims_of_21() -> None:
     more, low, high = results.difference(where | rivals["memory"], where | week)
     assert more > 0 and -0.05 < low < 0, "interval reaches from a hair below zero to"
     _, low, high = results.difference(where | full, where | hundred)
-    assert low < 0 < high, "The first guess hardly changes: … and the interval holds zero."
+    assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
     assert (lost["mean"] < 0).all(), "All rows are negative, even the placebo's"
     more = lost[lost["mean"] < change.low["no_unknown"]]  # the placebo's interval
@@ -1048,7 +1048,7 @@ def test_claims_of_21() -> None:
     least, agreement = limits["truth", "time unknown"], limits["agreement", "finest"] / 100
     really = limits["truth", "time unknown, agreement"] / 100
     assert abs(100 * agreement**0.5 - least) < 1, "close to the upper end of agreement"
-    assert agreement < really, "The count is too low (first column)"
+    assert agreement < really, "The count is too low, as stays that look alike are not"
     assert 100 * really**0.5 > least + 4, "it is well above what the insider reaches"
     pointer = results.mean(data="city", protocol="exact", target_time="unknown", **full)
     assert 0 < least - pointer < 4, "points below the insider: little is left to win"
@@ -1057,9 +1057,9 @@ def test_claims_of_21() -> None:
         ends = counted[counted.data == name].set_index(["table", "group"]).sort_index()
         spans = ends.value["agreement"][["finest", "finest, 30 min", "finest, 2 h"]]
         upper = 10 * spans**0.5
-        assert abs(upper - upper["finest"]).max() < 1, "as much move it by less than a point"
+        assert abs(upper - upper["finest"]).max() < 1, "means half an hour, or two hours, the upper end moves by less than a point"
         elsewhere = ends.value["likeness used", "another place"]
-        assert 23 < elsewhere < 27, "A quarter of the targets are judged by stays at another place"
+        assert 23 < elsewhere < 27, "A quarter of the targets are judged by stays at any place"
     real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
     new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
     for end in real.loc[("agreement", "finest"), ["low", "high"]].astype(float):
@@ -1106,7 +1106,7 @@ def test_claims_of_21_in_the_town() -> None:
         map(float, re.findall(r"[\d.]+", line[0].partition(":")[2]))
         for line in printed("21_memory_and_ceilings", "with summaries")[-2:]
     )
-    assert abs(bounded - most) < 0.2 and some < 0.4 * every, "needs a third of the rows"
+    assert abs(bounded - most) < 0.2 and some < 0.4 * every, "The same reach with a third of the rows"
 
 
 @claims_of("22_open_vocabulary")
