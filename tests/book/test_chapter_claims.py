@@ -1057,11 +1057,19 @@ def test_claims_of_21() -> None:
         ends = counted[counted.data == name].set_index(["table", "group"]).sort_index()
         spans = ends.value["agreement"][["finest", "finest, 30 min", "finest, 2 h"]]
         upper = 10 * spans**0.5
-        assert abs(upper - upper["finest"]).max() < 1, "means half an hour, or two hours, the upper end moves by less than a point"
+        assert abs(upper - upper["finest"]).max() < 1, (
+            "means half an hour, or two hours, the upper end moves by less than a point"
+        )
         elsewhere = ends.value["likeness used", "another place"]
         assert 23 < elsewhere < 27, "A quarter of the targets are judged by stays at any place"
     real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
     new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
+    luck = 100 - new - 10 * real.value["agreement", "finest"] ** 0.5
+    assert abs(ours - 50) < 1, "it misses half of all targets"
+    assert abs(new - 20) < 2, "about a fifth of all because the place is new"
+    assert abs(luck - 20) < 2, "and perhaps another fifth by chance"
+    ten = results.mean(variant="memory_10", model="contextual", **where)
+    assert abs(ten - kernel[0]) < 0.5, "the pointer is level with the kernel that sees seven days"
     for end in real.loc[("agreement", "finest"), ["low", "high"]].astype(float):
         beyond = 100 - 10 * end**0.5  # chance and new
         assert new < beyond and beyond > 0.7 * (100 - ours), (
@@ -1106,7 +1114,17 @@ def test_claims_of_21_in_the_town() -> None:
         map(float, re.findall(r"[\d.]+", line[0].partition(":")[2]))
         for line in printed("21_memory_and_ceilings", "with summaries")[-2:]
     )
-    assert abs(bounded - most) < 0.2 and some < 0.4 * every, "The same reach with a third of the rows"
+    ((found,),) = printed(chapter, "targets:")
+    stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
+    counted = stored.query("table == 'agreement' and group == 'finest'").value.item()
+    ends = f"targets: {counted:.1f} to {10 * counted**0.5:.1f} %"
+    assert found.endswith(ends), "On GeoLife, counted in the same way"
+    (found,) = printed(chapter, "of them")[-1]
+    root, best = map(float, re.findall(r"\d\.\d+", found))
+    assert root < best < root + 0.01, "It lies a hair above the upper end"
+    assert abs(bounded - most) < 0.2 and some < 0.4 * every, (
+        "The same reach with a third of the rows"
+    )
 
 
 @claims_of("22_open_vocabulary")
