@@ -458,7 +458,8 @@ def _wider() -> Worked:
     """Three times the hour gives more stays, and a guess that rests on more."""
     visits = city.load().visits.query("user_id == 8").reset_index(drop=True)
     ended, place = visits.finished_at.dt, visits.location_id.tolist()
-    minute, weekend = 60 * ended.hour + ended.minute, (ended.day_of_week >= 5).tolist()
+    minute = 60 * ended.hour + ended.minute
+    weekend = (visits.started_at.dt.day_of_week >= 5).tolist()
 
     def ends(minutes: int, itself: bool = False) -> list[float]:
         led_to = Counter(
