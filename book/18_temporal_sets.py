@@ -202,9 +202,9 @@ def borrow(part, trained_part):
 # %% [markdown]
 # ## Who goes with whom: the weighted GCN
 #
-# **What is it for?** Whoever buys pasta buys sauce. What was taken
-# together may be taken together again. So an element should know its company. And what was together *often* should count for
-# more than what met once by chance; therefore the edges have weights.
+# **What is it for?** Whoever buys pasta buys sauce: what was taken together may be taken together again. So an element should
+# know its company. And what was together *often* should count for more than what met once by chance; therefore the edges have
+# weights.
 #
 # Each set has a **co-occurrence graph**: edges join the places of a day. In set $i$, the edge between elements $\ell$ and
 # $\ell'$ weighs
@@ -646,13 +646,13 @@ pd.DataFrame(means).T.astype(float).round(1).rename(columns=COLUMNS)
 # %% [markdown]
 # In this run counting is {{ gap:.1f }} points of NDCG ahead of DNNTSP. Telling the network days and counts brings
 # {{ told_gap:.1f }}. Opening all gates as well, so that a seen place has its own score only, brings {{ gate_gap:.1f }} more. Are the
-# gates to blame that training never reached? Not they alone: opening only these *loses* {{ chance_gap:.1f }}, as their places then
-# go ahead of others whose gates are half open. Learned and unlearned gates together cost points; we have not separated them.
+# gates to blame that training never reached? Not they alone: opening only these *loses* {{ chance_gap:.1f }}, probably because
+# their places then go ahead of others whose gates are half open. Learned and unlearned gates together cost points; we have not separated them.
 # (Test days gave the idea of opening gates, so these rows show where points go, and are no scores to report.)
 #
 # Recall of seen places is high for all, since ten guesses hold nearly every history. But {{ unknown:.0f }} % of the places to be
-# named are new, and **nobody finds the new ones**: neither rule nor network knows more of them than what is popular. (Tested
-# are later days of {{ tested }} people, of whom training lacks {{ strangers }}.)
+# named are new, not in the seven days, and **nobody finds the new ones**: for them rule and network have one list for everybody.
+# (Tested are later days of {{ tested }} people, of whom training lacks {{ strangers }}.)
 #
 # Six epochs and one seed are few. Here is training to the end, with five seeds. The second row is *DC* (Dunnhumby-Carbo), a
 # retailer's baskets, with {{ facts.n["dc"]:,.0f }} test customers new to training. Each number is NDCG@10, in points, minus that of

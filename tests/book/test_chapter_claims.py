@@ -1479,7 +1479,8 @@ def test_claims_of_02() -> None:
     assert stays > 80, "The first step keeps most of these visits."
     assert visits < 10, "The clustering then loses what was seen once."
     noise = {
-        row[0]: [*map(number, row[1:])] for row in printed("02_gps_to_visits", "metres off")[2:]
+        row[0]: [*map(number, row[1:])]
+        for row in printed("02_gps_to_visits", "recall of visits, %")[2:]
     }
     assert noise["5 m"][0] > noise["0 m"][0] + 5, "The perfect receiver loses to the second one"
     cured = [number(row[2]) for row in printed("02_gps_to_visits", "mean of all")[2:]]
