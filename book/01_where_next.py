@@ -9,7 +9,7 @@
 # minute to run, with or without a GPU.
 #
 # > **In one sentence.** Of a hundred next places, {{ returns:.0f }} are known to the person and {{ ceiling:.0f }} were visited
-# > in the last week. A child's rule names {{ counted:.0f }}, our model {{ scored:.0f }}.
+# > in the last week; a child's rule names {{ counted:.0f }}, a wiser child's {{ wiser:.0f }}, our model {{ scored:.0f }}.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -138,10 +138,9 @@ show(
 
 # %%
 all_visits = town.visits.copy()
-all_visits["new"] = ~all_visits.duplicated(["user_id", "location_id"])
-so_far = all_visits.groupby("user_id").new.cumsum()
-all_visits["known_places"] = so_far - all_visits.new  # before this visit
-known = 100 * (1 - all_visits.new.mean())
+so_far = all_visits.groupby("user_id").explored.cumsum()
+all_visits["known_places"] = so_far - all_visits.explored  # before this visit
+known = 100 * (1 - all_visits.explored.mean())
 print(f"{known:.1f} % of all visits go to a known place")
 
 # %% [markdown]
@@ -166,21 +165,27 @@ others = all_visits[most_known < 90]
 n_curious, n_others = curious.user_id.nunique(), others.user_id.nunique()
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
 rates = {}
-for who, part, colour in (
-    ("everybody", all_visits, INK),
-    (f"the other {n_others}", others, COPIED),
-    (f"the {n_curious} curious", curious, EXTRA),
+for who, part, colour, width in (
+    (f"the {n_curious} curious", curious, EXTRA, 4),
+    (f"the other {n_others}", others, COPIED, 2),
+    ("everybody", all_visits, INK, 1.2),
 ):
     grouped = part.groupby("bin", observed=True)
-    rates[who] = rate = 100 * grouped.new.mean()
+    rates[who] = rate = 100 * grouped.explored.mean()
     middle = grouped.known_places.mean()
-    sns.lineplot(x=middle, y=rate, marker="o", color=colour, label=who, ax=ax)
+    look_of = {"color": colour, "lw": width, "marker": "o", "label": who}
+    sns.lineplot(x=middle, y=rate, ms=3 + width, ax=ax, **look_of)
+above = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
+for k in (0, 6, 9, 11):  # of everybody, as drawn last
+    where = (middle.iloc[k], rate.iloc[k])
+    number = str(grouped.user_id.nunique().iloc[k])
+    ax.annotate(number, where, (0, 7), **above)
 law = {"color": MUTED, "ls": "--", "label": "equation (1.1)"}
 sns.lineplot(x=middle, y=60 * middle**-0.21, ax=ax, **law)
 ax.set(xscale="log", xlabel="places already known (logarithmic)")
 ax.set(ylim=(0, None), ylabel="visits to a new place (%)")
 ax.xaxis.set_major_formatter("{x:.0f}")
-all_then, _, curious_then = (rate.iloc[6] for rate in rates.values())
+curious_then, _, all_then = (rate.iloc[6] for rate in rates.values())
 curious_later = rate.iloc[9]  # they know 86 to 130 places
 show(
     fig,
@@ -189,19 +194,18 @@ show(
     "places on. The curious: far above at first, it falls, then stays level. "
     "The others: below, it mostly falls, and ends before ninety places.",
     caption="Exploration against experience. The curious are those who come "
-    "to know at least ninety places. Dashed: the law of Song et al.",
+    "to know at least ninety places. Numbers: how many people stand behind "
+    "a black dot. Dashed: the law of Song et al.",
 )
 
 # %% [markdown]
 # Not as it stands. Look at everybody first. Up to about eighty places their curve lies below the law. The town's rule holds for
-# *free* choices only, and many visits are routine, such as going to work. For $S$ the rule takes only the places that are still
-# in use. It multiplies the law by a factor each for the person's curiosity, the weekday and the kind of place.
-# But from thirty known places to a hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
+# *free* choices only, and many visits are routine, such as going to work. But from thirty known places to a hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
 #
 # Who gets that far? Only {{ n_curious }} people, the curious. (We chose them by how far they got, so their curve describes them
 # and explains nothing.) When they knew thirty places, they were already exploring in
 # {{ curious_then:.0f}} % of their visits, and no more than that later. The other {{ n_others }} explore less and
-# never get this far, so they drop out of the average, and only the curious survive in it. An average over people can climb though the people in it do not:
+# never get this far, so they drop out of the average, and only the curious survive in it. An average over visits can climb though nobody's own rate does:
 # *survivorship*, a form of *Simpson's paradox*.
 #
 # (The curious lie on the law, from 8 places to 90. That is a coincidence, as exercise 5 shows.)
@@ -232,7 +236,7 @@ hits = 100 * pd.DataFrame(guesses).eq(truth, axis=0)  # a row a window
 scores = hits.mean()
 ceiling = 100 * windows.in_window.mean()
 scores["copy ceiling: the true place is in the window"] = ceiling
-explored = windows.visits.explored.iloc[windows.target]  # by the targets
+explored = windows.visits.explored.iloc[windows.target]  # one flag per target
 scores["the true place is known to the person"] = 100 * (~explored).mean()
 scores.round(1).rename("% of the test windows").to_frame()
 
@@ -252,7 +256,7 @@ print(f"known, but not in the window: {older:.0f} %")
 #
 # ## A first look at the model
 #
-# How good is the model of this book? It was trained on the first three fifths of everybody's days. It plays the same game, on
+# How good is the model of this book? It was trained on the first three fifths of everybody's days (the fourth is kept for choosing settings). It plays the same game, on
 # the same windows, which it has not seen. (We prepare them once more, since the model has its own numbers for the places: its
 # *vocabulary*.)
 #
@@ -266,18 +270,38 @@ numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, numbered.test).predicted  # its first guesses
 hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
+copies = 100 * windows.in_window[hits["model"] > 0].mean()
 lead = hits["model"] - hits["most frequent place"]  # in each window
 gained, missing = lead.mean(), ceiling - scored
 low, high = percentile_interval(resampled_means([lead], windows.users))
 print(f"the model is right in {scored:.1f} % of the windows")
+print(f"of its right answers, {copies:.0f} % are places of the window")
 print(f"its lead: {gained:.1f} points, interval {low:.1f} to {high:.1f}")
 
 # %% [markdown]
-# That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}). Learning adds only
-# that much to counting, and {{ missing:.0f }} points up to the ceiling are still out of reach. The book asks why.
+# That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}), and {{ missing:.0f }} points
+# less than copying alone could reach. All its right answers could have been copied. Does learning add the {{ gained:.0f }} points?
+# Let the child name the most frequent place *other than here*:
+
+# %%
+elsewhere = []
+for i in range(len(windows)):
+    seen = windows.visits_of(i).location_id.to_numpy()
+    values, n = np.unique(seen[seen != seen[-1]], return_counts=True)
+    elsewhere.append(values[n.argmax()] if len(n) else seen[-1])
+child = 100 * (np.array(elsewhere) == truth)
+wiser = child.mean()
+ends = percentile_interval(
+    resampled_means([hits["model"] - child], windows.users)
+)
+print(f"the child: {wiser:.1f} %; the model's lead", end=" ")
+print("over it, interval: {:.1f} to {:.1f}".format(*ends))
+
+# %% [markdown]
+# **The lead is gone.** The count of [chapter 4](04_baselines.ipynb) is no worse. The book asks why.
 #
-# The model answers with a sum of two parts: what it copies from the window, and what it generates. A number between 0 and 1,
-# its **gate**, says how much it copies.
+# The model answers with a sum of two parts: what it copies from the window (the **pointer** does that), and what it generates
+# (the **generator** does). A number between 0 and 1, its **gate**, says how much it copies.
 #
 # Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no
 # names of places. The blue circles are its **pointer attention**: how much it would like to copy each past place. The dashed
@@ -298,7 +322,7 @@ attention_map(
 # @title Figure 1.3: copied and generated
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 other = look(model, numbered.test, 2962)  # where one bar has both colours
-fig, axes = plt.subplots(2, 1, figsize=(7.0, 4.4))
+fig, axes = plt.subplots(2, 1, figsize=(7.0, 4.4), sharex=True)
 for ax, one in zip(axes, (shown, other), strict=True):
     six = one.candidates.head(6)
     plots.mixture(six, gate=one.gate, names=names, axes=ax)
@@ -316,22 +340,24 @@ show(
     "windows. Above each bar has one colour, below the first has both.",
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
-    "window. Hatched orange: generated. ✓ marks the truth; below, it is not "
-    "among the six, and the model is wrong.",
+    "window. Hatched orange: generated; above, of the "
+    f"{1 - shown.gate:.2f} that the gate leaves for this, nearly all goes to "
+    "places not shown. ✓ marks the truth; below, it is not among the six, "
+    "and the model is wrong.",
 )
 
 # %% [markdown]
-# The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. (Mind the two
-# scales.) In the upper panel one of the two is always too thin to see. Below, the first place gets
-# something by copying and something by generating. The gate $g$ mixes them:
+# The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. In the
+# upper panel one of the two is always too thin to see. Below, the first place gets something by copying and something by
+# generating. The gate $g$ mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
 # $$
 #
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
-# $P_\text{gen}$ that of a **generator**, which gives every place of the town some probability, so its parts are
-# small; it learns only about those that training has seen. A gate near one copies, a gate near zero generates.
+# $P_\text{gen}$ the generator's, which gives every place of the town some probability, so its parts are small; it learns only
+# about those that training has seen. A gate near one copies, a gate near zero generates.
 #
 # The place on top of the lower panel shows the sum at work. The gate is {{ other.gate:.2f }}. Copying gives
 # {{ other.gate:.3f }} × {{ from_pointer:.3f }} ≈ {{ both.copied:.2f }}, and generating gives
@@ -353,9 +379,9 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average over people can climb though the people in it do not, because others drop out of it.
-# - A child's rule is right in {{ counted:.0f }} % of the windows, the model of this book in {{ scored:.0f }} %, and no rule
-#   that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
+# - An average over visits can climb though nobody's own rate does, because some people drop out of it.
+# - A child's rule is right in {{ counted:.0f }} % of the windows, a wiser child's in {{ wiser:.0f }} %, the model of this book
+#   in {{ scored:.0f }} %, and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model of this book copies from the window, generates from all places, though it learns only about those that
 #   training has seen, and mixes the two.
 #
@@ -461,7 +487,7 @@ on_list.rename_axis("places on the list").round(1).to_frame()
 # %% [markdown]
 # **Exercise 5** (medium). In Figure 1.2 the curious lie on the law, from 8 places known to 90. Do they obey it? The law is
 # about free choices. Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
-# choice (`why` is not `"routine"`)? And what share of these goes to a new place? Compare it with the law.
+# choice (`why` is not `"routine"`)? (`why` says what the simulator did; `curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
 
 # %% tags=["try"]
 free_share, new_share = ..., ...  # in percent
@@ -472,18 +498,19 @@ check.exercise("1.5", [free_share, new_share])
 middle = curious[curious.known_places.between(8, 90)]
 free = middle[middle.why != "routine"]  # a choice of their own
 free_share = 100 * len(free) / len(middle)
-new_share = 100 * free.new.mean()
+new_share = 100 * free.explored.mean()
 check.exercise("1.5", [free_share, new_share])
 by_law = 100 * (0.6 * free.known_places**-0.21).mean()
 parts = {"visits that are free choices": free_share}
 parts["of the free choices, a new place"] = new_share
-parts["of all their visits, a new place"] = 100 * middle.new.mean()
+parts["of all their visits, a new place"] = 100 * middle.explored.mean()
 parts["equation (1.1)"] = by_law
 pd.Series(parts).round(0).rename("%").to_frame()
 # In a free choice they explore far more often than the law says: they are
-# curious, and not all the places that they once knew are still in use. But
-# only six visits in ten are a free choice, and the product of the two happens
-# to be the law's number. Two errors of opposite sign look like agreement.
+# curious, and the town's S counts only places still in use; who moves house
+# or changes work gives some up. But only six visits in ten are a free choice,
+# and the product of the two happens to be the law's number. Two errors of
+# opposite sign look like agreement.
 
 # %% [markdown]
 # **Next:** [From GPS to visits](02_gps_to_visits.ipynb), where records become visits. If you have visits

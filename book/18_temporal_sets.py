@@ -2,18 +2,16 @@
 # # Sets over time
 #
 # Take somebody's last seven *active* days, days with a visit. On four they were at Sage & Jolly Instruments, on three at 46
-# Alder Walk, and at five other places once. Where on the next active day? Can a network with a graph, attention and a gate
+# Alder Walk, and at five other places once. Where will they be on the next one? Can a network with a graph, attention and a gate
 # say it better than a count?
 #
 # *You will be able to* make sets of a table of visits or purchases, predict somebody's next basket, or the places of their next
 # day, with a graph and masked self-attention, and test the network against a count. *You need* [Position and
-# encoder](06_position_and_encoder.ipynb) and [Baselines](04_baselines.ipynb). *It takes* twenty-five minutes to read and
-# about a minute to run.
+# encoder](06_position_and_encoder.ipynb), [Generator and gate](08_generator_and_gate.ipynb) and
+# [Baselines](04_baselines.ipynb). *It takes* twenty-five minutes to read and about a minute to run.
 #
-# > **In one sentence.** A rule that counts what a person took, and fills up with what everybody takes, is ahead of this
-# > chapter's network, as published, in the simulated town and on shopping baskets, partly because the network cannot see
-# > when, or how often, an element was there alone: telling it gains {{ told["town days"] }} points in town and
-# > {{ told["DC baskets"] }} on baskets.
+# > **In one sentence.** Counting what a person took, then what everybody takes, beats this chapter's network in the town
+# > and on shopping baskets, partly because the network cannot see when, or how often, something was taken alone.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -32,6 +30,7 @@ import math
 from copy import deepcopy
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 import torch
@@ -52,11 +51,9 @@ days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 
 # %% [markdown]
 # Here the answer is a *set*: several answers are right at once, in any order. We build DNNTSP, the *deep neural network for
-# temporal sets prediction* of [Yu et al. (2020)](https://arxiv.org/abs/2006.11483). It loses against counting. We build it
-# all the same. Its gate does what the gate of this book does, it weighs a person's own history against what everybody does, but
-# by one number for each place instead of one for each situation; so it shows what becomes of the idea elsewhere. Its other parts
-# are in use, too: a graph convolution in GETNext ([chapter 15](15_traps.ipynb)), the causal mask in every language model. And
-# part of why it loses can be seen only from inside.
+# temporal sets prediction* of [Yu et al. (2020)](https://arxiv.org/abs/2006.11483). It loses against counting, and one reason
+# cannot be found in any score: a blind spot, which we find by building it. And where this book's gate has a number for each
+# situation, the gate here has one for each place.
 #
 # ## One person's week
 #
@@ -103,7 +100,7 @@ grid = pd.DataFrame(person.present[0].int(), index=places, columns=past)
 grid["next"] = 2 * torch.isin(person.elements, person.target)[0].int()
 heights = {"height_ratios": [2.1, 2.1]}
 figure, panels = plt.subplots(2, 1, figsize=(7.4, 3.9), gridspec_kw=heights)
-look = {"cbar": False, "linewidths": 2, "linecolor": figures.PAPER}
+look = {"cbar": False, "linewidths": 0.4, "linecolor": figures.MUTED}
 colours = [figures.PAPER, figures.COPIED, figures.TRUTH]
 axes = sns.heatmap(grid, cmap=colours, vmax=2, ax=panels[0], **look)
 axes.set(xlabel="active day", ylabel="")
@@ -117,8 +114,8 @@ flow = {
     name: (3.1 * k, 0, colour, *STEPS[k + 1 : k + 2])
     for k, (name, colour) in enumerate(zip(STEPS, MARKS, strict=True))
 }
-table = (6.2, 1.75, figures.COPIED, STEPS[0], STEPS[-1])
-figures.flowchart(panels[1], {"E, the table of places\n(V, D)": table} | flow)
+top = (6.2, 1.75, figures.COPIED, STEPS[0], STEPS[-1])
+figures.flowchart(panels[1], {"E, the table of places\n(V, D)": top} | flow)
 show(
     figure,
     alt="Above, a grid of places by days, marked where a place was visited. "
@@ -126,28 +123,26 @@ show(
     "self-attention, weighted sum, gate; the table E also leads to the gate.",
     caption="Above: seven active days, and the next, in green. Below: the "
     "parts of DNNTSP, and the shape of what each gives. N: places of the "
-    "history; T: days; D: numbers of a vector; V: places of the town. A "
+    "history; T: days; D: numbers of a vector; V: places of the town. "
+    "Attention takes the places one by one, so N comes first there. A "
     "batch of U people has U in front of each shape.",
 )
 
 # %% [markdown]
-# This is the whole path. Sage & Jolly starts with its row of the table $E$. Then comes a *graph convolution* (GCN): on each day
-# that shows it, its *neighbours*, the other places of that day, add their vectors to its own; on other days it has its own
-# alone. So it gets a vector for every
-# day. Then each day *looks back* at the
-# earlier ones and itself. A sum makes *one vector* of the seven. A *gate* mixes this vector's
-# score with that of the plain row.
+# This is the whole path. Sage & Jolly starts with its row of the table $E$, of $D$ = 32 numbers. Then comes a *graph
+# convolution* (GCN): on each day that shows it, its *neighbours*, the other places of that day, add their vectors to its own;
+# on other days it has its own alone. So it gets a vector for every day. Then each day *looks back* at the earlier ones and
+# itself. A sum makes *one vector* of the seven. A *gate* mixes this vector's score with that of the plain row.
 #
 # The order of the days enters in one box only: where a day looks back, later days are hidden. No vector says which day it is,
 # and the counts behind the edges do not depend on the order of the days.
 #
 # ## Train first, look inside later
 #
-# We want real numbers in every box. So we train the package's DNNTSP before we build ours. (It computes the same, in training,
-# too, and skips what is zero, so it is faster.) Several answers are right at once. So each place gets a score of its own, a
-# sigmoid makes a probability of it, and the loss is the cross-entropy of *yes* and *no*. It will look small: it is a mean over
-# all {{ V:,}} places, of which an average next set holds {{ yes:.1f }}. Who gave every place this same chance would have a loss of
-# {{ base:.4f }}.
+# We want real numbers in every box. So we train the package's DNNTSP before we build ours. (It computes the same, and is
+# faster.) Several answers are right at once. So each place gets a score of its own, a sigmoid makes a probability of it, and
+# the loss is the cross-entropy of *yes* and *no*. It will look small: it is a mean over all {{ V:,}} places, of which an
+# average next set holds {{ yes:.1f }}. A model that gave every place this chance would have a loss of {{ base:.4f }}.
 
 
 # %%
@@ -207,9 +202,9 @@ def borrow(part, trained_part):
 # %% [markdown]
 # ## Who goes with whom: the weighted GCN
 #
-# **What is it for?** Who buys pasta buys sauce, and who visits the garden centre comes home with plants. What was taken
-# together may be taken together again. So an element should know its company. And what was together *often* should count for
-# more than what met once by chance; therefore the edges have weights.
+# **What is it for?** Whoever buys pasta buys sauce: what was taken together may be taken together again. So an element should
+# know its company. And what was together *often* should count for more than what met once by chance; therefore the edges have
+# weights.
 #
 # Each set has a **co-occurrence graph**: edges join the places of a day. In set $i$, the edge between elements $\ell$ and
 # $\ell'$ weighs
@@ -221,19 +216,17 @@ def borrow(part, trained_part):
 # $$
 #
 # "Sets with both" counts over the whole history; "largest" is the largest value that the brace takes in any set of this person.
-# Why divide? Somebody with fifty sets has larger counts than somebody with five, and sums of vectors that grow with the
-# history would swamp the linear layer. Divided by their largest, all weights lie between 0 and 1, whoever it is.
+# Somebody with fifty sets has larger counts than somebody with five; divided by their largest, all weights lie between 0 and 1.
 #
 # Sage & Jolly and 46 Alder Walk are together on two days, and no pair more often: "largest" is 2. On day −2 their edge
 # weighs 2 / 2. Winter Garden Centre is with them only then: 1 / 2. To itself every element has 1 / 2 in every set, visited
 # or not.
 #
 # In the graph convolution each element adds up its neighbours' vectors with these weights. A linear layer, batch
-# normalisation and a ReLU follow. Elements with many neighbours get larger sums than lonely ones. **Batch normalisation**
-# brings each of the $D$ numbers to mean 0 and variance 1 over all elements and days of the batch, so that the next layer
-# meets numbers of one size. (LayerNorm does this within one vector; here it is done across vectors. In use, the mean and
-# variance of the training are taken.) The ReLU turns negative numbers into 0. The network has two such convolutions, so an
-# element hears of the neighbours of its neighbours, too.
+# normalisation and a ReLU follow. **Batch normalisation** brings each of the $D$ numbers to mean 0 and variance 1 over all
+# elements and days of the batch. (LayerNorm does this within one vector. In use, the mean and variance of the training are
+# taken.) The ReLU turns negative numbers into 0. The network has two such convolutions, so an element hears of the neighbours
+# of its neighbours, too.
 
 
 # %%
@@ -285,46 +278,35 @@ edges[edges.any(axis=1)]  # the other four rows hold only zeros
 # trained network: how far do its scores move?
 
 # %%
-present = person.present.clone()
+moved = person.present.clone()
 for t in (0, 6):  # days −7 and −1
-    present[0, sage, t], present[0, repair, t] = False, True
-elsewhere = replace(person, present=present)
+    moved[0, sage, t], moved[0, repair, t] = False, True
+elsewhere = replace(person, present=moved)
 largest = (trained(elsewhere) - trained(person)).abs().max()
 print(f"largest change of a score: {largest:.4f}")
 
 # %% [markdown]
 # By nothing. The only sign of an element in a set, and so of its day, is an edge to another one. **An element that is alone
 # leaves no trace of when it was there.** And {{ lonely["town"]:.0f }} % of the town's days and {{ lonely["baskets"]:.0f }} %
-# of the shopping baskets below hold a single element. (The baskets are as the network's authors prepared them. Their [later
-# script](https://github.com/yule-BUAA/CTTSP) drops rare products, which leaves more baskets with one.) No box behind this one
-# can bring back what is lost here.
+# of the shopping baskets below hold a single element. No box behind this one can bring back what is lost here.
 #
 # ## Looking back: masked self-attention
 #
-# A place visited on day −2 with others and on day −6 with others has two states. Which of them matters, and
-# does the one make the other likelier? Attention lets each state ask the rest.
+# A place visited on day −2 with others and on day −6 with others has two states. Which of them matters? Attention lets each
+# state ask the rest: those of one place look at each other, with four heads as in
+# [chapter 6](06_position_and_encoder.ipynb), but only backwards.
 #
-# The states of one place look at each other, but only backwards. As in [chapter 6](06_position_and_encoder.ipynb), the
-# attention of a head is
-#
-# $$
-# \begin{aligned}
-# A &= \operatorname{softmax}\!\Big(\frac{Q K^\top}{\sqrt{d}} + \mathcal{M}\Big), \\
-# \text{output} &= A\, (X W_V),
-# \end{aligned} \tag{18.2}
-# $$
-#
-# where $X$ holds the states of one element, a row for each set, and $d$ is the width of a head. With the **causal mask**
-# $\mathcal{M}$, set $i$ may look at set $j$ when $j$ is not later:
+# Before the softmax the **causal mask** $\mathcal{M}$ is added to the scores. With it, set $i$ may look at set $j$ only when
+# $j$ is not later:
 #
 # $$
-# \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.3}
+# \mathcal{M}_{ij} = \begin{cases} 0 & \text{if } j \le i, \\ -\infty & \text{if } j > i. \end{cases} \tag{18.2}
 # $$
 
 
 # %%
 def mask(n, ahead=0):
-    """(n, n) equation (18.3); ``ahead`` sets of the future are let in."""
+    """(n, n) equation (18.2); ``ahead`` sets of the future are let in."""
     return torch.full((n, n), -math.inf).triu(1 + ahead)
 
 
@@ -350,13 +332,13 @@ attention = borrow(MaskedSelfAttention(32, heads=4), trained.attention)
 states = x.transpose(1, 2).flatten(0, 1)  # (N, T, D) a row for each place
 z, a = attention(states)
 weights = a[sage].mean(0).numpy()  # mean over heads
-table = pd.DataFrame(weights, past, past).round(2)
-table.loc[["−7", "−4", "−1"]]
+looks = pd.DataFrame(weights, past, past).round(2)
+looks.loc[["−7", "−4", "−1"]]
 
 # %% [markdown]
 # Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the last row five days weigh
-# the same, as their states are the same. **Order enters only through the mask:** days −6 and −2 differ, having company, and
-# only the last two days may look at day −2.
+# the same, as their states are the same. **Order enters only through the mask:** day −2 has a state of its own, and only days −2
+# and −1 may look at it; so they come out different.
 #
 # **Why a mask, if all seven days are past?** Not against cheating, since only the eighth day is asked for. But a day that may look
 # at few others differs from one that may look at many, and this is all that the network has of time. In models that predict at
@@ -368,11 +350,14 @@ ahead = 0  # @param {type:"slider", min:0, max:4, step:1}
 changed = states.clone()
 changed[:, 5:] += 1  # the states of days −2 and −1
 before, after = (attention(rows, ahead)[0] for rows in (states, changed))
-moved = (after - before).abs().amax((0, 2)) > 1e-6  # over places and D
-print("outputs that notice:", *pd.Index(past)[moved.numpy()])
+notice = (after - before).abs().amax((0, 2)) > 1e-6  # over places and D
+print("outputs that notice:", *pd.Index(past)[notice.numpy()])
 
 # %% [markdown]
 # > **Try it.** Set `ahead` to 1: day −3 notices, too, and nothing warns.
+#
+# (The mask hides later *states*. But the counts of equation (18.1) run over the whole history, so a state hears a little of
+# later days by its edges: [evidence](evidence_relatives.ipynb).)
 #
 # ## One vector for each element: the weighted sum
 #
@@ -382,7 +367,7 @@ print("outputs that notice:", *pd.Index(past)[moved.numpy()])
 # weight:
 #
 # $$
-# \mathcal{C} = \sum_i \big(w_\text{agg} \cdot \mathcal{Z}_i\big)\, \mathcal{Z}_i . \tag{18.4}
+# \mathcal{C} = \sum_i \big(w_\text{agg} \cdot \mathcal{Z}_i\big)\, \mathcal{Z}_i . \tag{18.3}
 # $$
 
 
@@ -409,10 +394,10 @@ pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 #
 # ## What was not seen: the gate
 #
-# Until now only what a person has taken before has a vector. But the next set may hold something new. So every
-# place of the town needs a score, also those outside the history. And where a place was seen, two things speak for it: what
-# everybody does, and what this person did. A gate weighs the two, as in [chapter 8](08_generator_and_gate.ipynb). But there
-# it is computed anew in every situation; here it belongs to a place, whoever goes there and whenever.
+# Until now only what a person has taken before has a vector. But the next set may hold something new, so every place of the
+# town needs a score. And where a place was seen, two things speak for it: what everybody does, and what this person did. A gate
+# weighs the two. In [chapter 8](08_generator_and_gate.ipynb) it is computed anew in every situation; here it belongs to a
+# place, whoever goes there and whenever.
 #
 # Every element of the history now has a vector $\mathcal{C}_\ell$, and every place its row of $E$. A learned vector
 # $w_\text{out}$ and a number $b$ turn either into a score. Where an element was seen, a gate $\alpha_\ell$ mixes both. It is
@@ -423,7 +408,7 @@ pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 # \text{seen:} \quad s_\ell &= (1 - \alpha_\ell)\; w_\text{out} \cdot E_{\ell,:}
 #     + \alpha_\ell\; w_\text{out} \cdot \mathcal{C}_\ell + b , \\
 # \text{not seen:} \quad s_\ell &= w_\text{out} \cdot E_{\ell,:} + b .
-# \end{aligned} \tag{18.5}
+# \end{aligned} \tag{18.4}
 # $$
 #
 # `placed` puts the scores of seen elements over those that are the same for everybody.
@@ -432,9 +417,10 @@ pd.DataFrame(aggregation.weigh(z[sage]).T, ["weight"], past).round(2)
 # %%
 def placed(common, elements, own):
     """(V,) scores, (U, N) elements, (U, N) their own scores -> (U, V)."""
+    # Padding is -1 and goes to one more column, which is then left out.
     wide = F.pad(common, (0, 1)).repeat(len(own), 1)  # (U, V + 1)
-    where = elements % (len(common) + 1)  # padding is -1: the last column,
-    return wide.scatter(1, where, own)[:, :-1]  # which is left out
+    where = elements % (len(common) + 1)
+    return wide.scatter(1, where, own)[:, :-1]
 
 
 # %%
@@ -470,71 +456,73 @@ print(f"{1 - g:.4f} · {row:.3f} + {g:.4f} · {own:.3f} = {mixed:.2f}")
 
 # %% tags=["hide-input"]
 # @title Table: scores of our person's places
-d = days["train"]
-held, then = ((x[..., None] == e).any(1) for x in (d.elements, d.target))
 board = {"by E": by_table, "by C": by_history}
 board |= {"gate": gate, "score": scores[e]}
 board["rank"] = 1 + (scores > scores[e, None]).sum(1)
+held = days["train"].seen()  # (histories, V)
+came = (held & days["train"].truth()).sum(0)  # (V,) how often visited next
 start = untrained("full").fusion.alpha.detach()
-board |= {"gate at the start": start[e], "histories": held.sum(0)}
-board["visited next"] = (held & then).sum(0)
+board |= {"start": start[e], "histories": held.sum(0)[e]}
 board["counting: days"] = person.present[0].sum(1)
 board = pd.DataFrame(board, places).sort_values("rank").round(2)
-sage_gate, cellar_gate = board.gate[[places[sage], "Indigo Wine Cellar"]]
-used = d.elements.unique()[1:]  # without -1, the padding
-idle = 100 * (1 - len(used) / V)  # gates that no training reached, in %
+grill, cellar = board.loc["The Olive Grill"], board.loc["Indigo Wine Cellar"]
+sage_gate = board.gate[places[sage]]
+reached = held.any(0)  # (V,) whether training reached the gate
+idle = 100 * float((~reached).float().mean())
+assert not (came[e[2:]].any() or cellar.histories)  # as the text says
 board[["by E", "by C", "gate", "score", "rank", "counting: days"]]
 
 # %% [markdown]
 # Sage & Jolly, a right answer, has the best score by $\mathcal{C}$. Still Indigo Wine Cellar, visited once, goes ahead: Sage &
-# Jolly's gate is {{ sage_gate:.2f }}, the cellar's {{ cellar_gate:.2f }}, by chance, as we shall see. And where the gate is
-# near zero, a seen place falls behind places never seen.
-#
-# This answers the question about this person's next day. Counting names both right places first, Sage & Jolly and 46 Alder
-# Walk; DNNTSP puts a wine cellar between them.
+# Jolly's gate is {{ sage_gate:.2f }}, the cellar's {{ cellar.gate:.2f }}. And where the gate is near zero, a seen place falls
+# behind places never seen. Counting names both right places first; DNNTSP puts a wine cellar between them.
 #
 # Are these gates learned? A gate belongs to the place, not the person, and starts at random between 0 and 1. The Olive Grill
-# was in {{ board.histories["The Olive Grill"] }} training histories, counting everybody's, and came next after none of them:
+# was in {{ grill.histories:.0f }} training histories, counting everybody's, and came next after none of them: training took its gate from
+# {{ grill.start:.2f }} to {{ grill.gate:.2f }}. Indigo Wine Cellar was in none, and kept what chance gave it. And all the others? Take
+# the places by how often they were visited next, where a training history held them:
 
 # %%
-three = ["The Olive Grill", "Winter Garden Centre", "Indigo Wine Cellar"]
-board.loc[three, ["gate at the start", "gate", "histories", "visited next"]]
-
-# %% [markdown]
-# And all the others? Take the places by how often they were visited next, where a training history held them:
-
-# %%
-came = torch.zeros(V, dtype=torch.long)  # how often visited next
-for own, next_ones in zip(d.elements, d.target, strict=True):
-    came[own[torch.isin(own, next_ones) & (own >= 0)]] += 1
-seen = torch.isin(torch.arange(V), used)
-kinds = {"(in no history)": ~seen, "never": seen & (came == 0)}
-kinds |= {"once or more": seen & (came > 0)}
-gates = pd.DataFrame({"at the start": start, "gate": trained.fusion.alpha})
-kind = sum(k * w.int() for k, w in enumerate(kinds.values()))
-gates = gates.groupby(kind.numpy()).mean().set_axis([*kinds]).astype(float)
-gates.insert(0, "places", [int(w.sum()) for w in kinds.values()])
+names = ["(in no history)", "never"]
+kind = np.select([~reached, came == 0], names, "once or more")
+gates = {"at the start": start, "gate": trained.fusion.alpha}
+gates = pd.DataFrame(gates).astype(float).groupby(kind)
+how_many, gates = gates.size(), gates.mean()
+gates.insert(0, "places", how_many)
 gates.rename_axis("visited next").round(2)
 
 # %% [markdown]
-# Training has pushed the gates of places that nobody visited next down, in the mean from {{ gates.iloc[1, 1]:.2f }} to
+# Training has pushed the gates of places that nobody visited next down, on average from {{ gates.iloc[1, 1]:.2f }} to
 # {{ gates.iloc[1, 2]:.2f }}. But {{ idle:.0f }} % of all gates, Indigo Wine Cellar's too, keep their random start: no training
 # history holds the place.
 #
 # ## The whole network
 #
-# `DNNTSP` joins our parts. First the states of all elements, at each time:
+# `Parts` holds what we built, and says what the GCN begins with. Then come the states of all elements, at each time:
 
 
 # %%
-def states(network, batch):
+class Parts(nn.Module):
+    def __init__(self, V, D=32):
+        super().__init__()
+        self.table = nn.Embedding(V, D)
+        self.convolutions = nn.ModuleList(map(GraphConvolution, [D, D]))
+        self.attention = MaskedSelfAttention(D, heads=4)
+        self.aggregation = WeightedAggregation(D)
+        self.fusion = GatedFusion(V, D)
+
+    def first(self, batch):
+        """(U, 1, N, D), the rows of E, the same at each time."""
+        return self.table(batch.elements.clamp(min=0))[:, None]
+
+
+# %%
+def all_states(network, batch):
     """(U, T, N, D), a state for each time and element."""
     graph = weighted_graphs(batch.present)
-    T = graph.shape[1]
-    real = torch.arange(T) < batch.length[:, None]  # (U, T)
+    real = torch.arange(graph.shape[1]) < batch.length[:, None]  # (U, T)
     real = real[..., None] & (batch.elements >= 0)[:, None]  # (U, T, N)
-    x = network.table(batch.elements.clamp(min=0))  # (U, N, D)
-    x = x[:, None].expand(-1, T, -1, -1)  # the same at each time
+    x = network.first(batch)
     for convolution in network.convolutions:
         x = convolution(x, graph, real)
     return x
@@ -546,18 +534,10 @@ def states(network, batch):
 
 
 # %%
-class DNNTSP(nn.Module):
-    def __init__(self, V, D=32, heads=4):
-        super().__init__()
-        self.table = nn.Embedding(V, D)
-        self.convolutions = nn.ModuleList(map(GraphConvolution, [D, D]))
-        self.attention = MaskedSelfAttention(D, heads)
-        self.aggregation = WeightedAggregation(D)
-        self.fusion = GatedFusion(V, D)
-
+class DNNTSP(Parts):
     def forward(self, batch):
         U, N, _ = batch.present.shape
-        rows = states(self, batch).transpose(1, 2).flatten(0, 1)
+        rows = all_states(self, batch).transpose(1, 2).flatten(0, 1)
         z, _ = self.attention(rows)  # (U N, T, D)
         c = self.aggregation(z, batch.length.repeat_interleave(N))
         c = c.view(U, N, -1)
@@ -568,45 +548,54 @@ class DNNTSP(nn.Module):
 ours = borrow(DNNTSP(V), trained)
 some = days["test"].batch(range(0, len(days["test"]), 9))
 torch.testing.assert_close(ours(some), trained(some))  # or an error
-both = [deepcopy(network).train() for network in (ours, trained)]
-in_training = [network(some) for network in both]
+pair = [deepcopy(network).train() for network in (ours, trained)]
+in_training = [network(some) for network in pair]
 torch.testing.assert_close(*in_training, atol=1e-3, rtol=1e-3)
 print(f"{len(some)} histories: our network gives the same scores")
 
 # %% [markdown]
 # ## A repair
 #
-# The blind spot is easy to mend. Our network *informed* adds two learned vectors where a set holds an element: `here`, and an
-# `age` by how many sets ago that was. Elsewhere the first vector stays the plain row.
+# The blind spot is easy to mend. Our network *informed* adds two learned vectors where a set holds an element: `presence`, and
+# an `age` by how many sets ago that was. Elsewhere the GCN still begins with the plain row. Trained, does ours give the
+# package's scores again?
+
+
+# %%
+class Informed(DNNTSP):
+    def __init__(self, V, D=32):
+        super().__init__(V, D)
+        self.presence = nn.Parameter(torch.randn(D))
+        self.age = nn.Embedding(9, D)  # of 8 sets ago and before, one
+
+    def first(self, batch):
+        """(U, T, N, D), the rows of E, and more where a set holds them."""
+        ago = batch.length[:, None] - 1 - torch.arange(batch.present.shape[2])
+        told = self.presence + self.age(ago.clamp(0, 8))  # (U, T, D)
+        there = batch.present.transpose(1, 2)[..., None]  # (U, T, N, 1)
+        return super().first(batch) + there * told[:, :, None]
+
 
 # %%
 informed = train("informed")
-table, here, age = informed.table, informed.presence, informed.age
-
-
-def first_vectors(elements, present):
-    """(N,), (N, T) of one person -> (N, T, D), what the GCN begins with."""
-    sets_ago = torch.arange(present.shape[1]).flip(0)  # (T,)
-    row = table(elements)[:, None]  # (N, 1, D)
-    return torch.where(present[..., None], row + here + age(sets_ago), row)
-
-
-first = first_vectors(person.elements[0], person.present[0])
-apart = (first[sage, 0] - first[sage, 2]).norm()  # days −7 and −5
-print(f"Sage & Jolly, visited and not, distance of vectors: {apart:.1f}")
-
-# %%
-both = person.elements[0, [sage, repair]]
-moved = (informed(elsewhere) - informed(person))[0, both]
-moved = {"change of score": moved, "gate": informed.fusion.alpha[both]}
-pd.DataFrame(moved, ["Sage & Jolly", "Bright Repair Shop"]).round(2)
+repaired = borrow(Informed(V), informed)
+torch.testing.assert_close(repaired(some), informed(some))  # or an error
 
 # %% [markdown]
-# This one notices, though for the repair shop, with its gate near zero, only a little.
+# It does. And does it notice where our person was alone on days −7 and −1?
+
+# %%
+asked = person.elements[0, [sage, repair]]
+change = (repaired(elsewhere) - repaired(person))[0, asked]
+change = {"change of score": change, "gate": repaired.fusion.alpha[asked]}
+pd.DataFrame(change, ["Sage & Jolly", "Bright Repair Shop"]).round(2)
+
+# %% [markdown]
+# Yes, though for the repair shop, with its gate near zero, only a little.
 #
 # ## Against counting
 #
-# By equation (18.5) the score of an unseen element does not depend on the person. **Beyond your own history, DNNTSP has one
+# By equation (18.4) the score of an unseen element does not depend on the person. **Beyond your own history, DNNTSP has one
 # list for everybody.** So compare it with a rule that does the same, *personal, then popular*: count in how many sets this
 # person took an element (of equal counts, the later goes first), and fill up with what everybody takes.
 
@@ -632,8 +621,10 @@ def counting(batch):
 # %% tags=["hide-input"]
 # @title Table: the town's days, after six epochs, one seed
 models = {"DNNTSP": trained, "informed": informed}
-models["informed, gates 1"] = opened = deepcopy(informed)
-opened.fusion.alpha.fill_(1)
+models["informed, unreached gates 1"] = some_open = deepcopy(informed)
+some_open.fusion.alpha[~reached] = 1
+models["informed, all gates 1"] = all_open = deepcopy(informed)
+all_open.fusion.alpha.fill_(1)
 models["personal, then popular"] = counting
 COLUMNS = {"ndcg@10": "NDCG@10, %", "repeated@10": "recall of seen, %"}
 COLUMNS["new@10"] = "recall of new, %"
@@ -643,24 +634,29 @@ for name, model in models.items():
     means[name] = 100 * scores[[*COLUMNS]].mean()
 facts = read_results("temporal_sets").select(group="facts").set_index("data")
 lonely = {"town": facts.alone["city days"], "baskets": facts.alone["dc"]}
-published, better, opened_up, count = (m["ndcg@10"] for m in means.values())
+published, better, some_up, all_up, count = pd.DataFrame(means).iloc[0]
 gap, told_gap = count - published, better - published
-gate_gap, rest = opened_up - better, count - opened_up
+gate_gap, chance_gap = all_up - better, better - some_up
+answers, known = days["test"].truth(), days["test"].seen()
+unknown = 100 * float((answers & ~known).sum() / answers.sum())
 people = [{*days[s].user.tolist()} for s in ("train", "test")]
 tested, strangers = len(people[1]), len(people[1] - people[0])
 pd.DataFrame(means).T.astype(float).round(1).rename(columns=COLUMNS)
 
 # %% [markdown]
-# Compare the NDCG of the first row and the last: counting wins. (Recall of seen places is high for all, since ten guesses hold
-# nearly every history.) Where do the {{ gap:.1f }} points go? Telling the network days and counts brings {{ told_gap:.1f }}.
-# Opening all gates, so that a seen place has its own score only, brings {{ gate_gap:.1f }} more: gates that chance set, or that
-# training hardly reached, cost as much. The other {{ rest:.1f }} are left, and we cannot explain them. (Test days gave the idea of
-# opening the gates, so that row shows where points go, and is no score to report.) Tested are later days of {{ tested }} people, of
-# whom training lacks {{ strangers }}.
+# In this run counting is {{ gap:.1f }} points of NDCG ahead of DNNTSP. Telling the network days and counts brings
+# {{ told_gap:.1f }}. Opening all gates as well, so that a seen place has its own score only, brings {{ gate_gap:.1f }} more. Are the
+# gates to blame that training never reached? Not they alone: opening only these *loses* {{ chance_gap:.1f }}, probably because
+# their places then go ahead of others whose gates are half open. Learned and unlearned gates together cost points; we have not separated them.
+# (Test days gave the idea of opening gates, so these rows show where points go, and are no scores to report.)
+#
+# Recall of seen places is high for all, since ten guesses hold nearly every history. But {{ unknown:.0f }} % of the places to be
+# named are new, not in the seven days, and **nobody finds the new ones**: for them rule and network have one list for everybody.
+# (Tested are later days of {{ tested }} people, of whom training lacks {{ strangers }}.)
 #
 # Six epochs and one seed are few. Here is training to the end, with five seeds. The second row is *DC* (Dunnhumby-Carbo), a
 # retailer's baskets, with {{ facts.n["dc"]:,.0f }} test customers new to training. Each number is NDCG@10, in points, minus that of
-# counting; in brackets stands its 95 % interval.
+# counting, taken before rounding; in brackets stands its 95 % interval.
 
 # %% tags=["hide-input"]
 # @title Table: against counting
@@ -673,8 +669,8 @@ def points(data, variant, group="lead"):
     return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*means).replace("-", "−")
 
 
-networks, sets = ["full", "informed"], ["city days", "dc"]
-ends = [[points(one, v) for v in networks] for one in sets]
+networks, sources = ["full", "informed"], ["city days", "dc"]
+ends = [[points(one, v) for v in networks] for one in sources]
 ends = pd.DataFrame(ends, ["town days", "DC baskets"], ["DNNTSP", "informed"])
 below = ends.DNNTSP.str.split().str[0].str.lstrip("−")
 ends
@@ -683,10 +679,12 @@ ends
 # Learning rate and patience were changed after seeing test scores, which favours the networks, and not the count
 # ([evidence](evidence_relatives.ipynb)). Still only *informed*, and only on baskets, draws level with counting. Against DNNTSP it
 # gains {{ told["town days"] }} points in town and {{ told["DC baskets"] }} on baskets: that is what it is worth to know when and
-# how often.
+# how often. (The gain of the run above, {{ told_gap:.1f }}, lies within the interval for the town.)
 #
 # And what are graph, attention and gate worth? Leave one out of DNNTSP, and train again (on the baskets only; for the town we
-# have not measured it):
+# have not measured it). Without the graph all states of an element are the same, so the network knows which elements a history
+# holds, and how many sets, and nothing else. Without attention the states go to the sum as they are, and order is lost. Without
+# the gate a seen element is scored by $\mathcal{C}$ alone.
 
 # %%
 told = {"town days": "city days", "DC baskets": "dc"}
@@ -704,7 +702,7 @@ left_out.rename_axis("part").to_frame()
 # - Sets become tensors by two tables: which elements a history holds, and which was in which set.
 # - Test a causal mask by changing later states.
 # - Of an element that was alone, DNNTSP sees that it is in the history, but not when or how often.
-# - Beyond the history it has one list for everybody, and some of its gates are left to chance.
+# - Beyond the history it has one list for everybody, and training never reaches {{ idle:.0f }} % of its gates.
 # - By NDCG@10 no network here is distinctly above counting. As published, DNNTSP is {{ below["town days"] }} points below it on
 #   the town's days, and {{ below["DC baskets"] }} on baskets.
 #
@@ -739,8 +737,10 @@ wide.fusion.alpha.fill_(1)
 scores = temporal_sets.evaluate(wide, days["test"])
 open_gates = 100 * scores["ndcg@10"].mean()
 check.exercise("18.2", open_gates)
-print(f"{open_gates:.1f} %, as published {published:.1f} %")
-# Of this network, too, the gates cost more than they bring.
+more = open_gates - published
+print(f"{open_gates:.1f} %, {more:.1f} points more; informed: {gate_gap:.1f}")
+# It helps a little more. In this run the gates cost more than they bring,
+# with both networks.
 
 # %% [markdown]
 # **Exercise 3** (quick, on paper). Three sets, each with its elements: {1, 2}, {1, 2, 3} and {4}. What does equation (18.1) give

@@ -302,7 +302,8 @@ print(f"change of NDCG@10: {100 * (after - before):+.2f} points")
 # ## Baskets: longer lists, and the paper's figures
 #
 # Means over five seeds, on DC. The file is in [the paper's repository](https://github.com/yule-BUAA/DNNTSP); we keep only
-# scores. To measure again, set the environment variable `PGT_DC` to the file's path. *Personal frequency* stops after the
+# scores. (It is as the network's authors prepared it. Their [later script](https://github.com/yule-BUAA/CTTSP) drops rare
+# products, which leaves more baskets with a single element.) To measure again, set the environment variable `PGT_DC` to the file's path. *Personal frequency* stops after the
 # few elements of a history. Others found counting hard to beat, too ([Li et al., 2023](https://arxiv.org/abs/2109.14233);
 # [Hu et al., 2020](https://arxiv.org/abs/2006.00556)).
 

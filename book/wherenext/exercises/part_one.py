@@ -145,7 +145,7 @@ def _half_axes() -> Worked:
     }
 
 
-@works_out("2.2", ["With the distinct positions [m]", "With all fixes [m]"], atol=0.01, code=True)
+@works_out("2.2", ["With all fixes [m]"], atol=0.01, code=True)
 def _middles() -> Worked:
     """A receiver without noise repeats its position, and repeated fixes must count."""
     fixes = _fixes(noise_m=0.0)
@@ -154,9 +154,13 @@ def _middles() -> Worked:
     row, within = spread(stays.n_fixes.to_numpy())
     own = fixes.iloc[stays.first_fix.to_numpy()[row] + within]
     middles = own[["lon", "lat"]].groupby(row).mean()
-    pairs = [match(table, _truth()).metres for table in (stays, stays.assign(**middles))]
-    right, means = ([float(metres.agg(how)) for metres in pairs] for how in ("median", "mean"))
-    return right, {"these are means; a few far ones decide them. Take medians.": means}
+    distinct, all_fixes = (
+        match(table, _truth()).metres for table in (stays, stays.assign(**middles))
+    )
+    return float(all_fixes.median()), {
+        "this is the mean; a few far ones decide it. Take the median.": float(all_fixes.mean()),
+        "that is with the distinct positions; take mean_of_all.": float(distinct.median()),
+    }
 
 
 @works_out("2.3", ["Recall [%]", "Precision [%]"], atol=0.01, code=True)
