@@ -415,6 +415,7 @@ def test_claims_of_12() -> None:
     assert 0.1 < kept.std(ddof=1) < 0.18, (
         "Training alone moves the sum by about as much as slow forgetting is worth"
     )
+    assert np.sort(kept)[:-1].std(ddof=1) < 0.7 * kept.std(ddof=1), "much of it from one seed"
     spoken = [fall("short memory", rate, "b") for rate in ("as documented", "fast bias")]
     assert spoken[0] < 0.1 < 0.6 < spoken[1], "says that people forget depends on the optimizer"
     bias = {
@@ -605,35 +606,33 @@ def test_claims_of_07() -> None:
     right, most = (said[f'right["largest {what}"]'] for what in ("sum", "weight"))
     assert right > most + 1, "The largest sum is right in … of all windows, the largest weight in"
     assert said["differ"] > 10, "How often do the largest sum and the largest single weight"
-    assert 2 < said["factor"] < 6, "So the weights of two visits differ by a modest factor"
+    assert 2 < said["factor"] < 6, "In a typical window the largest weight is only"
     assert said["correlation"] > 0.85, "is close to counting overall"
     assert said["shift"] < 0.01, "the trained bias does next to nothing here"
-    table = rows("07_pointer")  # known, never seen, all
-    softmax, shipped_one, counting = (
-        table[name] for name in ("our softmax", "shipped pointer", "counting")
+    softmax, untrained = (
+        said[f'level["never seen"]["{name}"]'] for name in ("softmax", "untrained pointer")
     )
-    assert softmax[1] == said["without_new"] == 0, "A softmax names none of the"
-    untrained = table["untrained pointer"]
-    assert counting[2] - untrained[2] < 2 < counting[1] - untrained[1], (
-        "but on new places it is less close"
-    )
+    assert softmax == said['of_seeds["no_pointer"]'] == 0, "were only ever pulled down"
+    assert said["softmax_new"] == 0, "The softmax named … of them"
+    assert 0 < untrained < said["counted_new"], "plain counting names … and the untrained pointer"
     assert said["gain_low"] > 0, "At known places learning is a gain over counting"
-    new_places = said["behind_low"] < 0 < said["behind_high"] and shipped_one[1] < counting[1]
+    new_places = said["behind_low"] < 0 < said["behind_high"] and said["behind"] < 0
     assert new_places, "At new ones we find none"
-    assert said["seeds_new"] < said["counted_new"], "There five whole models name … of these"
-    alone, whole, kernel = shipped_one[2], table["whole model"][2], table["context kernel"][2]
-    assert counting[2] + 1 < alone < kernel and whole < kernel, "points ahead of the shipped"
-    assert said["ahead_low"] < 0 < said["ahead_high"], "pointer, but the interval, … holds zero"
+    seeds = said['of_seeds["full"]']
+    assert max(seeds, said["ours_new"]) < said["counted_new"], "five whole models with other seeds"
+    assert said["ahead_low"] < 0 < said["ahead"], "points ahead of the trained pointer"
+    assert said["ahead_high"] > 0, "but the interval, … holds zero"
     lost = {row[0]: [float(x) for x in re.findall(r"[+-]\d+\.\d", row[-1])]
             for row in printed("07_pointer", "without | difference")[1:]}  # fmt: skip
-    assert lost["MySoftmax"][2] < 0, "Without the layers the softmax loses"
-    assert lost["MyPointer"][1] < 0 < lost["MyPointer"][2], "the pointer loses nothing that we can"
-    assert lost["softmax minus pointer"][2] < 0, "our pointer needs the layers less"
-    assert said["new_before"] > said["new_after"], "at new places the pointer even falls"
+    early, late = lost["softmax, after 7 epochs"], lost["softmax, after 21"]
+    assert early[2] < 0 and early[0] < late[0] - 0.5, "a part of the loss was slower learning"
+    assert late[2] < 0, "are left"
+    assert lost["pointer"][1] < 0 < lost["pointer"][2], "the pointer loses nothing that we can"
+    assert lost["softmax, 21, minus pointer"][2] < 0, "our pointer needs the layers less"
+    assert max(said["new_before"], said["new_after"]) < 10, "too few to say more"
     part = said["unseen"] * said["in_sight"] / 100
     assert abs(part - said["new_in_sight"]) < 1 < part, "in plain sight (… of all targets)"
-    assert said["once_valid"] > 60 > 30 > said["once_test"], "Many of their new places have become"
-    assert abs(alone - whole) < 0.2, "the trained pointer alone is right as often as the whole"
+    assert abs(right - said["whole"]) < 0.2, "the trained pointer alone is right as often"
     # Figure 7.3: four shorter blocks against the longest one.
     town = city.load()
     model, vocabulary = load_model(shipped("city"))
