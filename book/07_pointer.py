@@ -336,7 +336,7 @@ print(f"correlation: {correlation:.2f}")
 ax = plt.figure(figsize=(4.2, 3.2), layout="compressed").gca()
 axes_of = {"x": "share of the visits", "y": "pointer's share", "bins": 40}
 key = {"cbar": True, "cbar_kws": {"label": "windows (log scale)"}}
-key |= {"norm": LogNorm(), "vmin": None, "vmax": None, "cmap": "Blues"}
+key |= {"norm": LogNorm(0.3), "vmin": None, "vmax": None, "cmap": "Blues"}
 sns.histplot(inside, **axes_of, **key, ax=ax)
 ax.axline((0, 0), slope=1, color=MUTED, lw=1, ls="--")
 ax.set(aspect="equal", xlim=(0, 0.9), ylim=(0, 0.9))

@@ -642,7 +642,7 @@ pd.DataFrame(sums, heads).T.round(2) + 0.0
 # %%
 pair = [fall(summed(one, "×100"))[:3] for one in both]
 none_sum = pair[1].mean()
-print("slow memory minus no forgetting:", (pair[0] - pair[1]).round(2))
+(pair[0] - pair[1]).round(2)
 
 # %% [markdown]
 # With slow memory the sum falls further in each of the three. That is the right direction. Three towns are too few to say how
