@@ -57,7 +57,7 @@ town = city.load()
 data = prepare(town.visits, protocol="exact")
 model, _ = load_model(shipped("city"))
 model.eval().requires_grad_(False)
-D, F_ = model.config.d_model, model.config.d_feedforward  # F_ is F
+D, hidden = model.config.d_model, model.config.d_feedforward  # D and F
 i = story(data.test)  # the window that the chapters share
 batch = data.test.batch([i])
 L = int(batch.length[0])
@@ -80,7 +80,8 @@ architecture("position", "encoder", caption=caption)
 #
 # The simplest way to hear of the others is to listen most to those that are like oneself. The **score** of two visits is the
 # dot product of their vectors. A softmax turns the scores of a visit into positive **weights** with sum one. The mean of the
-# three vectors, with these weights, is what the visit hears. This is **attention**.
+# three vectors, with these weights, is what the visit hears. This is **attention** (*self-attention*, since all come from one
+# window).
 
 # %%
 words = ["home", "café", "morning", "evening"]
@@ -88,10 +89,10 @@ words = ["home", "café", "morning", "evening"]
 x = torch.tensor([[2.0, 0, 2, 0], [0, 2, 0, 2], [2, 0, 0, 2]])
 
 
-def tell(weights, heard):
+def tell(weights, heard, who="the last visit"):
     """Print what the last visit looks at and hears."""
-    w, h = (one[-1].numpy().round(2) for one in (weights, heard))
-    print(f"the last visit: weights {w}, heard {h}")
+    w, h = (table[-1].numpy().round(2) for table in (weights, heard))
+    print(f"{who}: weights {w}, heard {h}")
 
 
 scores = x @ x.T  # (L, L), a row a visit
@@ -137,7 +138,7 @@ tell(weights, weights @ v)
 #
 # **Why divide by $\sqrt d$?** If the coordinates of a query and a key are independent, with mean 0 and variance 1, their dot
 # product has variance $d$. With a large $d$, one weight would take nearly everything before anything is learned, and such a
-# softmax hardly learns: its gradient is nearly zero. From here on we divide: with $d = 4$, by 2.
+# softmax hardly learns: its gradient is nearly zero. With our $d = 4$ we divided by 2.
 #
 # ## The mask
 #
@@ -185,9 +186,9 @@ show(
 # ## Heads
 #
 # One softmax makes one choice. But the last visit may have two questions. Which *other place* was there? What else was at
-# *this hour*? So the $D$ numbers of each query, key and value are split into $H$ **heads** of $d = D / H$ numbers. Each head
-# has its own softmax, and what the heads hear is laid side by side. In our example head $a$ gets the two numbers of the
-# place, and head $b$ those of the hour:
+# *this hour*? So (*multi-head attention*) the $D$ numbers of each query, key and value are split into $H$ **heads** of
+# $d = D / H$ numbers. Each head has its own softmax, and what the heads hear is laid side by side. In our example head
+# $a$ gets the two numbers of the place, and head $b$ those of the hour:
 
 # %%
 W_q[2, 2] = W_q[3, 3] = 1  # each hour asks for itself
@@ -201,8 +202,8 @@ def two_heads(x):
 
 
 a, b, heard = two_heads(x)
-tell(*a)
-tell(*b)
+tell(*a, "head a")
+tell(*b, "head b")
 
 # %% [markdown]
 # Head $a$ chooses the café, head $b$ the two visits of the evening.
@@ -262,14 +263,15 @@ class SelfAttention(nn.Module):
 # - **Residual connection.** What a visit hears does not replace its vector. It is *added*, so home can stay home.
 # - **LayerNorm** ([chapter 5](05_embeddings.ipynb)). Attention does not read a vector as it is, but brought to mean 0 and
 #   variance 1.
-# - **Feed-forward network.** Attention only averages what is there. To make something new of it, a small network works on
-#   each visit by itself: a linear layer to $F$ numbers, a bend, and a linear layer back. It, too, reads a normalised vector,
-#   and its result is added.
+# - **Feed-forward network.** Attention only averages what is there. To make something new of it, a small network works on each
+#   visit by itself: a linear layer to $F$ numbers, a bend (an *activation function*), and a linear layer back. It, too, reads
+#   a normalised vector, and its result is added.
 #
 # The bend is **GELU** ([Hendrycks and Gimpel, 2016](https://arxiv.org/abs/1606.08415)), a smooth version of "negative
 # numbers become 0": $x\,\Phi(x)$, where $\Phi$ is the normal distribution function. Our example has $F = 1$: the network
 # reads "evening", bends it, and writes the result to "morning". The bend makes an *if* of it: *if* it is evening, then morning
-# may come next. Here is the whole layer, a line a step; read the table from top to bottom.
+# may come next. Here is the whole layer, a line a step; read the table from top to bottom. (Only the queries have a matrix;
+# `out`, keys and values stay as they are.)
 
 # %%
 # @title Table: the last visit on its way through the layer
@@ -302,7 +304,7 @@ pd.DataFrame(last, words).T.round(2).rename_axis(columns="the last visit")
 #
 # Figure 6.3 draws both parts. Our model, like the example, is **pre-norm**: $x_n$ is passed on as it is, so the gradient has a
 # direct road back through all layers. The original Transformer is **post-norm**, and has to begin its training with small
-# steps ([Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
+# steps (*warm-up*; [Xiong et al., 2020](https://arxiv.org/abs/2002.04745)).
 
 # %% tags=["hide-input"]
 # @title Figure 6.3: a head and a layer
@@ -353,7 +355,7 @@ print(heard[-1].numpy().round(2), swapped[-1].numpy().round(2))
 # It does not. Attention does not see the order, and the rest of the layer sees one visit at a time. Only the vectors
 # themselves can tell. One ruler is in them already: the last chapter's "position from the end" counts from the *last*
 # visit. [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762) have another, which counts from the *oldest*, $t = 0$. They
-# add to visit $t$ a fixed vector $\psi_t$ of sines and cosines, the **sinusoid**:
+# add to visit $t$ a fixed vector $\psi_t$ of sines and cosines, the **sinusoid** (a *positional encoding*):
 #
 # $$
 # \psi_{t,\,2k} = \sin(\omega_k t), \quad \psi_{t,\,2k+1} = \cos(\omega_k t), \quad \omega_k = 10000^{-2k/D} . \tag{6.3}
@@ -402,7 +404,7 @@ show(
 
 # %%
 products = waves(40, D) @ waves(40, D).T  # (40, 40)
-for apart in (0, 1, 2, 10, 22, 25):
+for apart in (0, 22, 25):
     same = products.diagonal(apart)  # of all pairs so far apart
     print(f"{apart:2d} apart: {same.min():.3f} to {same.max():.3f}")
 
@@ -411,12 +413,12 @@ for apart in (0, 1, 2, 10, 22, 25):
 # farther off, with waves: visits 25 apart have a larger product than visits 22 apart.
 #
 # **Why added?** Attention makes products of vectors by learned matrices. In 64 coordinates there is room for what a visit is
-# and for when it was, and a matrix can read either. To lay them side by side would work, too, but widen every layer.
+# and for when it was, and a matrix can read either.
 #
-# Our model uses both rulers, as each can say what the other cannot. Only the one from the end tells the last visit from the
-# last but one whatever the window's length. Only the one from the oldest tells how much of the window came before a visit, and
-# it need not be learned, so it serves seats that training seldom saw. **The encoder** adds the sinusoid, then comes a stack of layers. (Usual pre-norm encoders end with
-# one more LayerNorm; ours has none.)
+# Our model uses both rulers. Only the one from the end tells the last visit from the last but one whatever the window's length.
+# Only the one from the oldest tells how much of the window came before a visit, and it need not be learned, so it serves seats
+# that training seldom saw. (Whether the trained model needs it, we test below.) **The encoder** adds the sinusoid, then comes a
+# stack of layers. (Usual pre-norm encoders end with one more LayerNorm; ours has none.)
 
 
 # %%
@@ -438,7 +440,7 @@ class MyEncoder(nn.Module):
 
 # %%
 # Same weights, dropout off: it computes the same as the package's.
-mine = MyEncoder(D, model.config.n_heads, F_).eval().requires_grad_(False)
+mine = MyEncoder(D, model.config.n_heads, hidden).eval().requires_grad_(False)
 mine.load_state_dict(model.encoder.state_dict())
 many = data.test.batch(np.arange(0, len(data.test), 20))
 inputs = model.embeddings(many), many.padding
@@ -488,17 +490,18 @@ class Toy(nn.Module):
 # %%
 def learn(toy, epochs=8):
     """Train; -> the loss of each step, and the right answers in %."""
-    (*given, target), (*asked, truth) = wander(4000, 1), wander(1000, 2)
+    places, padding, target = wander(4000, 1)
     adam, losses = torch.optim.Adam(toy.parameters(), 3e-3), []
     for _ in range(epochs):
         for rows in torch.randperm(len(target)).split(64):
-            scores = toy(*(one[rows] for one in given))
+            scores = toy(places[rows], padding[rows])
             loss = nn.functional.cross_entropy(scores, target[rows])
             adam.zero_grad()
             loss.backward()
             adam.step()
             losses.append(loss.item())
-    right = toy.eval()(*asked).argmax(1) == truth  # eval: no dropout
+    places, padding, target = wander(1000, 2)  # new windows
+    right = toy.eval()(places, padding).argmax(1) == target  # no dropout
     return losses, 100 * right.float().mean().item()
 
 
@@ -546,14 +549,14 @@ for kind, (colour, style) in looks.items():
     ax.plot(smooth, style, color=colour, label=label)
 ax.axhline(math.log(6), color=MUTED, lw=0.8)
 ax.text(200, math.log(6) - 0.17, "guessing", fontsize=8, color=MUTED)
-ax.set(xlabel="step of training", ylabel="loss (nats)", ylim=(0, 2.2))
+ax.set(xlabel="step of training", ylabel="loss", ylim=(0, 2.2))
 ax.legend(loc=(0.58, 0.1))
 show(
     fig,
     alt="Three curves of the loss. The whole encoder falls to zero, without "
     "position it stops half way, without attention it stays at guessing.",
-    caption="A toy task: name the place two visits before the last. Mean of "
-    "ten steps each; right answers on 1,000 new windows.",
+    caption=f"A toy task: name the place {back} back from the last visit. "
+    "Mean of ten steps each; right answers on 1,000 new windows.",
 )
 
 # %% [markdown]
@@ -583,9 +586,9 @@ order = np.random.default_rng(0).permutation(len(data.test))
 rows = []
 for start in range(0, len(order), 128):
     part = data.test.batch(order[start : start + 128])
-    right, wrong = (m(part).log_probs.argmax(1) for m in (model, forgetful))
-    hit, still = right == part.target, wrong == part.target
-    moved = [right != wrong, ~hit & still, hit & ~still]
+    masked, leaky = (m(part).log_probs.argmax(1) for m in (model, forgetful))
+    hit, still = masked == part.target, leaky == part.target
+    moved = [masked != leaky, ~hit & still, hit & ~still]
     rows.append(torch.stack([*moved, hit, still]))  # (5, B)
 percent = 100 * torch.cat(rows, dim=1).double().mean(1).numpy()
 said = ["another first answer", "  now right", "  no longer right"]
@@ -636,10 +639,6 @@ show(
 # - *Even attention*: every head takes the plain mean over the window.
 # - *No attention*: it adds nothing, and no visit hears of another.
 # - *No layers*: the feed-forward networks add nothing either. Only the embeddings and the sinusoids are left.
-#
-# The table has the difference in Acc@1, operated minus whole, in points. In brackets stands its interval:
-# `interval(now, against=...)` draws people anew, as in [chapter 4](04_baselines.ipynb). Below zero, the operation hurts. The
-# last column says how many first answers are others than before.
 
 
 # %%
@@ -658,6 +657,11 @@ def operated(kind):
     return patient
 
 
+# %% [markdown]
+# The table has the difference in Acc@1, operated minus whole, in points. In brackets stands its interval:
+# `interval(now, against=...)` draws people anew, as in [chapter 4](04_baselines.ipynb). Below zero, the operation hurts. The
+# last column says how many first answers are others than before.
+
 # %% tags=["hide-input"]
 # @title Table: four operations
 splits = {"valid": data.valid, "test": data.test}
@@ -669,13 +673,12 @@ for kind in kinds:
     for name, part in splits.items():
         before, now = whole[name], evaluate(patient, part)
         low, high = interval(now, against=before)
-        both = [100 * gains(one)["acc@1"].mean() for one in (before, now)]
+        both = [100 * gains(r)["acc@1"].mean() for r in (before, now)]
         without[name] = both[1] - both[0]  # the last: no layers
         said = f"{without[name]:+.1f} [{low:+.1f}, {high:+.1f}]"
         changed = 100 * (now.predicted != before.predicted).mean()
-        row = [f"{one:.1f}" for one in (*both, changed)]
-        rows[kind, name] = [*row[:2], said, row[2]]
-columns = ["whole, %", "operated, %", "difference [95 %]", "changed, %"]
+        rows[kind, name] = [f"{both[1]:.1f}", said, f"{changed:.1f}"]
+columns = ["operated, %", "difference [95 %]", "changed, %"]
 pd.DataFrame(rows, columns).T.rename_axis(["operation", "on"])
 
 # %% [markdown]
@@ -703,18 +706,19 @@ pd.DataFrame(rows, columns).T.rename_axis(["operation", "on"])
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). How many parameters does one layer have? Write the formula in $D$ and $F$; `D` and `F_` are our
+# **Exercise 1** (quick). How many parameters does one layer have? Write the formula in $D$ and $F$; `D` and `hidden` are our
 # model's. (Each of the two norms ends with a learned scale and shift, $D$ numbers each.)
 
 # %% tags=["try"]
-print(f"D = {D}, F = {F_}")
-formula = ...  # of D and F_
+print(f"D = {D}, F = {hidden}")
+formula = ...  # of D and hidden
 check.exercise("6.1", formula)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
 formula = 4 * (D * D + D)  # attention
-formula += (D * F_ + F_) + (F_ * D + D) + 4 * D  # feed-forward, two norms
+formula += (D * hidden + hidden) + (hidden * D + D)  # feed-forward
+formula += 4 * D  # two norms
 check.exercise("6.1", formula)
 
 # %% [markdown]
@@ -748,9 +752,9 @@ check.same(noticed, [False, True], name="the mask forgotten or not")
 # the end of the row: whatever lets one window read another, or the padding.
 
 # %% [markdown]
-# **Exercise 3** (medium). A model that writes text must not look ahead: visit $t$ may hear the visits 0 to $t$ only. Write
-# `attend_back`, which is `attend` with such a mask. And write its test, `looks_ahead(one)`: do the first two visits hear it
-# when the third changes? (`x` are the three visits from above.)
+# **Exercise 3** (medium). A model that writes text must not look ahead (a *causal mask*): visit
+# $t$ may hear the visits 0 to $t$ only. Write `attend_back`, which is `attend` with such a mask. And write its test,
+# `looks_ahead(one)`: do the first two visits hear it when the third changes? (`x` are the three visits from above.)
 
 # %% tags=["try"]
 def attend_back(q, k, v, padding):
