@@ -86,8 +86,8 @@ print("->", *story.summary)
 # ## Words that nobody knows
 #
 # Our vocabulary has $V = 120$ entries: four special tokens (`[UNK]` for an unknown word, padding, start and stop) and the
-# {{ n_words - 4 }} words that the most people use. "Spoon" is among them. Most names are not, nor is "Street". To the network's
-# embeddings all unknown words are one word, `[UNK]`.
+# words that the most people use. "Spoon" is among them. Most names are not, nor is "Street". To the network's embeddings all
+# unknown words are one word, `[UNK]`.
 #
 # How can one answer with a word that has no number? Each text lends its own unknown words the numbers after the end of the
 # vocabulary: an **extended vocabulary**.
@@ -473,7 +473,8 @@ def learn(network, batches, training):
     adam = torch.optim.Adam(network.parameters(), training.learning_rate)
     losses = []
     for batch in batches:
-        loss = network.loss(batch).total  # as loss_of; before coverage, no fine
+        # As loss_of; before coverage, without the fine:
+        loss = network.loss(batch).total
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), training.clip)
@@ -583,7 +584,8 @@ plots.attention(attention, labels=labels, axes=axes)
 weighed = zip(text, final.p_gen, strict=False)
 rows = [f"{word}  {weight:.2f}" for word, weight in weighed]
 axes.set_yticks(torch.arange(len(text)) + 0.5, rows, fontsize=9)
-axes.set(xlabel="diary", ylabel="summary as written, and " r"$p_\mathrm{gen}$")
+axes.set_xlabel("diary")
+axes.set_ylabel(r"summary as written, and $p_\mathrm{gen}$")
 axes.tick_params(axis="x", rotation=90, labelsize=9.5)
 for word, p in zip(axes.get_yticklabels(), final.p_gen, strict=False):
     word.set_color(GENERATED if p >= 0.5 else COPIED)
