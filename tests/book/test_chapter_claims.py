@@ -35,7 +35,6 @@ from wherenext.people import Behaviour
 from wherenext.relatives.improvements import IMPROVEMENTS
 from wherenext.relatives.summarizer import DOCUMENT, PointerGenerator
 from wherenext.results import read_results, results_folder
-from wherenext.summaries import sentence, write_diaries
 from wherenext.walkthrough import story
 from wherenext.window_features import gates
 
@@ -690,14 +689,9 @@ def test_claims_of_16() -> None:
     assert right[[plain, every]].max() < 5, "though its vocabulary has nearly all of them"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.3, "repeated a little less often with coverage"
-    assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15, "share, hardly notices"
+    rouge = whole.rouge1[pointer] > 80
+    assert rouge and whole.exact[pointer] < 15, "have in common, hardly notices"
     assert right[pointer] > 80 and whole.also[pointer] < 50, "copied well, whole lists are not"
-    guessed = []
-    for diary in write_diaries(city.load()).test:
-        lists = *sentence(diary.summary, 1)[2:], ",", *sentence(diary.summary, 2)[1:]
-        places = " ".join(lists).replace(" ( new )", "").split(" , ")
-        guessed.append(min(places, key=" ".join(diary.source).find) == places[0])
-    assert 100 * np.mean(guessed) > whole.also[pointer], "than by the rule that is given the names"
     assert whole.errands[pointer] - whole.errands[every] < 1, "errands come out no better"
     for name in ("days", "mostly", "also", "errands"):
         assert whole[name][covered] < whole[name][pointer], (
