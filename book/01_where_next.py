@@ -210,8 +210,8 @@ show(
 # never get this far, so they drop out of the average, and only the curious survive in it. The average
 # climbs though the rate of neither group (gold and blue) does: *survivorship*, a form of *Simpson's paradox*.
 #
-# (The curious lie on the law, from 8 places to 90. That is a coincidence: in a free choice they explore far more often, but many
-# of their visits are routine. See exercise 4.)
+# (That the curious lie on the law, from 8 places to 90, is a coincidence: in a free choice they explore far more often, but
+# many visits are routine; see exercise 4.)
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -251,12 +251,11 @@ print(f"known, but not in the window: {older:.0f} %")
 
 # %% [markdown]
 # The third row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
-# better rule and the ceiling are the windows that contain the right answer while the rule names another place. A better rule,
-# which asks where the person came from, comes in [chapter 4](04_baselines.ipynb).
+# better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
 # The last row lies above the {{ known:.0f }} % of known places that we counted before: those were all visits, and these are
-# targets of the last days, by when people probably know more places. And why is the ceiling {{ older:.0f }} points below it?
-# Some returns go to a place that is not in the window, because it was last visited more than a week ago.
+# targets of the last days, by when people probably know more places. The ceiling is {{ older:.0f }} points below it, since
+# some returns go to a place last visited more than a week ago.
 #
 # ## A first look at the model
 #
@@ -303,10 +302,9 @@ print(f"the wiser child is right in {wiser:.1f} % of the windows")
 print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 
 # %% [markdown]
-# **The lead is gone.** The rule of [chapter 4](04_baselines.ipynb), which only counts with weights, is even a little ahead
-# of the model. The book asks why. So what is a network for? It gives a probability to every place, also to those not in the
-# week, and it may find cues that we did not think of.
-# [Chapter 20](20_contextual_pointer.ipynb) tells one what to compare, and it catches up.
+# **The lead is gone.** The rule of [chapter 4](04_baselines.ipynb), which asks where the person came from, is even a
+# little ahead of the model. The book asks why. So what is a network for? It gives a probability to every place, also to those not in the
+# week, and it may find cues that we did not think of. [Chapter 20](20_contextual_pointer.ipynb) tells one what to compare, and it catches up.
 #
 # The model answers with a sum of two parts: what it copies from the window (the **pointer** does that), and what it generates
 # (the **generator** does). A number between 0 and 1, its **gate**, says how much it copies.
@@ -391,11 +389,11 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average over visits can climb though no group's rate does, because some people drop out of it.
+# - An average can climb though no group's rate does, because people drop out of it.
 # - A child's rule is right in {{ counted:.0f }} % of the windows, a wiser child's in {{ wiser:.0f }} %, the model of this book
 #   in {{ scored:.0f }} %, and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
-# - The model of this book copies from the window, generates from all places, though it learns only about those that
-#   training has seen, and mixes the two.
+# - The model copies from the window, generates from all places (it learns only about those that training has seen), and
+#   mixes the two.
 #
 # ## Exercises
 #

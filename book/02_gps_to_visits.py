@@ -382,7 +382,7 @@ print(f"to the same place: {twice.sum()} of them")
 
 # %% [markdown]
 # Nearly every found visit is a true one. But one staypoint in ten ends more than {{ late:.0f }} hours late: a silence again. (How
-# many depends on the pauses that our simulator leaves out.) Of the true visits that have no staypoint, most
+# many depends on the simulator's pauses.) Of the true visits that have no staypoint, most
 # ({{ twice.sum() }} of {{ missed.sum() }}) lie next to another visit to the same place: home, a silence, home again. The rule sees one long stay
 # there.
 #
@@ -552,7 +552,7 @@ print(f"GeoLife: {swapped:,.0f} visits, latitude first {straight:,.0f}")
 # ## Your own life, from your phone to a map in three lines
 #
 # Some telephones do all of this themselves. On Android, *Settings, Location, Timeline, Export Timeline data* writes a file
-# `Timeline.json`. We made one up, with a month of a person of Larkmere. Put your own in its place (in Colab, first drag it into the *Files* panel), and leave out `ground`, which
+# `Timeline.json`. We made one up, with a month of a person of Larkmere. Put your own in its place (in Colab, drag it into *Files*), and leave out `ground`, which
 # draws Larkmere:
 
 # %%

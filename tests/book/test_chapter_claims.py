@@ -1481,7 +1481,7 @@ def test_claims_of_01() -> None:
     assert round(100 * child.mean()) == said["wiser"], "a wiser child's in … %"
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
-    assert low > 0 and by < 3, "is even a little ahead"
+    assert low > 0 and by < 3, "is even a little ahead of the model."
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "In half of the windows the first on the list"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
