@@ -9,7 +9,7 @@
 # minute to run, with or without a GPU.
 #
 # > **In one sentence.** Of a hundred next places, {{ returns:.0f }} are known to the person and {{ ceiling:.0f }} were visited
-# > in the last week; a child's rule names {{ counted:.0f }}, a wiser child's {{ wiser:.0f }}, our model {{ scored:.0f }}.
+# > in the last week; a child's rule guesses {{ counted:.0f }} of them, a wiser child's {{ wiser:.0f }}, our model {{ scored:.0f }}.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -74,13 +74,14 @@ n_people, n_visits = len(town.people), len(town.visits)
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
 # is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it.
-# This number picks the week. Change it, and the table, Figure 1.1, the map and the upper panel of Figure 1.3 follow:
+# This number picks the week. Change it, and the table, Figure 1.1, the map and the upper panel of Figure 1.3 follow
+# (the text stays with 1332):
 
 # %%
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 
 # %%
-data = prepare(town.visits, protocol="exact")
+data = prepare(town.visits, protocol="exact")  # see chapter 3
 places = town.places.set_index("location_id")
 week, target = data.test.visits_of(window), data.test.target_of(window)
 table = pd.DataFrame({"place": places.name[week.location_id].to_numpy()})
@@ -115,19 +116,19 @@ for i in np.flatnonzero(stay > 1.9):
 now = local_minute(week.finished_at).iloc[-1] / 60
 here = local_day(week.finished_at).iloc[-1] - day[0]
 ax.text(now + 0.2, here, "?", color=TRUTH, fontsize=16, va="center")
-small["color"] = INK
-ax.text(now + 0.8, here, f"after {table.place.iloc[-1]}", **small)
+small |= {"color": INK, "ha": "right"}
+ax.text(24, here + 0.5, f"after {table.place.iloc[-1]}", **small)
 names = pd.date_range(week.started_at.iloc[0].date(), periods=here + 1)
 ax.set_yticks(range(here + 1), [f"{name:%a}" for name in names])
-ax.set(xlim=(0, 24), xticks=range(0, 25, 3), ylim=(here + 0.6, -0.6))
+ax.set(xlim=(0, 24), xticks=range(0, 25, 3), ylim=(here + 0.8, -0.6))
 ax.set(xlabel="hour of the day", ylabel="")
 show(
     ax.figure,
     alt="A row a day, with a bar for each visit from arrival to departure. "
     "Most are returns; a few are explorations, in another colour.",
-    caption="A week. Each bar is a visit; blue: been here before, orange: "
-    "first time. Short gaps are trips, long ones hours without a record. "
-    "What is at the “?”?",
+    caption="A week. Each bar is a visit; a night is drawn as two bars. "
+    "Blue: been here before, orange: first time. Short gaps are trips, long "
+    "ones hours without a record. What is at the “?”?",
 )
 
 # %% [markdown]
@@ -199,16 +200,18 @@ show(
 )
 
 # %% [markdown]
-# Not as it stands. Look at everybody first. Up to about eighty places their curve lies below the law. The town's rule holds for
-# *free* choices only, and many visits are routine, such as going to work. But from thirty known places to a hundred the law falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
+# Everybody together does not follow it. Up to about eighty places their curve lies below the law. The town's rule holds for
+# *free* choices only, and many visits are routine, such as going to work. But from thirty known places to a hundred the law
+# falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
 #
 # Who gets that far? Only {{ n_curious }} people, the curious. (We chose them by how far they got, so their curve describes them
 # and explains nothing.) When they knew thirty places, they were already exploring in
 # {{ curious_then:.0f}} % of their visits, and no more than that later. The other {{ n_others }} explore less and
-# never get this far, so they drop out of the average, and only the curious survive in it. An average over visits can climb though nobody's own rate does:
-# *survivorship*, a form of *Simpson's paradox*.
+# never get this far, so they drop out of the average, and only the curious survive in it. The average
+# climbs though the rate of neither group (gold and blue) does: *survivorship*, a form of *Simpson's paradox*.
 #
-# (The curious lie on the law, from 8 places to 90. That is a coincidence, as exercise 5 shows.)
+# (That the curious lie on the law, from 8 places to 90, is a coincidence: in a free choice they explore far more often, but
+# many visits are routine; see exercise 4.)
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -220,8 +223,8 @@ show(
 #
 # Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take every
 # window whose target lies in them, and guess with one of two rules that a child could follow: name the place
-# where the person is now, or name the place they visited most often in the window. Which is better, and how
-# often is it right? Bet before you run the cell.
+# where the person is now, or name the place they visited most often in the window (of equals, the one with the smallest number).
+# Which is better, and how often is it right? Bet before you run the cell.
 
 # %%
 windows = data.test
@@ -234,25 +237,25 @@ for i in range(len(windows)):
     truth.append(windows.target_of(i).location_id)
 hits = 100 * pd.DataFrame(guesses).eq(truth, axis=0)  # a row a window
 scores = hits.mean()
-ceiling = 100 * windows.in_window.mean()
+ceiling = 100 * windows.in_window.mean()  # is the target one of `seen`?
 scores["copy ceiling: the true place is in the window"] = ceiling
 explored = windows.visits.explored.iloc[windows.target]  # one flag per target
 scores["the true place is known to the person"] = 100 * (~explored).mean()
 scores.round(1).rename("% of the test windows").to_frame()
 
 # %%
-_, counted, _, returns = scores
+counted = scores["most frequent place"]
+returns = scores["the true place is known to the person"]
 older = returns - ceiling  # known, but not in the window
 print(f"known, but not in the window: {older:.0f} %")
 
 # %% [markdown]
 # The third row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
-# better rule and the ceiling are the windows that contain the right answer while the rule names another place. A better rule,
-# which weighs the hour, comes in [chapter 4](04_baselines.ipynb). It is a serious rival.
+# better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
 # The last row lies above the {{ known:.0f }} % of known places that we counted before: those were all visits, and these are
-# targets of the last days, by when people probably know more places. And why is the ceiling {{ older:.0f }} points below it?
-# Some returns go to a place that is not in the window, because it was last visited more than a week ago.
+# targets of the last days, by when people probably know more places. The ceiling is {{ older:.0f }} points below it, since
+# some returns go to a place last visited more than a week ago.
 #
 # ## A first look at the model
 #
@@ -260,8 +263,8 @@ print(f"known, but not in the window: {older:.0f} %")
 # the same windows, which it has not seen. (We prepare them once more, since the model has its own numbers for the places: its
 # *vocabulary*.)
 #
-# Is the model better, or was it lucky with these people? So we give its lead over the rule an *interval*. `resampled_means`
-# draws the people anew, many times, and takes the mean lead of each draw; the interval holds nearly all of these means.
+# Is the model better, or was it lucky with these people? To find out, we give its lead over the rule an *interval*:
+# `resampled_means` draws the people anew, many times, and takes the mean lead of each draw; the interval holds 95 % of these means.
 # [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
@@ -270,12 +273,13 @@ numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, numbered.test).predicted  # its first guesses
 hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
-copies = 100 * windows.in_window[hits["model"] > 0].mean()
+right = hits["model"] > 0
+beyond = (right & ~windows.in_window).sum()  # not to be copied
 lead = hits["model"] - hits["most frequent place"]  # in each window
 gained, missing = lead.mean(), ceiling - scored
 low, high = percentile_interval(resampled_means([lead], windows.users))
 print(f"the model is right in {scored:.1f} % of the windows")
-print(f"of its right answers, {copies:.0f} % are places of the window")
+print(f"of its {right.sum()} right answers, {beyond} are not in the window")
 print(f"its lead: {gained:.1f} points, interval {low:.1f} to {high:.1f}")
 
 # %% [markdown]
@@ -287,18 +291,20 @@ print(f"its lead: {gained:.1f} points, interval {low:.1f} to {high:.1f}")
 elsewhere = []
 for i in range(len(windows)):
     seen = windows.visits_of(i).location_id.to_numpy()
-    values, n = np.unique(seen[seen != seen[-1]], return_counts=True)
-    elsewhere.append(values[n.argmax()] if len(n) else seen[-1])
+    away = pd.Series(seen[seen != seen[-1]][::-1])  # newest first
+    n = away.value_counts(sort=False)  # in this order
+    # Of equals, `idxmax` takes the first: the most recently visited.
+    elsewhere.append(n.idxmax() if len(n) else seen[-1])
 child = 100 * (np.array(elsewhere) == truth)
-wiser = child.mean()
-ends = percentile_interval(
-    resampled_means([hits["model"] - child], windows.users)
-)
-print(f"the child: {wiser:.1f} %; the model's lead", end=" ")
-print("over it, interval: {:.1f} to {:.1f}".format(*ends))
+wiser, ahead = child.mean(), hits["model"] - child
+ends = percentile_interval(resampled_means([ahead], windows.users))
+print(f"the wiser child is right in {wiser:.1f} % of the windows")
+print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 
 # %% [markdown]
-# **The lead is gone.** The count of [chapter 4](04_baselines.ipynb) is no worse. The book asks why.
+# **The lead is gone.** The rule of [chapter 4](04_baselines.ipynb), which asks where the person came from, is even a
+# little ahead of the model. The book asks why. So what is a network for? It gives a probability to every place, also to those not in the
+# week, and it may find cues that we did not think of. [Chapter 20](20_contextual_pointer.ipynb) tells one what to compare, and it catches up.
 #
 # The model answers with a sum of two parts: what it copies from the window (the **pointer** does that), and what it generates
 # (the **generator** does). A number between 0 and 1, its **gate**, says how much it copies.
@@ -323,10 +329,15 @@ attention_map(
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 other = look(model, numbered.test, 2962)  # where one bar has both colours
 fig, axes = plt.subplots(2, 1, figsize=(7.0, 4.4), sharex=True)
+names[-1] = "all other places"
+columns = ["location_id", "copied", "generated", "is_target"]
 for ax, one in zip(axes, (shown, other), strict=True):
-    six = one.candidates.head(6)
-    plots.mixture(six, gate=one.gate, names=names, axes=ax)
+    bars = one.candidates.head(6)[columns].reset_index(drop=True)
+    copied, generated = bars.copied.sum(), bars.generated.sum()
+    bars.loc[6] = -1, one.gate - copied, 1 - one.gate - generated, False
+    plots.mixture(bars, gate=one.gate, names=names, axes=ax)
 axes[0].set_xlabel("")
+axes[0].legend(loc="center right")
 axes[1].get_legend().remove()
 both = other.candidates.iloc[0]  # the place on top
 from_pointer = both.copied / other.gate  # what the two parts gave it
@@ -337,18 +348,17 @@ print(f"pointer {from_pointer:.3f}, generator {from_generator:.3f}")
 show(
     fig,
     alt="Two panels of stacked bars, the six likeliest next places of two "
-    "windows. Above each bar has one colour, below the first has both.",
+    "windows and all other places together, nearly all generated. Above "
+    "each single place has one colour, below the first has both.",
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
-    "window. Hatched orange: generated; above, of the "
-    f"{1 - shown.gate:.2f} that the gate leaves for this, nearly all goes to "
-    "places not shown. ✓ marks the truth; below, it is not among the six, "
-    "and the model is wrong.",
+    "window. Hatched orange: generated. ✓ marks the truth; below, it is not "
+    "among the six, and the model is wrong.",
 )
 
 # %% [markdown]
 # The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. In the
-# upper panel one of the two is always too thin to see. Below, the first place gets something by copying and something by
+# upper panel one of the two is too thin to see at each single place. Below, the first place gets something by copying and something by
 # generating. The gate $g$ mixes them:
 #
 # $$
@@ -356,8 +366,8 @@ show(
 # $$
 #
 # Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
-# $P_\text{gen}$ the generator's, which gives every place of the town some probability, so its parts are small; it learns only
-# about those that training has seen. A gate near one copies, a gate near zero generates.
+# $P_\text{gen}$ the generator's, which gives every place of the town some probability, so its parts are small.
+# A gate near one copies, a gate near zero generates.
 #
 # The place on top of the lower panel shows the sum at work. The gate is {{ other.gate:.2f }}. Copying gives
 # {{ other.gate:.3f }} × {{ from_pointer:.3f }} ≈ {{ both.copied:.2f }}, and generating gives
@@ -379,11 +389,11 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average over visits can climb though nobody's own rate does, because some people drop out of it.
+# - An average can climb though no group's rate does, because people drop out of it.
 # - A child's rule is right in {{ counted:.0f }} % of the windows, a wiser child's in {{ wiser:.0f }} %, the model of this book
 #   in {{ scored:.0f }} %, and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
-# - The model of this book copies from the window, generates from all places, though it learns only about those that
-#   training has seen, and mixes the two.
+# - The model copies from the window, generates from all places (it learns only about those that training has seen), and
+#   mixes the two.
 #
 # ## Exercises
 #
@@ -409,7 +419,7 @@ by_kind.sort_values("mean", ascending=False).round(2).rename(columns=heads)
 
 # %% [markdown]
 # **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
-# no rule at all. Break them by the most recent visit instead. How much does it change? (Of places in a list,
+# no rule at all. Break them by the most recent visit, as the wiser child does. How much does it change? (Of places in a list,
 # `pd.Series(seen[::-1]).value_counts(sort=False)` counts each, the most recent first.)
 
 # %% tags=["try"]
@@ -430,7 +440,7 @@ check.exercise("1.2", percent)
 change = newest - hits["most frequent place"]
 ends = percentile_interval(resampled_means([change], windows.users))
 print(f"ties to the most recent: {percent:.1f} %, before: {counted:.1f} %")
-print("change, 95 % interval: {:+.1f} to {:+.1f} points".format(*ends))
+print(f"change, 95 % interval: {ends[0]:+.1f} to {ends[1]:+.1f} points")
 # Worse than no rule at all: the most recent of the tied places is often where
 # the person is now, and the next place seldom is (the game's first rule).
 
@@ -457,49 +467,21 @@ honest.rename_axis("bin").round(3)
 # This one is, up to chance.
 
 # %% [markdown]
-# **Exercise 4** (longer). How long must the short list be? In how many test windows is the true next
-# place among the one, two, … five most frequent places of the window? Break ties as in exercise 2 (a sort with
-# `kind="stable"` keeps the order of equal counts). Where
-# does the list stop helping, and why can it not reach 100 %?
-
-# %% tags=["try"]
-# percent of the windows, for lists of one to five places
-short_list = [..., ..., ..., ..., ...]
-check.exercise("1.4", short_list)
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
-# @title Solution 4
-found = np.zeros(5)
-for i in range(len(windows)):
-    seen_places = windows.visits_of(i).location_id.to_numpy()
-    n = pd.Series(seen_places[::-1]).value_counts(sort=False)  # newest first
-    ranked = n.sort_values(ascending=False, kind="stable").index
-    target = windows.target_of(i).location_id
-    found += [target in ranked[:k] for k in range(1, 6)]
-short_list = 100 * found / len(windows)
-check.exercise("1.4", short_list)
-on_list = pd.Series(short_list, range(1, 6), name="%")
-print(f"not in the window at all: {100 - ceiling:.0f} %")
-# The second place helps most: home and work take turns. From then on the
-# list creeps towards the ceiling: what is not in the window is on no list.
-on_list.rename_axis("places on the list").round(1).to_frame()
-
-# %% [markdown]
-# **Exercise 5** (medium). In Figure 1.2 the curious lie on the law, from 8 places known to 90. Do they obey it? The law is
+# **Exercise 4** (medium). In Figure 1.2 the curious lie on the law, from 8 places known to 90. Do they obey it? The law is
 # about free choices. Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
 # choice (`why` is not `"routine"`)? (`why` says what the simulator did; `curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
 
 # %% tags=["try"]
 free_share, new_share = ..., ...  # in percent
-check.exercise("1.5", [free_share, new_share])
+check.exercise("1.4", [free_share, new_share])
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
-# @title Solution 5
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
+# @title Solution 4
 middle = curious[curious.known_places.between(8, 90)]
 free = middle[middle.why != "routine"]  # a choice of their own
 free_share = 100 * len(free) / len(middle)
 new_share = 100 * free.explored.mean()
-check.exercise("1.5", [free_share, new_share])
+check.exercise("1.4", [free_share, new_share])
 by_law = 100 * (0.6 * free.known_places**-0.21).mean()
 parts = {"visits that are free choices": free_share}
 parts["of the free choices, a new place"] = new_share
@@ -511,6 +493,35 @@ pd.Series(parts).round(0).rename("%").to_frame()
 # or changes work gives some up. But only six visits in ten are a free choice,
 # and the product of the two happens to be the law's number. Two errors of
 # opposite sign look like agreement.
+
+# %% [markdown]
+# **Exercise 5** (longer). How long must the short list be? In how many test windows is the true next
+# place among the one, two, … five most frequent places of the window? Break ties as in exercise 2 (a sort with
+# `kind="stable"` keeps the order of equal counts). Where
+# does the list stop helping, and why can it not reach 100 %?
+
+# %% tags=["try"]
+# percent of the windows, for lists of one to five places
+short_list = [..., ..., ..., ..., ...]
+check.exercise("1.5", short_list)
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
+# @title Solution 5
+found = np.zeros(5)
+for i in range(len(windows)):
+    seen_places = windows.visits_of(i).location_id.to_numpy()
+    n = pd.Series(seen_places[::-1]).value_counts(sort=False)  # newest first
+    ranked = n.sort_values(ascending=False, kind="stable").index
+    target = windows.target_of(i).location_id
+    found += [target in ranked[:k] for k in range(1, 6)]
+short_list = 100 * found / len(windows)
+check.exercise("1.5", short_list)
+on_list = pd.Series(short_list, range(1, 6), name="%")
+print(f"not in the window at all: {100 - ceiling:.0f} %")
+# The second place helps most. In half of the windows the first on the list
+# is where the person is; the wiser child skips it. From then on the list
+# creeps towards the ceiling: what is not in the window is on no list.
+on_list.rename_axis("places on the list").round(1).to_frame()
 
 # %% [markdown]
 # **Next:** [From GPS to visits](02_gps_to_visits.ipynb), where records become visits. If you have visits

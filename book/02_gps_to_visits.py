@@ -49,7 +49,7 @@ from pgt.readers import gps
 #
 # A telephone records **position fixes**. A fix says who, when, and where; it names no place. Real fixes come without the
 # truth: nobody wrote down where the person was. Our simulated town, Larkmere, knows it. So we take the eight people of Larkmere
-# with the most visits, and switch on a receiver for four weeks.
+# with the most visits, and switch on a receiver for the first four weeks of each.
 
 # %%
 town = city.load()
@@ -116,8 +116,7 @@ def haversine(lon1, lat1, lon2, lat2):
 # anchor. A silence of more than 24 hours ends the stretch without a staypoint. A shorter one counts as staying.
 #
 # The thresholds below are those with which [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) made the visits of
-# GeoLife that this book and others use. (`eps` comes with the locations.) **Change this:** move one, and run all that follows;
-# which visits are lost?
+# GeoLife that this book and others use. (`eps` comes with the locations.)
 
 # %%
 metres = 200  # @param {type:"slider", min:25, max:800, step:25}
@@ -221,9 +220,9 @@ ax.annotate(
     va="center",
     fontsize=9,
 )
-at = hours(pd.Series([last.started_at]))[0], 0
-look = {"arrowstyle": "->", "color": INK}
-ax.annotate("an anchor", at, (13.3, 70), arrowprops=look, fontsize=9)
+at = hours(stayed.started_at)[:4].iloc[-1], 0
+look = {"arrowprops": {"arrowstyle": "->", "color": INK}, "fontsize": 9}
+ax.annotate("an anchor", at, (at[0] + 0.3, 215), ha="center", **look)
 own = truth[(truth.user_id == person) & (truth.started_at.dt.date == day)]
 start, end = hours(own.started_at), hours(own.finished_at)
 bars = ax.barh(
@@ -244,7 +243,7 @@ show(
 
 # %% [markdown]
 # In a stay the line is nearly level. It usually lies above zero, because the anchor was set on the way there; so a staypoint
-# begins a little too early. On trips the line falls to zero at each new anchor; on a fast one every fix is a new anchor,
+# begins a little too early. On a trip on foot the line falls to zero at each new anchor; on a fast one every fix is a new anchor,
 # and the line lies at zero.
 #
 # A staypoint ends when the person is first seen elsewhere. If nothing was recorded, that may be the next day: the last
@@ -262,7 +261,7 @@ show(
 # one location            noise: no location
 # ```
 #
-# A location needs `min_samples` = 2 staypoints (with 2, this is all of DBSCAN). One that has no other near it is called *noise*, and belongs to no location.
+# A location needs `min_samples` = 2 staypoints. One that has no other near it is called *noise*, and belongs to no location.
 #
 # All people's staypoints go in together, since two people may visit the same place. We take DBSCAN from scikit-learn. On a
 # sphere it wants radians, and the *latitude first*.
@@ -281,7 +280,8 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location and, as trackintel does, those of 25 minutes or less.
+# The last step drops the staypoints without a location and, as Hong et al. do, those of 25 minutes or less (with $\tau$ = 30
+# there are none).
 
 
 # %%
@@ -289,7 +289,6 @@ def with_location(staypoints, label):
     """The staypoints that have a location and last long enough."""
     placed = staypoints.assign(location_id=label)[label >= 0]
     lasts = placed.finished_at - placed.started_at
-    # If `minutes` is 30, all are longer.
     return placed[lasts > pd.Timedelta("25min")].reset_index(drop=True)
 
 
@@ -322,7 +321,7 @@ print(f"{(label >= 0).sum()} of them in a location -> {len(visits)} visits")
 
 # %%
 def steps(fixes, **settings):
-    """Staypoints and visits, by the package."""
+    """Staypoints and visits, by the package; settings: of DBSCAN."""
     rule = {"dist_threshold": metres, "time_threshold": minutes}
     stays = gps.generate_staypoints(fixes, **rule)
     located = gps.generate_locations(stays, eps=eps, **settings)
@@ -361,8 +360,9 @@ table.assign(number=grouped.size())
 # Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
 # loses what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near,
 # such as another person's. When a benchmark whose places were clustered this way says that people return, remember that only
-# places seen twice were counted. ({{ n_once }} visits of eight busy people of a simulated town; elsewhere the number will
-# differ.)
+# places seen twice were counted. ({{ n_once }} of {{ len(truth) }} visits, in four weeks; in a longer record their share is smaller.)
+#
+# **Change this.** Move `metres`, `minutes` or `eps` above, and run all that follows. Which visits are lost?
 #
 # And what is found, is it true, and when does it end?
 
@@ -381,36 +381,36 @@ print(f"without a staypoint: {missed.sum()}; next to a visit", end=" ")
 print(f"to the same place: {twice.sum()} of them")
 
 # %% [markdown]
-# Nearly every found visit is a true one. But one staypoint in ten ends more than {{ late:.0f }} hours after the true visit: a
-# silence again, in each of them of more than half a day. Of the true visits that have no staypoint, more than half are one of two visits to the same place in a row, such
-# as home, a silence, and home again. The rule sees one long stay there.
+# Nearly every found visit is a true one. But one staypoint in ten ends more than {{ late:.0f }} hours late: a silence again. (How
+# many depends on the simulator's pauses.) Of the true visits that have no staypoint, most
+# ({{ twice.sum() }} of {{ missed.sum() }}) lie next to another visit to the same place: home, a silence, home again. The rule sees one long stay
+# there.
 #
-# And the two thresholds? Other pairs of them, each through the whole pipeline, `eps` as it is:
+# And the two thresholds? Other pairs of them, each through the whole pipeline, `eps` as it is. *Metres off* is the median distance
+# of a staypoint from the true place:
 
 # %%
-rows, off = {}, {}
+rows = {}
 for m in (100, 200, 400):
-    for t in (15, 30, 60):
+    for t in (30, 60):
         rule = {"dist_threshold": m, "time_threshold": t}
         then = gps.generate_staypoints(fixes, **rule)
         last = gps.merge_staypoints(*gps.generate_locations(then, eps=eps))
-        pairs = match(then, truth), match(last, truth)
-        rows[m, t] = [one.found.count() for one in pairs]
-        off[m, t] = pairs[0].metres.median().round(1)
-grid = pd.DataFrame(rows, ["found as stays", "left as visits"]).T
-grid["share left, %"] = (100 * grid["left as visits"] / len(truth)).round(1)
-grid["stays: metres off"] = off
-lasts = (truth.finished_at - truth.started_at) / pd.Timedelta("1min")
-print(f"true visits: {len(truth)}, the shortest: {lasts.min():.0f} minutes")
+        pairs_at = match(then, truth)
+        row = {"found as staypoints": pairs_at.found.count()}
+        row["left as visits"] = match(last, truth).found.count()
+        row["metres off"] = pairs_at.metres.median().round(1)
+        rows[m, t] = row
+print(f"true visits: {len(truth)}")
+grid = pd.DataFrame.from_dict(rows, orient="index")
 grid.rename_axis(["metres", "minutes"])
 
 # %% [markdown]
-# An hour loses what is short. Between 15 and 30 minutes there is hardly a difference, but no true visit here is shorter than 30,
-# so this says nothing about other lives. With 400 metres a staypoint takes in more of the way, its mean lies further off, and
+# An hour loses what is short. With 400 metres a staypoint takes in more of the way, its mean lies further off, and
 # the clustering drops a third of what was found. With 100 metres the pipeline keeps *more* than with the published 200.
 #
-# > **Try it.** Put `record(noise_m=40)`, a bad receiver, in the place of `fixes`: now 100 metres cut stays in pieces and keep
-# > fewer.
+# > **Try it.** Put `record(noise_m=40)`, a bad receiver, in the place of `fixes` in the cell above. Do 100 metres still keep
+# > the most?
 #
 # ## A receiver that is too good
 #
@@ -430,38 +430,47 @@ before = by_noise.iloc[0, 1]
 by_noise.rename_axis("drifting error").round(1)
 
 # %% [markdown]
-# The perfect receiver loses to the second one: without drift, {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with
-# five metres of it, {{ by_noise.iloc[1, 0]:.0f }} %. Does noise help? Look at one stay with both receivers.
+# The perfect receiver loses to the second one: without drift (jumps and gaps are left), {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with
+# five metres of it, {{ by_noise.iloc[1, 0]:.0f }} %. Does noise help? Of the stays that only the second one keeps, look at the one that
+# suffers most.
 
 # %% tags=["hide-input"]
 # @title Figure 2.2: the same stay, two receivers
 def around(noise, first, n):
-    """Metres north and east of the mean of n fixes, and which are indoors."""
+    """Metres east and north of the mean of n fixes, and which are indoors."""
     own = record(noise_m=noise).iloc[first : first + n]
-    xy = np.radians(own[["lat", "lon"]].to_numpy()) * R
-    xy = (xy - xy.mean(0)) * [1, np.cos(np.radians(own.lat.mean()))]
+    xy = np.radians(own[["lon", "lat"]].to_numpy()) * R
+    xy = (xy - xy.mean(0)) * [np.cos(np.radians(own.lat.mean())), 1]
     return xy, own.visit.to_numpy() >= 0
 
 
 same = ["first_fix", "n_fixes"]  # the same fixes with both receivers
 perfect, drifting = (steps(record(noise_m=noise))[0] for noise in (0, 5))
-long = perfect.merge(drifting, on=same).query("n_fixes > 60")[same].to_numpy()
+perfect["lost"] = cluster(perfect) < 0
+drifting["kept"] = cluster(drifting) >= 0
+both = perfect.merge(drifting, on=same).query("n_fixes > 60")
+odd = both[both.lost & both.kept]  # none, with other thresholds
+long = (odd if len(odd) else both)[same].to_numpy()
 means = [np.unique(around(0, *row)[0], axis=0).mean(0) for row in long]
-row = long[np.argmax(np.hypot(*np.transpose(means)))]  # means far apart
+furthest = np.argmax(np.hypot(*np.transpose(means)))  # means far apart
+row, (x, y) = long[furthest], means[furthest]
+turn = -np.array([[x, -y], [y, x]]) / np.hypot(x, y)  # the way to the left
 fig, panels = plt.subplots(2, 1, figsize=(7.4, 3.6), sharex=True)
 for ax, noise in zip(panels, (0, 5), strict=True):
     xy, indoors = around(noise, *row)
+    xy = xy @ turn
     looks = ("indoors", indoors, COPIED), ("on the way", ~indoors, MUTED)
     for name, which, colour in looks:
         spots, times = np.unique(xy[which], axis=0, return_counts=True)
-        ax.scatter(*spots.T, 21 + 4 * times, colour, alpha=0.5, label=name)
+        area = 25 * np.sqrt(times)
+        ax.scatter(*spots.T, area, colour, alpha=0.5, label=name)
     look = {"ls": "", "ms": 13, "mew": 3}
     distinct = np.unique(xy, axis=0).mean(0)
     ax.plot(*distinct, "x", color=EXTRA, label="mean of distinct", **look)
     ax.plot(0, 0, "+", color=TRUTH, label="mean of all", **look)
     ax.add_patch(plt.Circle((0, 0), eps, fill=False, color=TRUTH))
     ax.set(title=f"{noise} m of drift", ylabel="across (m)", aspect="equal")
-ax.set(xlabel="along the way, northwards (m)")
+ax.set(xlabel="along the way (m)")
 handles, _ = ax.get_legend_handles_labels()
 fig.legend(handles=handles, loc="outside lower center", ncols=4)
 n_inside = indoors.sum()
@@ -477,8 +486,8 @@ show(
 
 # %% [markdown]
 # Indoors the perfect receiver repeats one position, so its {{ n_inside }} fixes count as one. The two fixes on the way count as
-# one each, and pull the mean of three positions two thirds of the way out: elsewhere each time. DBSCAN finds no neighbour, and
-# the stay is dropped. With a little noise, every fix indoors is a position of its own, and the way hardly counts. Much
+# one each, and pull the mean of three positions two thirds of the way out. Other stays at this place are pulled elsewhere, or not
+# at all: DBSCAN finds no neighbour, and drops the stay. With a little noise, every fix indoors is a position of its own, and the way hardly counts. Much
 # noise spreads the means again.
 #
 # If this is the cause, then the perfect receiver needs no noise, only another mean:
@@ -515,10 +524,9 @@ by_mean.rename_axis("drifting error").round(1)
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
 # latitude). There is no error and no warning. But equation (2.1) shortens the east-west difference by the cosine of the
-# latitude, as the sphere does. Swapped, the east-west difference is not shortened, so points count as `eps` apart when
-# they are only $\text{eps} \cdot \cos\varphi$ apart on the ground; the north-south one is shortened, by $|\cos\lambda|$, so the
-# reach grows to $\text{eps} / |\cos\lambda|$. In Beijing that is
-# {{ eps }} · {{ cos_lat:.2f }} = {{ wide:.0f }} and {{ eps }} / {{ cos_lon:.2f }} = {{ high:.0f }} metres.
+# latitude, as the sphere does. Swapped, the formula multiplies the north-south difference by $|\cos\lambda|$, and the
+# east-west one by nothing. So `eps` reaches $\text{eps} / |\cos\lambda|$ to the north, and only $\text{eps} \cdot \cos\varphi$ to the
+# east: in Beijing {{ high:.0f }} and {{ wide:.0f }} metres.
 #
 # **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
 # begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
@@ -534,16 +542,17 @@ wide, high = eps * cos_lat, eps / cos_lon
 began = found.started_at.dt
 utc, local = began.tz_convert("UTC"), began.tz_convert(town.timezone)
 other = 100 * (utc.dt.day != local.dt.day).mean()
-print(f"{wide:.1f} m by {high:.1f} m; {other:.1f} % on the wrong date")
+print(f"{high:.1f} m by {wide:.1f} m; {other:.1f} % on the wrong date")
 real = read_results("gps").rows.query("step == 'visits'")
 real = real[real.timezone == "UTC"]
 swapped, straight = real.set_index("haversine_order").n[["swapped", "right"]]
+print(f"GeoLife: {swapped:,.0f} visits, latitude first {straight:,.0f}")
 
 # %% [markdown]
 # ## Your own life, from your phone to a map in three lines
 #
 # Some telephones do all of this themselves. On Android, *Settings, Location, Timeline, Export Timeline data* writes a file
-# `Timeline.json`. We made one up, with a month of a person of Larkmere. Put your own in its place, and leave out `ground`, which
+# `Timeline.json`. We made one up, with a month of a person of Larkmere. Put your own in its place (in Colab, drag it into *Files*), and leave out `ground`, which
 # draws Larkmere:
 
 # %%
@@ -566,7 +575,7 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 # - A mean of distinct positions fails where positions repeat, as those of a very good receiver do.
 # - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
 #
-# Recordings and their readers have more such traps:
+# Libraries that read recordings have more such traps:
 # [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
 #
 # ## Exercises
@@ -605,7 +614,7 @@ print(f"{with_all:.1f} m with all positions")
 
 # %% [markdown]
 # **Exercise 3** (medium). Keep the explorations. With `min_samples=1`, which `steps` hands on, every staypoint is in a location.
-# What are then, in percent, recall and precision in `record()`? And what do you pay?
+# What are then, in percent, recall and precision in `record()`? And how many locations then have a single visit?
 
 # %% tags=["try"]
 recall, precision = ..., ...
@@ -621,8 +630,8 @@ check.exercise("2.3", [recall, precision])
 visits_at = generous.location_id.value_counts()
 print(f"recall {recall:.1f} %, precision {precision:.1f} %; of ", end="")
 print(f"{len(visits_at)} locations {(visits_at == 1).sum()} have one visit")
-# The price: most locations appear once. No softmax over known places can
-# learn them.
+# The price: most locations appear once. A model that picks from a list of
+# known places can hardly learn them.
 
 # %% [markdown]
 # **Next:** [Windows](03_windows.ipynb), which turn visits into something that a model can read.

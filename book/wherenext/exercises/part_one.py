@@ -87,22 +87,7 @@ def _honest() -> Worked:
     }
 
 
-@works_out(
-    "1.4", [f"A list of {k} [%]" for k in ("one", "two", "three", "four", "five")], code=True
-)
-def _short_list() -> Worked:
-    """The second place helps most, for home and work take turns."""
-    hits = np.zeros((2, 5))
-    seen = _seen(windows_of().test)
-    for places, target in seen:
-        for row, ordered in enumerate((_by_count(places), _by_count(np.sort(places)))):
-            hits[row] += [target in ordered[:k] for k in range(1, 6)]
-    right, sorted_ = 100 * hits / len(seen)
-    gains = np.diff(right, prepend=0)
-    return right, {TIES: sorted_, "these are the gains of each place; add them up.": gains}
-
-
-@works_out("1.5", ["Free choices [%]", "New places among them [%]"], code=True)
+@works_out("1.4", ["Free choices [%]", "New places among them [%]"], code=True)
 def _curious() -> Worked:
     """Many free choices are new, few visits are free: two errors of opposite sign agree."""
     visits = town().visits
@@ -120,6 +105,21 @@ def _curious() -> Worked:
         "the second is a share of all their visits; take it of the free choices.":
             [100 * free[curious].mean(), 100 * first[curious].mean()],
     }  # fmt: skip
+
+
+@works_out(
+    "1.5", [f"A list of {k} [%]" for k in ("one", "two", "three", "four", "five")], code=True
+)
+def _short_list() -> Worked:
+    """The second place helps most, for the first is often where the person is."""
+    hits = np.zeros((2, 5))
+    seen = _seen(windows_of().test)
+    for places, target in seen:
+        for row, ordered in enumerate((_by_count(places), _by_count(np.sort(places)))):
+            hits[row] += [target in ordered[:k] for k in range(1, 6)]
+    right, sorted_ = 100 * hits / len(seen)
+    gains = np.diff(right, prepend=0)
+    return right, {TIES: sorted_, "these are the gains of each place; add them up.": gains}
 
 
 @cache
