@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import json
 import math
 import re
 from dataclasses import replace
@@ -889,21 +888,16 @@ def test_claims_of_18() -> None:
 def test_claims_of_18_in_the_town() -> None:
     gates = {row[0]: row[1:] for row in printed("18_temporal_sets", "places | at the start")}
     start, now = map(number, gates["never"][1:])
-    assert now < start - 0.1, "Training has pushed the gates of places that nobody"
+    assert now < start - 0.1, "Training has pushed down the gates of places that never came next"
     kept = map(number, gates["(in no history)"][1:])
     assert len({*kept}) == 1, "keep their random start"
     scores = {row[0]: number(row[1]) for row in printed("18_temporal_sets", "NDCG@10, %")[1:]}
-    published, informed, some_open, all_open, count = scores.values()
+    published, informed, unreached, reached, all_open, count = scores.values()
     assert published < informed < all_open < count, "so that a seen place has its own score only"
-    assert some_open < informed - 1, "opening only these loses"
+    assert unreached < informed - 1, "only the gates that training never reached loses"
+    assert informed < reached < all_open - 1, "most is won when all are open"
     new = [number(row[3]) for row in printed("18_temporal_sets", "NDCG@10, %")[1:]]
     assert max(new) < 1, "nobody finds the new ones"
-    numbers = json.loads((ROOT / "book" / "18_temporal_sets.ipynb").read_text(encoding="utf-8"))
-    numbers = numbers["metadata"]["numbers"]
-    ends = numbers['told["town days"]:'].partition("[")[2].rstrip("]").split(", ")
-    low, high = map(number, ends)
-    inside = low < number(numbers["told_gap:.1f"]) < high
-    assert inside, "lies within the interval for the town"
 
 
 @claims_of("19_improvements")
