@@ -9,12 +9,12 @@
 # *exact* protocol of [chapter 3](03_windows.ipynb), which see nothing but the past.)
 #
 # *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is. *You
-# need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* fifteen minutes
-# to read and less than a minute to run; a GPU makes no difference.
+# need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twenty-five
+# minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; it misses half of all targets, about a fifth of all because the place is new, and perhaps
-# > another fifth by chance.
+# > both remember a hundred visits; it misses half of all targets: about a fifth of all targets because the place is new, and
+# > perhaps another fifth by chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -35,7 +35,7 @@ import pandas as pd
 import torch
 from wherenext import city, pointer_variants
 from wherenext.exercises import check
-from wherenext.figures import COPIED, EXTRA, INK, MUTED, show
+from wherenext.figures import COPIED, EXTRA, INK, MUTED, PAPER, TRUTH, show
 from wherenext.ground import ground, located
 from wherenext.results import read_results
 
@@ -86,6 +86,7 @@ def in_sight(windows):
 
 # %%
 sizes = (10, 20, 50, 100, 200, 400)
+# The same targets, each with the last n visits before it.
 tests = {n: with_history(data, memory=n).test for n in sizes}
 reach = {n: in_sight(test) for n, test in tests.items()}  # (W,) each
 ranked = {"kernel": [evaluate(kernel, test) for test in tests.values()]}
@@ -124,11 +125,8 @@ places_map(
 # memories.
 
 # %%
-memory = 100  # @param {type:"slider", min:10, max:400, step:10}
-
-# %%
 # older=0: without the summaries of exercise 2.
-variant = pointer_variants.Variant(memory=memory, older=0)
+variant = pointer_variants.Variant(memory=100, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
@@ -202,22 +200,21 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # No interval holds zero. (They know of people, not of seeds: this is one training. And at ten visits the kernel's five numbers,
 # chosen for a hundred, may cost it much.) Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife
 # (right) we trained pointers anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring
-# {{ longer[0]:.1f }} points ({{ longer[1]:.1f }} to {{ longer[2]:.1f }}). **So a memory longer than that is not what the pointer
+# {{ longer[0]:.1f }} points (−{{ -longer[1]:.1f }} to {{ longer[2]:.1f }}). **So a memory longer than that is not what the pointer
 # lacks.**
-#
-# **Change this.** Set `memory` to 10, and run the cells from there to the table once more. Does a pointer that was trained with
-# ten visits use a hundred? (Ours was better at ten, and worse at all other memories.)
 #
 # ## Memory or model?
 #
-# Now to the pointer's lead on GeoLife. Four numbers answer: each model with seven days, and with a hundred visits. The kernel's
-# numbers were chosen, and the pointer was trained, for the memory that it has. Acc@1 is in percent, a mean over five seeds.
+# Now to the pointer's lead on GeoLife. Four numbers answer: each model with seven days (in the town {{ in_week:.0f }} visits on
+# average, on GeoLife about as many), and with a hundred visits. The kernel's numbers were chosen, and the pointer was trained,
+# for the memory that it has. Acc@1 is in percent, a mean over five seeds.
 
 # %%
 EXACT = {"target_time": "unknown", "protocol": "exact"}
 GEOLIFE, TOWN = EXACT | {"data": "geolife"}, EXACT | {"data": "city"}
-WEEK = {"model": "kernel", "variant": "full"}
+WEEK = {"model": "kernel", "variant": "full"}  # seven days
 RULE = {"model": "kernel_memory", "variant": "memory_100"}
+# Seven days; a hundred visits; these with summaries (exercise 2).
 SHORT, HUNDRED, OURS = (
     {"model": "contextual", "variant": variant}
     for variant in ("window", "memory_100", "full")
@@ -226,6 +223,7 @@ four = {
     "kernel": [results.mean(**GEOLIFE, **one) for one in (WEEK, RULE)],
     "pointer": [results.mean(**GEOLIFE, **one) for one in (SHORT, HUNDRED)],
 }
+in_week = data.test.lengths.mean()  # visits, in the town
 pd.DataFrame(four, ["seven days", "hundred visits"]).round(1)
 
 # %% [markdown]
@@ -245,9 +243,10 @@ steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Whichever comes first, memory brings more. In the mean of both ways the difference is {{ more:.1f }} points: half of both steps
-# down minus half of both steps across. Two of the four numbers cancel, and what stays is the kernel with a hundred visits minus
-# the pointer with seven days. Is it more than luck?
+# Whichever comes first, memory brings more, in the mean of both ways by {{ more:.1f }} points. With $k$ and $p$ for kernel and
+# pointer, this difference is
+# $\tfrac12 [(k_{100} - k_7) + (p_{100} - p_7)] - \tfrac12 [(p_{100} - k_{100}) + (p_7 - k_7)] = k_{100} - p_7$.
+# Is it more than luck?
 
 
 # %% tags=["hide-input"]
@@ -277,6 +276,7 @@ both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 left, left_low, left_high = both.iloc[1, 3:]
+short, short_low, short_high = both.iloc[2, 3:]
 more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
@@ -286,13 +286,14 @@ both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
 # With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). Memory
-# minus model is {{ more:.1f }} points, and the interval reaches from a hair below zero to {{ more_high:.1f }}. **Our best estimate
-# is that memory brings more than half of the lead; that it brings less is just not excluded.**
+# minus model is {{ more:.1f }} points, and its interval, up to {{ more_high:.1f }}, touches zero. **Our best estimate is that
+# memory brings more than half of the lead; that it brings less is just not excluded.**
 #
-# What the model brings comes mostly from people with many windows: if every person counts equally, it is {{ left:.1f }} points
-# ({{ left_low:.1f }} to {{ left_high:.1f }}), and memory brings {{ person_more[0]:.1f }} more than the model
-# ({{ person_more[1]:.1f }} to {{ person_more[2]:.1f }}), which is clear of zero. Which mean counts? For the next question of all
-# that come, the first; for a person drawn by lot, the second, and for such a person a better model is not shown.
+# With a hundred visits, what the model brings comes mostly from people with many windows: if every person counts equally, it is
+# {{ left:.1f }} points (−{{ -left_low:.1f }} to {{ left_high:.1f }}). With seven days it is {{ short:.1f }} ({{ short_low:.1f }} to
+# {{ short_high:.1f }}). Memory brings {{ person_more[0]:.1f }} more than the model ({{ person_more[1]:.1f }} to
+# {{ person_more[2]:.1f }}), which is clear of zero. Which mean counts? For the next question of all that come, the first; for a
+# person drawn by lot, the second, and for such a person a better model is shown with seven days, not with a hundred visits.
 #
 # ## How good can a guess be?
 #
@@ -378,8 +379,9 @@ print(f"best guess {best_of_them:.2f}; it was {stays.then[at]}")
 
 # %% [markdown]
 # Three of the eight stays led home and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs agree. The best
-# guess by these stays is home, right in three of eight. With so few stays the ends may miss: of two that disagree no pair
-# agrees, yet one of the two was the best guess. Only the mean over many targets is to be trusted.
+# guess by these stays is home, right in three of eight. With so few stays the ends may miss: of two stays that led to different
+# places no pair agrees (root 0), yet the best guess by them is right once in two. Only the mean over many targets is to be
+# trusted, and only if habits stay as they were: past pairs speak for the present target.
 #
 # Where no two stays are alike in all four ways, we ask for less, until there are two. The mean over all targets is **the lower
 # end**, and its root **the upper end**:
@@ -424,9 +426,20 @@ used.rename_axis(index=None, columns="alike in (rounded)")
 
 # %% [markdown]
 # A quarter of the targets are judged by stays at *any* place, as the person was hardly ever here before. If "about the same time"
-# means half an hour, or two hours, the upper end moves by less than a point. It hangs on who was recorded: on GeoLife its
-# 95 % interval over people reaches from {{ least_end:.1f }} to {{ most_end:.1f }}.
-#
+# means half an hour, or two hours, the upper end moves by less than a point ([evidence](evidence_improvements.ipynb)). It depends
+# on who was recorded: on GeoLife its 95 % interval over people reaches from {{ least_end:.1f }} to {{ most_end:.1f }}.
+
+# %%
+found = limits.set_index(["data", "table", "group"]).sort_index()
+ends = found.loc[("geolife", "agreement", "finest"), ["value", "low", "high"]]
+least = ends.value  # percent, as all here
+root, least_end, most_end = 100 * (ends.astype(float) / 100) ** 0.5
+found = found.value
+new = found["geolife", "novelty", "whole past"]  # targets in no past visit
+ours = results.mean(**GEOLIFE, **HUNDRED)  # the pointer's
+print(f"pointer {ours:.1f} %, upper end {root:.1f} %, new {new:.1f} %")
+
+# %% [markdown]
 # ## Does it work? The town knows
 #
 # Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check them
@@ -438,55 +451,59 @@ used.rename_axis(index=None, columns="alike in (rounded)")
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
-limits = limits.set_index(["data", "table", "group"]).sort_index()
-least_end, most_end = 10 * limits.loc[
-    ("geolife", "agreement", "finest"), ["low", "high"]
-].astype(float) ** 0.5
-limits = limits.value
-truth = limits["city", "truth"]
+truth = found["city", "truth"]
 known = truth["time unknown"]  # who knows all habits, but not that
-left_over = known - results.mean(**TOWN, **OURS)
+town_ours = results.mean(**TOWN, **OURS)
+left_over = known - town_ours
 really = truth["time unknown, agreement"]
 too_high = 100 * (really / 100) ** 0.5
-counted = limits["city", "agreement", "finest"]
+counted = found["city", "agreement", "finest"]
 best_town = 100 * (counted / 100) ** 0.5
 alone = too_high - best_town  # what too low a count takes from the root
 of_a_kind = table.loc["two agree", "mean of both"]  # not in the figure
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True)
-for ax, where in zip(panels, (TOWN, GEOLIFE), strict=True):
-    found = limits[where["data"]]
-    least = found["agreement", "finest"]  # in percent, as all here
-    root = 100 * (least / 100) ** 0.5
-    new = found["novelty", "whole past"]
-    ours = results.mean(**where, **(OURS if where is TOWN else HUNDRED))
-    spans = [(least, root), (100 - new,)]
-    spans = [(known,), *spans] if where is TOWN else spans
-    for k, span in enumerate(spans, 3 - len(spans)):
+town_reach = 100 - found["city", "novelty", "whole past"]
+fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.3), sharey=True)
+drawn = {  # the pointer, the insider, agreement, reach
+    "the town": (town_ours, (known,), (counted, best_town), (town_reach,)),
+    "GeoLife": (ours, (), (least, root), (100 - new,)),
+}
+for ax, (name, (right, *spans)) in zip(panels, drawn.items(), strict=True):
+    for k, span in enumerate(spans):
         ax.plot(span, [k] * len(span), "o-", color=INK, lw=5)
         text = " to ".join(f"{end:.1f}" for end in span)
-        ax.annotate(text, (span[-1] + 1.5, k - 0.2), fontsize=8)
-    ax.axvline(ours, color=EXTRA)
-    text = f"pointer {ours:.1f}"
-    ax.text(ours + 1, 2.5, text, color=EXTRA, fontsize=8)
-    ax.set(xlabel="percent of targets", xlim=(24, 90))
-    ax.set_title("GeoLife" if where is GEOLIFE else "the town", fontsize=10)
-panels[1].text(57, 0, "nobody knows", color=MUTED, fontsize=8, va="center")
+        ax.annotate(text, (max(span, default=0) + 2, k - 0.2), fontsize=8)
+    ax.axvline(right, color=EXTRA)
+    text = f"pointer {right:.1f}"
+    ax.text(right + 1, 2.5, text, color=EXTRA, fontsize=8)
+    ax.set(xlabel="percent of targets", xlim=(0, 100))
+    ax.set_title(name, fontsize=10)
+borders = [0, ours, root, 100 - new, 100]
+FOUR = {"right": EXTRA, "could\nwin": TRUTH, "chance": MUTED, "new": PAPER}
+bar = {"ec": INK, "lw": 0.8, "height": 0.7, "zorder": 3}
+text = {"fontsize": 6.5, "ha": "center", "va": "center", "zorder": 4}
+for k, (name, fill) in enumerate(FOUR.items()):
+    start, end = borders[k : k + 2]
+    panels[1].barh(0, end - start, left=start, color=fill, **bar)
+    ink = INK if fill == PAPER else PAPER
+    panels[1].text((start + end) / 2, 0, name, color=ink, **text)
 lines = ["the insider", "agreement", "reach (all past)"]
 panels[0].set(yticks=range(3), yticklabels=lines, ylim=(2.8, -0.6))
 show(
     fig,
     alt="Limits on the best possible accuracy and the pointer, for the town "
     "and GeoLife. In the town the insider, who knows all habits, is near the "
-    "upper end of agreement, and the pointer is little below.",
-    caption="Top: the insider's Acc@1. Middle: the lower and the upper end, "
-    "as counted. Bottom: targets anywhere in the person's past. Line: the "
-    "Acc@1 of the pointer with a hundred visits, mean of five seeds (in the "
-    "town with the summaries of exercise 2: there it was not run without).",
+    "upper end of agreement, and the pointer is little below. On GeoLife a "
+    "bar divides the targets into right, could win, chance and new.",
+    caption="Top: in the town, the insider's Acc@1; on GeoLife, where there "
+    "is none, four parts of the targets, explained below. Middle: the lower "
+    "and the upper end, as counted. Bottom: targets anywhere in the person's "
+    "past. Line: Acc@1 of the pointer with a hundred visits, five seeds (in "
+    "the town with summaries: there it was not run without).",
 )
 
 # %% [markdown]
-# In the town the pointer is {{ left_over:.1f }} points below the insider: little is left to win, it seems (this difference has no
-# interval).
+# The pointer is above the lower end already, so from here on only the upper end matters. In the town the pointer (five seeds, with
+# summaries) is {{ left_over:.1f }} points below the insider: little is left to win, it seems (this difference has no interval).
 #
 # The insider is right in {{ known:.1f }} %, close to the upper end of agreement. **But this is because two errors cancel.** By the
 # simulator's own chances two agree in {{ really:.1f }} %, and the root of this is {{ too_high:.1f }} %. We counted
@@ -500,8 +517,8 @@ show(
 # ## And on GeoLife?
 #
 # Nobody knows the truth there, nor whether the two errors cancel again. Suppose they do, so that the upper end is the best
-# guess. Then the right panel, read from left to right, divides a hundred targets into four parts. The last two columns do the
-# same with the ends of the interval.
+# guess. Then the targets divide into four parts, as in the bar of figure 21.2. The last two columns do the same with the ends of
+# the interval.
 
 # %%
 missed, within = 100 - ours, 100 - new
@@ -525,8 +542,8 @@ pd.DataFrame(parts, rows).round(1)
 #
 # - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
-#   {{ lead:.1f }} points are left; our best estimate is that memory brings more than half. If every person counts equally, the
-#   rest cannot be told from zero.
+#   {{ lead:.1f }} points are left; our best estimate is that memory brings more than half. If every person counts equally, a
+#   better model is shown with seven days, not with a hundred visits.
 # - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ root:.0f }} %,
 #   where the pointer is right in {{ ours:.0f }} %. Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and
 #   perhaps about {{ luck:.0f }} are chance.
@@ -566,6 +583,8 @@ def remembered(places, memory, older):
 
 right = [1, 4, 5], [2, 0, 0]
 check.same(remembered(six, 2, 100), right, name="the summaries")
+check.same(remembered(six, 2, 0), ([4, 5], [0, 0]), name="no summaries")
+check.same(remembered(six[:1], 2, 9), ([0], [0]), name="a short past")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -581,6 +600,8 @@ def remembered(places, memory, older):
 
 
 check.same(remembered(six, 2, 100), right, name="the summaries")
+check.same(remembered(six, 2, 0), ([4, 5], [0, 0]), name="no summaries")
+check.same(remembered(six[:1], 2, 9), ([0], [0]), name="a short past")
 for name, n in {"with summaries": 100, "everything": 10**6}.items():
     past = with_history(data, memory=n, older=100).test  # the package's
     rows, found = past.lengths.mean(), 100 * in_sight(past).mean()

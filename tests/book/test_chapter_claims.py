@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import json
 import math
 import re
 from dataclasses import replace
@@ -883,21 +882,16 @@ def test_claims_of_18() -> None:
 def test_claims_of_18_in_the_town() -> None:
     gates = {row[0]: row[1:] for row in printed("18_temporal_sets", "places | at the start")}
     start, now = map(number, gates["never"][1:])
-    assert now < start - 0.1, "Training has pushed the gates of places that nobody"
+    assert now < start - 0.1, "Training has pushed down the gates of places that never came next"
     kept = map(number, gates["(in no history)"][1:])
     assert len({*kept}) == 1, "keep their random start"
     scores = {row[0]: number(row[1]) for row in printed("18_temporal_sets", "NDCG@10, %")[1:]}
-    published, informed, some_open, all_open, count = scores.values()
+    published, informed, unreached, reached, all_open, count = scores.values()
     assert published < informed < all_open < count, "so that a seen place has its own score only"
-    assert some_open < informed - 1, "opening only these loses"
+    assert unreached < informed - 1, "only the gates that training never reached loses"
+    assert informed < reached < all_open - 1, "most is won when all are open"
     new = [number(row[3]) for row in printed("18_temporal_sets", "NDCG@10, %")[1:]]
     assert max(new) < 1, "nobody finds the new ones"
-    numbers = json.loads((ROOT / "book" / "18_temporal_sets.ipynb").read_text(encoding="utf-8"))
-    numbers = numbers["metadata"]["numbers"]
-    ends = numbers['told["town days"]:'].partition("[")[2].rstrip("]").split(", ")
-    low, high = map(number, ends)
-    inside = low < number(numbers["told_gap:.1f"]) < high
-    assert inside, "lies within the interval for the town"
 
 
 @claims_of("19_improvements")
@@ -1008,11 +1002,11 @@ def test_claims_of_21() -> None:
     own = [results.mean(**one, **where) for one in (full | {"variant": "window"}, hundred)]
     half = (own[1] - kernel[0]) / 2
     assert min(kernel[1] - kernel[0], own[1] - own[0]) > half, (
-        "Whichever comes first, memory brings more."
+        "Whichever comes first, memory brings more"
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
-    assert more > 0 and -0.05 < low < 0, "interval reaches from a hair below zero to"
+    assert more > 0 and -0.05 < low < 0, "touches zero"
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
@@ -1028,8 +1022,13 @@ def test_claims_of_21() -> None:
     ours, rule = (np.mean([gains(run)["acc@1"] for run in some], axis=0) for some in runs)
     people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(people[None], np.arange(len(people))))
-    assert at[0] < 0 < at[1] and people.mean() < 0.005, "the rest cannot be told from zero"
+    assert at[0] < 0 < at[1] and people.mean() < 0.005, "comes mostly from people with many windows"
     short = np.mean([gains(run)["acc@1"] for run in results.ranks(**where, **week)], axis=0)
+    seven = np.mean([gains(run)["acc@1"] for run in
+                     results.ranks(**where, **rivals["kernel"])], axis=0)  # fmt: skip
+    own_week = pd.Series(short - seven).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
+    at = percentile_interval(resampled_means(own_week[None], np.arange(len(own_week))))
+    assert at[0] > 0, "such a person a better model is shown with seven days"
     each = pd.Series(rule - short).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(each[None], np.arange(len(each))))
     assert at[0] > 0, "which is clear of zero"
@@ -1063,7 +1062,7 @@ def test_claims_of_21() -> None:
     new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
     luck = 100 - new - 10 * real.value["agreement", "finest"] ** 0.5
     assert abs(ours - 50) < 1, "it misses half of all targets"
-    assert abs(new - 20) < 2, "about a fifth of all because the place is new"
+    assert abs(new - 20) < 2, "about a fifth of all targets because the place is new"
     assert abs(luck - 20) < 2, "and perhaps another fifth by chance"
     ten = results.mean(variant="memory_10", model="contextual", **where)
     assert abs(ten - kernel[0]) < 0.5, "the pointer is level with the kernel that sees seven days"
@@ -1109,7 +1108,7 @@ def test_claims_of_21_in_the_town() -> None:
     assert (others <= 2).mean() > 0.6, "most of them visited once or twice"
     (some, bounded), (every, most) = (
         map(float, re.findall(r"[\d.]+", line[0].partition(":")[2]))
-        for line in printed("21_memory_and_ceilings", "with summaries")[-2:]
+        for line in printed("21_memory_and_ceilings", "Right: the summaries")[-2:]
     )
     ((found,),) = printed(chapter, "targets:")
     stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")

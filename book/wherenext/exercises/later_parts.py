@@ -376,11 +376,11 @@ def _first_and_fourth() -> Worked:
 
 
 @works_out("18.2", ["NDCG@10 [%]"], digits=1, atol=0.4, code=True)
-def _all_gates_open() -> Worked:
-    """Closer to counting, and still behind it: its own gates cost more than they bring."""
-    return 62.0, {
-        "that is with the gates it learned; fill those of the copy.": 58.9,
-        "that is informed with open gates; take the network as published.": 63.9,
+def _equal_gates() -> Worked:
+    """Equal gates bring a third of what open ones bring."""
+    return 62.1, {
+        "that is with the gates it learned; fill those of the copy.": 61.2,
+        "that is with all gates open; fill them with one half.": 63.9,
         "that is counting.": 65.4,
     }
 
