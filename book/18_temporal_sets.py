@@ -643,6 +643,7 @@ lonely = {"town": facts.alone["city days"], "baskets": facts.alone["dc"]}
 published, better, *opened, count = pd.DataFrame(means).iloc[0]
 gap, told_gap = count - published, better - published
 chance_gap, learned_gap, gate_gap = (mean - better for mean in opened)
+lost = -chance_gap
 answers, known = days["test"].truth(), days["test"].seen()
 unknown = 100 * float((answers & ~known).sum() / answers.sum())
 people = [{*days[s].user.tolist()} for s in ("train", "test")]
@@ -652,7 +653,7 @@ pd.DataFrame(means).T.astype(float).round(1).rename(columns=COLUMNS)
 # %% [markdown]
 # In this run counting is {{ gap:.1f }} points of NDCG ahead of DNNTSP. Telling the network days and counts brings
 # {{ told_gap:.1f }}. Opening all gates as well, so that a seen place has its own score only, brings {{ gate_gap:.1f }} more. Opening
-# only the gates that training never reached *loses* {{ -chance_gap:.1f }}; opening only the learned ones brings
+# only the gates that training never reached *loses* {{ lost:.1f }}; opening only the learned ones brings
 # {{ learned_gap:.1f }}. So neither kind alone is to blame: most is won when all are open, probably because a place with an open
 # gate goes ahead of others whose gates are half open. (Test days gave the idea of opening gates, so these rows show where points
 # go, and are no scores to report.)

@@ -138,6 +138,7 @@ asked = {"data": "geolife", "target_time": "unknown", "model": "contextual"}
 trained = {n: asked | {"variant": f"memory_{n}"} for n in sizes}
 anew = [(results.mean(**t), *results.interval(**t)) for t in trained.values()]
 longer = results.difference(trained[400], trained[100])
+below = -longer[1]
 more_reach = by_memory["reach, %"][400] - by_memory["reach, %"][10]
 far_hits = by_memory.iloc[-1, 1] - by_memory.iloc[-1, 2]
 rules = {"kernel": "full", "kernel_memory": "memory_100"}
@@ -200,7 +201,7 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # No interval holds zero. (They know of people, not of seeds: this is one training. And at ten visits the kernel's five numbers,
 # chosen for a hundred, may cost it much.) Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife
 # (right) we trained pointers anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring
-# {{ longer[0]:.1f }} points (−{{ -longer[1]:.1f }} to {{ longer[2]:.1f }}). **So a memory longer than that is not what the pointer
+# {{ longer[0]:.1f }} points (−{{ below:.1f }} to {{ longer[2]:.1f }}). **So a memory longer than that is not what the pointer
 # lacks.**
 #
 # ## Memory or model?
@@ -276,6 +277,7 @@ both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 left, left_low, left_high = both.iloc[1, 3:]
+left_below = -left_low
 short, short_low, short_high = both.iloc[2, 3:]
 more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
@@ -290,7 +292,7 @@ both.round(1) + 0.0  # no zero below zero
 # memory brings more than half of the lead; that it brings less is just not excluded.**
 #
 # With a hundred visits, what the model brings comes mostly from people with many windows: if every person counts equally, it is
-# {{ left:.1f }} points (−{{ -left_low:.1f }} to {{ left_high:.1f }}). With seven days it is {{ short:.1f }} ({{ short_low:.1f }} to
+# {{ left:.1f }} points (−{{ left_below:.1f }} to {{ left_high:.1f }}). With seven days it is {{ short:.1f }} ({{ short_low:.1f }} to
 # {{ short_high:.1f }}). Memory brings {{ person_more[0]:.1f }} more than the model ({{ person_more[1]:.1f }} to
 # {{ person_more[2]:.1f }}), which is clear of zero. Which mean counts? For the next question of all that come, the first; for a
 # person drawn by lot, the second, and for such a person a better model is shown with seven days, not with a hundred visits.

@@ -15,6 +15,7 @@ import notebooks
 import portable
 import pytest
 from jupytext.magics import is_magic
+from placeholders import PLACEHOLDER
 from wherenext.exercises import ANSWERS, answer_to
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +24,13 @@ SCRIPTS = sorted((ROOT / "book").glob("[0-9][0-9]_*.py"))
 
 def test_every_notebook_is_what_its_script_renders_to() -> None:
     assert notebooks.outdated() == [], "Edit the .py and run `make notebooks`."
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.py")), ids=lambda path: path.stem)
+def test_no_number_of_a_sentence_stays_in_braces(path: Path) -> None:
+    """Only names are filled in: a call, a minus sign or a sum would stand on the page as code."""
+    prose = [cell.source for cell in jupytext.read(path).cells if cell.cell_type == "markdown"]
+    assert not re.findall(r"\{\{[^{}]*\}\}", PLACEHOLDER.sub("", "\n".join(prose)))
 
 
 def test_a_map_that_is_drawn_again_is_stored_alike() -> None:
