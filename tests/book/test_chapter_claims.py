@@ -689,7 +689,7 @@ def test_claims_of_16() -> None:
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.3, "It lowers it a little"
     rouge = whole.rouge1[pointer] > 80
-    assert rouge and whole.exact[pointer] < 15, "have in common, hardly notices"
+    assert rouge and whole.exact[pointer] < 15, "divided by their mean length, hardly notices"
     assert right[pointer] > 80 and whole.also[pointer] < 50, "copied well, whole lists are not"
     said = in_sentences("16_summarizer")
     assert said['means.also["simple rules"]'] > said['means.also["pointer"]'], (
