@@ -860,7 +860,7 @@ def test_claims_of_18() -> None:
     assert max(low[:2]) < 0 < min(high[:2]), "leaving out graph or attention changes nothing that"
     assert low[2] > 0, "leaving out the gate helps"
     told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
-    assert told > 0, "that is what it is worth to know when and how often"
+    assert told > 0, "says what it is worth to know when and how often"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = {"full", "no_graph", "no_attention"} <= below and "informed" not in below
     level = [
