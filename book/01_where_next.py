@@ -9,7 +9,7 @@
 # minute to run, with or without a GPU.
 #
 # > **In one sentence.** Of a hundred next places, {{ returns:.0f }} are known to the person and {{ ceiling:.0f }} were visited
-# > in the last week; a child's rule guesses {{ counted:.0f }} of them, a wiser child's {{ wiser:.0f }}, our model {{ scored:.0f }}.
+# > in the last week; of the hundred, a child's rule guesses {{ counted:.0f }}, a wiser child's {{ wiser:.0f }}, our model {{ scored:.0f }}.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -41,6 +41,7 @@ from wherenext.figures import (
     show,
 )
 from wherenext.ground import ground, located
+from wherenext.results import read_results
 
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
@@ -81,7 +82,8 @@ n_people, n_visits = len(town.people), len(town.visits)
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 
 # %%
-data = prepare(town.visits, protocol="exact")  # see chapter 3
+# "exact" is chapter 3's own way to cut a week.
+data = prepare(town.visits, protocol="exact")
 places = town.places.set_index("location_id")
 week, target = data.test.visits_of(window), data.test.target_of(window)
 table = pd.DataFrame({"place": places.name[week.location_id].to_numpy()})
@@ -185,6 +187,7 @@ law = {"color": MUTED, "ls": "--", "label": "equation (1.1)"}
 sns.lineplot(x=middle, y=60 * middle**-0.21, ax=ax, **law)
 ax.set(xscale="log", xlabel="places already known (logarithmic)")
 ax.set(ylim=(0, None), ylabel="visits to a new place (%)")
+ax.set_xticks([3, 10, 30, 100, 300])
 ax.xaxis.set_major_formatter("{x:.0f}")
 curious_then, _, all_then = (rate.iloc[6] for rate in rates.values())
 curious_later = rate.iloc[9]  # they know 86 to 130 places
@@ -206,12 +209,11 @@ show(
 #
 # Who gets that far? Only {{ n_curious }} people, the curious. (We chose them by how far they got, so their curve describes them
 # and explains nothing.) When they knew thirty places, they were already exploring in
-# {{ curious_then:.0f}} % of their visits, and no more than that later. The other {{ n_others }} explore less and
-# never get this far, so they drop out of the average, and only the curious survive in it. The average
-# climbs though the rate of neither group (gold and blue) does: *survivorship*, a form of *Simpson's paradox*.
-#
-# (That the curious lie on the law, from 8 places to 90, is a coincidence: in a free choice they explore far more often, but
-# many visits are routine; see exercise 4.)
+# {{ curious_then:.0f}} % of their visits. The other {{ n_others }} explore less and
+# never get this far, so they drop out of the average, and only the curious survive in it. From thirty places to a hundred, the
+# curious (gold) end a little lower than they began ({{ curious_then:.0f}} % and {{ curious_later:.0f}} %) and the others (blue)
+# fall, yet the average climbs. This is *survivorship*, which here makes a *Simpson's paradox*. (That gold follows the dashed line is a
+# coincidence: exercise 4.)
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
 # first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -239,7 +241,8 @@ hits = 100 * pd.DataFrame(guesses).eq(truth, axis=0)  # a row a window
 scores = hits.mean()
 ceiling = 100 * windows.in_window.mean()  # is the target one of `seen`?
 scores["copy ceiling: the true place is in the window"] = ceiling
-explored = windows.visits.explored.iloc[windows.target]  # one flag per target
+# .target: the row of each target
+explored = windows.visits.explored.iloc[windows.target]
 scores["the true place is known to the person"] = 100 * (~explored).mean()
 scores.round(1).rename("% of the test windows").to_frame()
 
@@ -260,17 +263,18 @@ print(f"known, but not in the window: {older:.0f} %")
 # ## A first look at the model
 #
 # How good is the model of this book? It was trained on the first three fifths of everybody's days (the fourth is kept for choosing settings). It plays the same game, on
-# the same windows, which it has not seen. (We prepare them once more, since the model has its own numbers for the places: its
-# *vocabulary*.)
+# the same windows, which it has not seen.
 #
 # Is the model better, or was it lucky with these people? To find out, we give its lead over the rule an *interval*:
-# `resampled_means` draws the people anew, many times, and takes the mean lead of each draw; the interval holds 95 % of these means.
+# `resampled_means` draws the people with replacement, many times, and takes the mean lead of each draw; the interval holds
+# the middle 95 % of these means.
 # [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
-model, vocabulary = load_model(shipped("city"))
+model, vocabulary = load_model(shipped("city"))  # its numbers of the places
 numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, numbered.test).predicted  # its first guesses
+# .targets: the vocabulary number of each target
 hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
 right = hits["model"] > 0
@@ -298,13 +302,17 @@ for i in range(len(windows)):
 child = 100 * (np.array(elsewhere) == truth)
 wiser, ahead = child.mean(), hits["model"] - child
 ends = percentile_interval(resampled_means([ahead], windows.users))
+ours = {"model": "pgt", "variant": "full"}  # our model, in chapter 4's table
+by_rule = read_results("city").difference({"model": "kernel"}, ours)
 print(f"the wiser child is right in {wiser:.1f} % of the windows")
 print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 
 # %% [markdown]
-# **The lead is gone.** The rule of [chapter 4](04_baselines.ipynb), which asks where the person came from, is even a
-# little ahead of the model. The book asks why. So what is a network for? It gives a probability to every place, also to those not in the
-# week, and it may find cues that we did not think of. [Chapter 20](20_contextual_pointer.ipynb) tells one what to compare, and it catches up.
+# **The lead is gone.** The rule of [chapter 4](04_baselines.ipynb) is even ahead, by {{ by_rule[0]:.1f }} points
+# ({{ by_rule[1]:.1f }} to {{ by_rule[2]:.1f }}). Why a network with everything at hand does not beat a child is the question of
+# this book; [chapter 20](20_contextual_pointer.ipynb) answers it.
+#
+# A network still does what no such rule can: it gives a probability to every place, also to those not in the week.
 #
 # The model answers with a sum of two parts: what it copies from the window (the **pointer** does that), and what it generates
 # (the **generator** does). A number between 0 and 1, its **gate**, says how much it copies.
@@ -358,7 +366,7 @@ show(
 
 # %% [markdown]
 # The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. In the
-# upper panel one of the two is too thin to see at each single place. Below, the first place gets something by copying and something by
+# upper panel one of the two is hardly visible at each single place. Below, the first place gets something by copying and something by
 # generating. The gate $g$ mixes them:
 #
 # $$
@@ -389,7 +397,7 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average can climb though no group's rate does, because people drop out of it.
+# - An average can climb though no group's rate is higher at the end, because people drop out of it.
 # - A child's rule is right in {{ counted:.0f }} % of the windows, a wiser child's in {{ wiser:.0f }} %, the model of this book
 #   in {{ scored:.0f }} %, and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model copies from the window, generates from all places (it learns only about those that training has seen), and
@@ -400,8 +408,8 @@ architecture(
 # Replace the three dots with your answer and run the cell: `check` says whether it is right and, if not, often why.
 # On the book's own pages, a form checks the same answers without Python. Solutions are folded.
 #
-# **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind`. Is it as
-# clear at which kind it is one most often?
+# **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind`. And most
+# often: is that answer as certain?
 
 # %% tags=["try"]
 least = ...  # a kind, such as "park"
@@ -467,7 +475,7 @@ honest.rename_axis("bin").round(3)
 # This one is, up to chance.
 
 # %% [markdown]
-# **Exercise 4** (medium). In Figure 1.2 the curious lie on the law, from 8 places known to 90. Do they obey it? The law is
+# **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? The law is
 # about free choices. Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
 # choice (`why` is not `"routine"`)? (`why` says what the simulator did; `curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
 
@@ -518,8 +526,8 @@ short_list = 100 * found / len(windows)
 check.exercise("1.5", short_list)
 on_list = pd.Series(short_list, range(1, 6), name="%")
 print(f"not in the window at all: {100 - ceiling:.0f} %")
-# The second place helps most. In half of the windows the first on the list
-# is where the person is; the wiser child skips it. From then on the list
+# The second place helps most: the first on the list is often where the
+# person is, and the wiser child skips it. From then on the list
 # creeps towards the ceiling: what is not in the window is on no list.
 on_list.rename_axis("places on the list").round(1).to_frame()
 

@@ -1446,7 +1446,7 @@ def test_claims_of_01() -> None:
     few = known.groupby(visits.user_id).transform("max") >= 90
     then, later = (new[few & known.between(*ends)].mean() for ends in ((24, 36), (86, 130)))
     assert then > rate[25] + 0.05, "they were already exploring in … of their visits"
-    assert later < then + 0.01, "and no more than that later"
+    assert later < then + 0.01, "end a little lower than they began"
     rest = known.groupby(visits.user_id).transform("max") < 90
     for low, high in ((8, 15), (24, 36), (57, 85)):
         both = [new[some & known.between(low, high)].mean() for some in (rest, few)]
@@ -1478,9 +1478,9 @@ def test_claims_of_01() -> None:
     assert round(100 * child.mean()) == said["wiser"], "a wiser child's in … %"
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
-    assert low > 0 and by < 3, "is even a little ahead of the model."
+    assert low > 0 and by < 3, "The rule of chapter 4 is even ahead"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
-    assert abs(np.mean(first) - 0.5) < 0.02, "In half of the windows the first on the list"
+    assert abs(np.mean(first) - 0.5) < 0.02, "the first on the list is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
     monday = f"{here.finished_at:%A %H}" == "Monday 18"
     leaves = here.location_id != target.location_id
@@ -1492,7 +1492,7 @@ def test_claims_of_01() -> None:
     )
     six = seen.candidates.head(6)
     thin = six[["copied", "generated"]].min(axis=1).max() < 0.005
-    assert thin, "In the upper panel one of the two is too thin to see at each single place."
+    assert thin, "In the upper panel one of the two is hardly visible at each single place."
     top = look(model, test, 2962).candidates.iloc[0]
     assert min(top.copied, top.generated) > 0.02, "the first place gets something by copying"
 
@@ -1549,7 +1549,7 @@ def test_claims_of_02() -> None:
         silences = own[own.between(stay.started_at, stay.finished_at)].diff()
         assert silences.max() > pd.Timedelta("12h"), "hours late: a silence again."
     (precise,), _, (doubles,) = printed("02_gps_to_visits", "precision of visits")
-    assert number(re.findall(r"[\d.]+", precise)[0]) > 95, "Nearly every found visit is a true one"
+    assert number(re.findall(r"[\d.]+", precise)[0]) > 95, "Nearly every found visit covers a true"
     lost, twice = map(int, re.findall(r"\d+", doubles))
     assert twice > lost / 2, "lie next to another visit to the same place"
 
