@@ -9,8 +9,8 @@
 # makes no difference.
 #
 # > **In one sentence.** The pointer gives every visit of the window a weight and adds the weights up per place, so it can name
-# > places that training never showed: of those in the window it names {{ named:.0f }} % first, where a softmax over places
-# > names none, and counting {{ counted_new:.0f }} %.
+# > places that training never showed: it names {{ named:.0f }} % of those in the window first (a softmax over places none, plain
+# > counting {{ counted_new:.0f }} %).
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -100,9 +100,9 @@ print(f"which is {new_in_sight:.0f} % of all targets")
 #
 # ## The question and the visits
 #
-# The encoder has turned each visit into a vector of
-# $D$ numbers. The vector of the *last* visit has heard of all others through attention (how much of this the pointer needs, the last section tests). It stands for "here and now" and is called the **context** $c$.
-# We take the story window, which most chapters of this part follow, and seven others. Some are longer, so ours gets padding.
+# The encoder has turned each visit into a vector of $D$ numbers. The vector of the *last* visit has heard of all others through
+# attention. It stands for "here and now" and is called the **context** $c$. We take the story window, which most chapters of
+# this part follow, and seven others. Some are longer, so ours gets padding.
 
 # %%
 batch = test.batch([shared, *range(7)])  # B = 8, the story window first
@@ -289,7 +289,7 @@ alt = "Bars made of blocks, one bar a place and one block a visit."
 for k, row in enumerate(wide.index[-2:], len(wide) - 2):  # in the text
     text = f"{wide.loc[row].max():.3f}"
     ax.text(0.006, k, text, color="white", va="center", fontsize=8)
-caption = "Many small weights beat one large one. In white: the place's "
+caption = "Four weights beat one slightly larger. In white: the place's "
 caption += "largest weight. ✓: the target."
 show(ax.figure, alt=alt, caption=caption)
 
@@ -307,9 +307,9 @@ playground(small="pointer", window=shared)
 # ## A pointer that has learned nothing
 #
 # What does the pointer do *before* training? All position biases are 0, and embeddings, encoder, query and key are random, the
-# last two with small numbers. In a typical window the largest weight is only {{ factor:.1f }} times the smallest, while a
-# window may show one place once and another nine times. Adding up nearly equal weights is nearly counting. Does it show? We
-# compare, for the target, the probability that the pointer gives it (*pointer's share*) with its *share of the visits*.
+# last two with small numbers. So the weights differ little, while a window may show one place once and another nine times.
+# Adding up nearly equal weights is nearly counting. Does it show? We compare, for the target, the probability that the pointer
+# gives it (*pointer's share*) with its *share of the visits*.
 
 # %%
 torch.manual_seed(0)  # another seed gives a little more or less
@@ -338,6 +338,7 @@ axes_of = {"x": "share of the visits", "y": "pointer's share", "bins": 40}
 key = {"cbar": True, "cbar_kws": {"label": "windows (log scale)"}}
 key |= {"norm": LogNorm(0.3), "vmin": None, "vmax": None, "cmap": "Blues"}
 sns.histplot(inside, **axes_of, **key, ax=ax)
+ax.figure.axes[-1].set_ylim(bottom=1)  # no cell is paler than one window
 ax.axline((0, 0), slope=1, color=MUTED, lw=1, ls="--")
 ax.set(aspect="equal", xlim=(0, 0.9), ylim=(0, 0.9))
 alt = "Share of visits against the untrained pointer's share: a diagonal."
@@ -345,7 +346,8 @@ caption = "Windows with their target in sight. Dashed: exactly counting."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
-# The correlation is {{ correlation:.2f }}. Before it learns anything, the pointer is close to counting overall. So compare a
+# In a typical window the largest weight is only {{ factor:.1f }} times the smallest, and the correlation of the two shares is
+# {{ correlation:.2f }}. Before it learns anything, the pointer is close to counting overall. So compare a
 # trained pointer with the counting rule, not with zero.
 #
 # ## The whole part, and the package's
@@ -373,11 +375,11 @@ class MyPointer(nn.Module):
 
 # %%
 many = test.batch(np.arange(0, len(test), 12))
-ours = MyPointer(D, model.config.max_len)
-ours.load_state_dict(model.pointer.state_dict())
+loaded = MyPointer(D, model.config.max_len)
+loaded.load_state_dict(model.pointer.state_dict())
 with torch.no_grad():
     x, _ = model.encoder(model.embeddings(many), many.padding)
-    a, p = ours(x, many)
+    a, p = loaded(x, many)
     package = model(many)
 equal = {"rtol": 0, "atol": 1e-6}
 torch.testing.assert_close(a, package.pointer_attention, **equal)
@@ -428,7 +430,7 @@ def learn(part, pairs, epochs):
     for epoch in range(1, epochs + 1):
         for x, b in pairs:
             p = part(x, b)[1][torch.arange(len(b)), b.target]  # (B,)
-            loss = -p.clamp(min=1e-9).log().mean()
+            loss = -p.clamp(min=1e-9).log().mean()  # log 0 is -inf
             adam.zero_grad()
             loss.backward()
             adam.step()
@@ -468,6 +470,7 @@ def watched(part, windows, epochs, encoder=model.encoder):
     """(epochs + 1, W) what is right on validation as the part learns."""
     given, asked = lessons(windows, encoder), lessons(data.valid, encoder)
     states = learn(part, given, epochs)
+    # Each step of the loop trains one epoch more.
     return np.stack([hits(part, data.valid, asked) for _ in states])
 
 
@@ -503,9 +506,9 @@ show(
 )
 
 # %% [markdown]
-# At known places both rise. New ones are the target in only {{ few }} of the validation windows, of {{ few_people }} people. The
-# softmax named {{ softmax_new:.0f }} of them, the pointer {{ new_before:.0f }} before training and {{ new_after:.0f }} after it:
-# too few to say more. So we ask the test windows.
+# At known places both rise. In only {{ few }} validation windows, of {{ few_people }} people, is a new one the target and in
+# sight. The softmax named {{ softmax_new:.0f }} of them, the pointer {{ new_before:.0f }} before training and
+# {{ new_after:.0f }} after it: too few to say more. So we ask the test windows.
 #
 # ## The answer to our question
 #
@@ -541,13 +544,13 @@ n_known, n_new = (where.sum() for where in test_kinds.values())
 people_new = len(np.unique(test.users[test_kinds["never seen"]]))
 test_kinds["all targets"] = np.ones(len(test), dtype=bool)
 fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.3), sharey=True, sharex=True)
-level = {}
+level, colours = {}, [GENERATED, MUTED, COPIED, EXTRA]
 for ax, (kind, where) in zip(axes, test_kinds.items(), strict=True):
     level[kind] = first[where].mean()
     for row, name in enumerate(first):
         means = resampled_means([first[name][where]], test.users[where])
         ax.plot(percentile_interval(means), [row, row], color=INK, lw=1.2)
-        ax.plot(level[kind][name], row, "o", color=COPIED)
+        ax.plot(level[kind][name], row, "o", color=colours[row])
         text = f"{level[kind][name]:.0f}"
         ax.annotate(text, (level[kind][name], row), (0, 5),
                     textcoords="offset points", ha="center")  # fmt: skip
@@ -572,7 +575,7 @@ show(
 
 # %% [markdown]
 # A softmax names {{ level["never seen"]["softmax"]:.0f }} % of the {{ n_new }} targets that training never saw, since their
-# scores were only ever pulled down. The trained pointer names {{ named:.0f }} % of them first. (Ours from above names
+# scores were only ever pulled down. The trained pointer names {{ named:.0f }} % of them first. (The one that we trained names
 # {{ ours_new:.0f }} %; five whole models with other seeds {{ of_seeds["full"]:.0f }} %, and five without a pointer
 # {{ of_seeds["no_pointer"]:.0f }} %.) So pointing can name them. But to point, no learning is needed: **plain counting names
 # {{ counted_new:.0f }} % of them first**, and the untrained pointer {{ level["never seen"]["untrained pointer"]:.0f }} %. Is
@@ -609,11 +612,9 @@ print(f"whole model, all targets: {whole:.1f} %")
 print("context kernel minus pointer:", further.round(1).tolist())
 
 # %% [markdown]
-# - *The whole model*: over all targets, the trained pointer alone is right as often ({{ right["largest sum"]:.1f }} against
-#   {{ whole:.1f }} %). What the other parts are good for, [the next chapter](08_generator_and_gate.ipynb) asks; one task is
-#   targets out of the window, which a pointer cannot name at all.
-# - *The context kernel* of [chapter 4](04_baselines.ipynb): over all targets it is {{ ahead:.1f }} points ahead of the trained
-#   pointer, but the interval, {{ ahead_low:+.1f }} to {{ ahead_high:+.1f }}, holds zero.
+# Over all targets, the trained pointer alone is right as often as the whole model ({{ right["largest sum"]:.1f }} against
+# {{ whole:.1f }} %), and the context kernel of [chapter 4](04_baselines.ipynb) is {{ ahead:.1f }} points ahead of the trained
+# pointer, but the interval, {{ ahead_low:+.1f }} to {{ ahead_high:+.1f }}, holds zero.
 #
 # The gain that we can measure is at known places. Why might the pointer gain less at new ones? A guess: a key is partly made of
 # the place's vector. [Chapter 5](05_embeddings.ipynb) found that even busy places keep nearly the random vector they started
@@ -626,17 +627,16 @@ print("context kernel minus pointer:", further.round(1).tolist())
 # [Chapter 6](06_position_and_encoder.ipynb) ended with a guess. The trained model lost nothing that we could measure without
 # its encoder's layers, perhaps because the pointer compares the last visit with all others by itself. A softmax reads one
 # vector, that of the last visit, and hears of the others by the layers only. If the guess is right, a softmax loses more
-# without the layers than a pointer does. We train both once more, on an encoder whose layers add nothing.
+# without the layers than a pointer does. We train both once more, on an encoder whose layers add nothing (*no layers* there).
 
-# %%
+# %% tags=["hide-input"]
+# @title Table: with the encoder's layers and without, on validation
 bare = copy.deepcopy(model.encoder)  # only its sinusoids are left
 with torch.no_grad():
     for layer in bare.layers:
         for last in (layer.attention.out, layer.feedforward[3]):
             last.weight.zero_()
             last.bias.zero_()
-
-# %%
 torch.manual_seed(0)  # the same beginning as above
 others = MyPointer(D, model.config.max_len), MySoftmax(D)
 bare_pointer = watched(others[0], sighted, 7, bare)
@@ -646,9 +646,6 @@ states = {
     "softmax, after 7 epochs": (softmax_right[7], bare_softmax[7]),
     "softmax, after 21": (softmax_right[21], bare_softmax[21]),
 }
-
-# %% tags=["hide-input"]
-# @title Table: with the encoder's layers and without, on validation
 lost = {name: without - given for name, (given, without) in states.items()}
 more = lost["softmax, after 21"] - lost["pointer"]
 lost["softmax, 21, minus pointer"] = more
@@ -660,17 +657,17 @@ for name, change in lost.items():
     levels = [f"{hit.mean():.1f}" for hit in states.get(name, ())]
     said = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*ends[name])
     need[name] = [*(levels or ["", ""]), said]
-early, late = ends["softmax, after 7 epochs"][0], ends["softmax, after 21"][0]
-more_lost, more_low, more_high = ends["softmax, 21, minus pointer"]
+early, late = (-ends[f"softmax, after {n}"][0] for n in ("7 epochs", "21"))
+more_lost, most, least = (-end for end in ends["softmax, 21, minus pointer"])
+had, kept = (hit.mean() for hit in states["softmax, after 21"])
 heads = ["with layers", "without", "difference [95 %]"]
 pd.DataFrame(need, heads).T.rename_axis(columns="Acc@1 in all windows, %")
 
 # %% [markdown]
-# Without the layers the pointer loses nothing that we can measure. The softmax loses {{ early:+.1f }} points after seven
-# epochs. But then it is still learning. After 21, when it hardly rises any more, {{ late:+.1f }} are left: a part of the loss
-# was slower learning. The last row tests the guess: on the same windows, the softmax's change minus
-# the pointer's is {{ more_lost:+.1f }} points, from {{ more_low:+.1f }} to {{ more_high:+.1f }}. In this run, our
-# pointer needs the layers less than our softmax does, as the guess foretold. It is no proof of the reason: this is one
+# Without the layers the pointer loses nothing that we can measure. The softmax loses {{ early:.1f }} points after seven epochs,
+# but only {{ late:.1f }} after 21, when it hardly rises any more. Then it loses {{ more_lost:.1f }} points more than the pointer
+# ({{ least:.1f }} to {{ most:.1f }}), as the guess foretold. But even the softmax, which now reads only the last visit, keeps
+# {{ kept:.1f }} of its {{ had:.1f }}: to neither part are these layers worth much. And it is no proof of the reason: this is one
 # encoder, which learned beside a pointer, and one training of each part.
 #
 # ## What to remember
@@ -682,7 +679,7 @@ pd.DataFrame(need, heads).T.rename_axis(columns="Acc@1 in all windows, %")
 #   count. Mask *before* the softmax.
 # - Add up per place: many small weights can beat one large weight.
 # - An untrained pointer nearly counts, so training starts near "most frequent place", and is to be compared with it.
-#   In one run, on an encoder that had learned beside a pointer, our pointer lost less without the layers than our softmax.
+# - In one run, on an encoder that had learned beside a pointer, our pointer lost less without the layers than our softmax.
 #
 # ## Exercises
 #
@@ -706,9 +703,9 @@ check.exercise("7.1", answer)
 # The visit to place 2 has the largest weight, and place 4 wins.
 
 # %% [markdown]
-# **Exercise 2** (medium). Divide the pointer's scores by a *temperature* $T$ before the softmax. Compute $P_\text{ptr}$ for the
-# eight windows of `batch` at $T = 10^9$, with `scores`, `bias[position]`, `weigh` and `scatter_add` as in this chapter. Which
-# baseline have you got?
+# **Exercise 2** (medium). Divide the pointer's scores, bias included, by a *temperature* $T$ before the softmax. Compute
+# $P_\text{ptr}$ for the eight windows of `batch` at $T = 10^9$, with `scores`, `bias[position]`, `weigh` and `scatter_add` as
+# in this chapter. Which baseline have you got?
 
 # %% tags=["try"]
 hot = ...  # (B, V)
