@@ -48,7 +48,7 @@ from pgt.readers import gps
 # ## What a fix is
 #
 # A telephone records **position fixes**. A fix says who, when, and where; it names no place. Real fixes come without the
-# truth: nobody wrote down where the person was. Our simulated town, Larkmere, knows it. So we take the eight people of Larkmere
+# truth. Our simulated town, Larkmere, knows it. So we take the eight people of Larkmere
 # with the most visits, and switch on a receiver for the first four weeks of each.
 
 # %%
@@ -315,7 +315,7 @@ print(f"{len(fixes):,} fixes -> {len(staypoints)} staypoints", end=" -> ")
 print(f"{(label >= 0).sum()} of them in a location -> {len(visits)} visits")
 
 # %% [markdown]
-# That is the whole pipeline. Does the package, which is faster, do the same?
+# Does the package, which is faster, do the same?
 
 
 # %%
@@ -532,7 +532,7 @@ by_mean.rename_axis("drifting error").round(1)
 # east: in Beijing {{ high:.0f }} and {{ wide:.0f }} metres.
 # This ellipse covers more than the circle, so fewer staypoints are noise.
 #
-# **Whose midnight?** Fixes are in UTC. What people do follows local days. If nobody converts the times, a day
+# **Whose midnight?** Fixes are in UTC, and people follow local days. If nobody converts the times, a day
 # begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
 #
 # The published GeoLife pipeline makes both mistakes; with both, our windows are as many as the published ones, but for two. With swapped
@@ -574,8 +574,7 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 #
 # - A staypoint is a stretch of fixes near an anchor, a location is a group of staypoints, and a visit is a stay at a
 #   location.
-# - Kept is what was visited twice. Clustering with `min_samples` = 2 throws away places seen once: of the visits to places
-#   where a person was only once, {{ once["found as staypoints, %"]:.0f }} % are found as staypoints, and
+# - Kept is what was visited twice. Clustering with `min_samples` = 2 throws away places seen once: of the visits to these,
 #   {{ once["left as visits, %"]:.0f }} % survive.
 # - A mean of distinct positions fails where positions repeat, as those of a very good receiver do.
 # - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
