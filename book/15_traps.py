@@ -364,8 +364,8 @@ show(
 # where somebody is, and nothing of how they came there. And a person's forecast depends on who else stands in the batch.
 #
 # This is no invented mistake. The published code of GETNext ([Yang et al., 2022](https://arxiv.org/abs/2303.04741)), with
-# which many papers compare, has it. What does it cost? We wrote the network anew and trained it both ways in New York, with
-# half the width and fewer epochs ([Evidence: real cities](evidence_cities.ipynb)). Wired over time it is right in
+# which many papers compare, has it. What does it cost? We wrote the network anew and trained it both ways in New York, for
+# fewer epochs ([Evidence: real cities](evidence_cities.ipynb)). Wired over time it is right in
 # {{ over_time:.1f }} % of the test sessions, wired over the batch in {{ over_batch:.1f }} %; the difference is
 # {{ axis_gain:+.1f }} points, with a 95 % interval from {{ axis_low:+.1f }} to {{ axis_high:+.1f }}. The score does not tell the
 # two apart, and that is the worst of this trap: who watches scores alone will never find it. The paper describes attention to

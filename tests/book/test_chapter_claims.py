@@ -194,16 +194,19 @@ def test_claims_of_getnexts_wiring() -> None:
     low = tables("simple").query("model == 'most_frequent'").low.max()
     assert low < mean.high.min(), "though the intervals overlap"
     theirs = mean[mean.rule == "GETNext"]
-    assert ((theirs.low < 24.35) & (theirs.high > 24.35)).all(), (
-        "both of its intervals hold the published 24.4"
-    )
+    ends = theirs.set_index("wiring").high
+    assert ends["over time"] > 24.35, "the interval over time holds the published 24.4"
+    assert 23.8 < ends["over the batch"] < 24.35, "the one over the batch ends just below it"
     best = tables("epochs").pivot(index="epoch", columns=["wiring", "seed"], values="valid")
-    assert best.iloc[-1].mean() > best.iloc[-4].mean(), "validation still rises here"
-    published = report.header["published"]["epochs"]
-    assert published == 200, "the published code trains for two hundred epochs"
-    for name in ("d_place", "d_user", "d_time", "d_category", "d_map", "d_feedforward"):
-        ours, theirs = (report.header[key][name] for key in ("settings", "published"))
-        assert 2 * ours == theirs, "every width is halved"
+    assert best.iloc[-3:].mean().mean() <= best.iloc[-6:-3].mean().mean(), (
+        "in the last three epochs it is no higher than in the three before"
+    )
+    loss = tables("epochs").groupby("epoch").loss.mean()
+    assert loss.is_monotonic_decreasing, "The loss still falls"
+    settings, published = (report.header[key] for key in ("settings", "published"))
+    assert published["epochs"] == 200, "The published code trains for two hundred epochs"
+    alike = {key for key in published if settings[key] == published[key]}
+    assert set(published) - alike == {"epochs"}, "every width, dropout, losses, batches"
 
 
 @claims_of("evidence_cities")
