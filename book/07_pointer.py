@@ -676,8 +676,7 @@ pd.DataFrame(need, heads).T.rename_axis(columns="Acc@1 in all windows, %")
 #   never saw and that are in the window, the pointer names {{ named:.0f }} % first, and a softmax over places none.
 # - Counting names {{ counted_new:.0f }} % of them. Training helps the pointer with known places; for new ones we find no gain.
 # - A visit's score is the scaled dot product of the last visit's query with its key, plus a bias of which only differences
-#   count. Mask *before* the softmax.
-# - Add up per place: many small weights can beat one large weight.
+#   count. Mask *before* the softmax, and add up per place: many small weights can beat one large weight.
 # - An untrained pointer nearly counts, so training starts near "most frequent place", and is to be compared with it.
 # - In one run, on an encoder that had learned beside a pointer, our pointer lost less without the layers than our softmax.
 #

@@ -636,10 +636,11 @@ show(
 pair = [fall(summed(one, "×100"))[:3] for one in both]
 none_sum = pair[1].mean()
 further = pair[0] - pair[1]
+smallest = further.min()
 further.round(2)
 
 # %% [markdown]
-# With slow memory the sum falls further in two of the three; {{ further.min():.2f }} in the third is less than the chance in
+# With slow memory the sum falls further in two of the three; {{ smallest:.2f }} in the third is less than the chance in
 # training. Three towns are too few to say more.
 #
 # ## What to remember
