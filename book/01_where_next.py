@@ -210,9 +210,9 @@ show(
 # Who gets that far? Only {{ n_curious }} people, the curious. (We chose them by how far they got, so their curve describes them
 # and explains nothing.) When they knew thirty places, they were already exploring in
 # {{ curious_then:.0f}} % of their visits. The other {{ n_others }} explore less and
-# never get this far, so they drop out of the average, and only the curious survive in it. From thirty places to a hundred, the
+# never get this far, so they drop out of the average, and only the curious survive in it. From thirty places on, the
 # curious (gold) end a little lower than they began ({{ curious_then:.0f}} % and {{ curious_later:.0f}} %) and the others (blue)
-# fall, yet the average climbs. This is *survivorship*, which here makes a *Simpson's paradox*. (That gold follows the dashed line is a
+# fall as far as they get, yet the average climbs. This is *survivorship*, which here makes a *Simpson's paradox*. (That gold follows the dashed line is a
 # coincidence: exercise 4.)
 #
 # So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
@@ -256,8 +256,8 @@ print(f"known, but not in the window: {older:.0f} %")
 # The third row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# The last row lies above the {{ known:.0f }} % of known places that we counted before: those were all visits, and these are
-# targets of the last days, by when people probably know more places. The ceiling is {{ older:.0f }} points below it, since
+# The last row lies above the {{ known:.0f }} % of known places that we counted before: those were all visits, also each
+# person's first days, when nearly every place is new, and these are targets of the last days. The ceiling is {{ older:.0f }} points below it, since
 # some returns go to a place last visited more than a week ago.
 #
 # ## A first look at the model
@@ -308,11 +308,11 @@ print(f"the wiser child is right in {wiser:.1f} % of the windows")
 print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 
 # %% [markdown]
-# **The lead is gone.** The rule of [chapter 4](04_baselines.ipynb) is even ahead, by {{ by_rule[0]:.1f }} points
-# ({{ by_rule[1]:.1f }} to {{ by_rule[2]:.1f }}). Why a network with everything at hand does not beat a child is the question of
+# **The lead is gone.** A third rule, that of [chapter 4](04_baselines.ipynb), is even clearly ahead: by {{ by_rule[0]:.1f }}
+# points ({{ by_rule[1]:.1f }} to {{ by_rule[2]:.1f }}) over the mean of several trainings. Why a network with everything at hand does not beat a child is the question of
 # this book; [chapter 20](20_contextual_pointer.ipynb) answers it.
 #
-# A network still does what no such rule can: it gives a probability to every place, also to those not in the week.
+# A network still does what neither child does: it gives a probability to every place, also to those not in the week.
 #
 # The model answers with a sum of two parts: what it copies from the window (the **pointer** does that), and what it generates
 # (the **generator** does). A number between 0 and 1, its **gate**, says how much it copies.

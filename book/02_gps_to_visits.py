@@ -535,8 +535,8 @@ by_mean.rename_axis("drifting error").round(1)
 # **Whose midnight?** Fixes are in UTC, and people follow local days. If nobody converts the times, a day
 # begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
 #
-# The published GeoLife pipeline makes both mistakes; with both, our windows are as many as the published ones, but for two. With swapped
-# coordinates it has {{ swapped:,.0f }} visits; with the latitude first they would be {{ straight:,.0f }}
+# If we make both mistakes, we get the numbers of windows that are published of GeoLife, but for two windows. With swapped
+# coordinates there are {{ swapped:,.0f }} visits; with the latitude first there would be {{ straight:,.0f }}
 # ([evidence](evidence_windows.ipynb), where the time zone is counted, too).
 
 # %% tags=["hide-input"]

@@ -10,10 +10,10 @@
 # [Olah (2015)](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* twenty-five minutes to read and about a
 # minute to run.
 #
-# > **In one sentence.** After {{ n_steps }} steps of training, a network that may copy gets
-# > {{ means.unknown_right["pointer"]:.0f }} % of the names that a small vocabulary lacks (printing the beginning of the text:
-# > {{ means.unknown_right["simple rules"]:.0f }} %); one that may not gets {{ means.unknown_right["no pointer"]:.0f }} %,
-# > though its vocabulary has nearly all of them.
+# > **In one sentence.** After {{ n_steps }} steps of training, a network that may copy writes
+# > {{ means.unknown_right["pointer"]:.0f }} % of the names that a small vocabulary lacks, and one that may not
+# > {{ means.unknown_right["no pointer"]:.0f }} %, though its vocabulary has nearly all of them; the beginning of the text alone
+# > has {{ means.unknown_right["simple rules"]:.0f }} %.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -215,7 +215,7 @@ show(
 # it shows, and its *cell*, its memory. Its gates, numbers from 0 to 1 made from the word and the last output, say how much of
 # the cell to keep, to write and to show.
 #
-# Two LSTMs, the readers, go through the text once, one from each end. Their outputs at word $i$, side by side, are $h_i$,
+# Two LSTMs, the readers (usually: the *encoder*), go through the text once, one from each end. Their outputs at word $i$, side by side, are $h_i$,
 # which knows the words before and after.
 
 # %%
@@ -239,7 +239,7 @@ class Reader(nn.Module):  # both LSTMs, and what the writer starts from
 # %% [markdown]
 # ## The writer's step
 #
-# A third LSTM, the writer, makes one step for each word of the summary. Its cell and its output $o_t$, side by side, are its
+# A third LSTM, the writer (the *decoder*), makes one step for each word of the summary. Its cell and its output $o_t$, side by side, are its
 # **state** $d_t$. At first there is no previous state: one layer with a ReLU makes an output from the readers' last outputs,
 # another a cell from their last cells.
 #
@@ -560,9 +560,9 @@ for name, texts in drafts.items():
     print(f"{name}: a place comes twice in {twice[name]:.0f} % of summaries")
 
 # %% [markdown]
-# **In our run coverage does not prevent it:** a place comes twice in {{ twice["without"]:.0f }} % of the {{ n_test }} summaries
+# **Three short trainings do not tell whether coverage prevents it.** In ours a place comes twice in {{ twice["without"]:.0f }} % of the {{ n_test }} summaries
 # without it, and in {{ twice["coverage"]:.0f }} % with it. Its effect changed direction from seed to seed: with `seed=1` and
-# `seed=2` it made this rarer. On the paper's long news texts it removed most repetition.
+# `seed=2` it made this rarer. Coverage fines a position that is looked at twice, not a name that is written twice. On the paper's long news texts it removed most repetition.
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from
@@ -643,8 +643,8 @@ for name in names:
 #
 # ## What the pointer is worth
 #
-# The table below has three seeds of {{ n_steps }} steps, without coverage, as with it each of the four sentences is right less
-# often ([Evidence: the relatives](evidence_relatives.ipynb)). With a pointer or without, they attend; those without know *every*
+# The table below has three other trainings of {{ n_steps }} steps. They have no coverage, since with it each of the four sentences
+# is right less often ([Evidence: the relatives](evidence_relatives.ipynb)). With a pointer or without, they attend; those without know *every*
 # word of the training diaries, so their softmax has {{ n_every }} entries instead of {{ n_words }}.
 #
 # The simple rules: the diary's beginning, as long as an average summary; the most frequent sentence of training; or *given* true

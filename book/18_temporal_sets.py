@@ -11,7 +11,8 @@
 # [Baselines](04_baselines.ipynb). *It takes* twenty-five minutes to read and about a minute to run.
 #
 # > **In one sentence.** Counting what a person took, then what everybody takes, beats this chapter's network, as published, in
-# > the town and on shopping baskets, partly because it cannot see when, or how often, something was taken alone.
+# > the town and on shopping baskets, partly because it cannot see when, or how often, something was taken alone, and partly, it
+# > seems, because of its gates.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -343,8 +344,8 @@ looks.loc[["−7", "−4", "−1"]]
 
 # %% [markdown]
 # Each row is a day that looks, each column one that is looked at. Later days weigh nothing. In the last row five days weigh
-# the same, as their states are the same. **Order enters only through the mask:** day −2 has a state of its own, and only days −2
-# and −1 may look at it; so they come out different.
+# the same, as their states are the same. **Order enters only through the mask:** day −2 has a state of its own. The days
+# before may not look at it, −2 and −1 may: so −3 and −1 come out different, though their states are the same.
 #
 # **Why a mask, if all seven days are past?** Not against cheating, since only the eighth day is asked for. But the days before
 # a shared one cannot see its state, and the later ones can: this is all that the network has of time. In models that predict at
@@ -681,7 +682,8 @@ networks, sources = ["full", "informed"], ["city days", "dc"]
 ends = [[points(one, v) for v in networks] for one in sources]
 ends = pd.DataFrame(ends, ["town days", "DC baskets"], ["DNNTSP", "informed"])
 below = ends.DNNTSP.str.split().str[0].str.lstrip("−")
-ends["informed, minus DNNTSP"] = [points(x, "informed", "gain") for x in sources]
+gain = [points(one, "informed", "gain") for one in sources]
+ends["informed, minus DNNTSP"] = gain
 told = ends.iloc[:, 2]
 ends
 

@@ -13,7 +13,7 @@
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; it misses half of all targets: about a fifth of all targets because the place is new, and
+# > both remember a hundred visits (to {{ left:.1f }}, if every person counts once); it misses half of all targets: about a fifth of all targets because the place is new, and
 # > perhaps another fifth by chance.
 
 # %% tags=["hide-input"]
@@ -122,7 +122,8 @@ places_map(
 # Four hundred visits bring {{ more_reach:.0f }} more targets of a hundred in reach, and at these {{ far_hits:.1f }} hits.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
-# memories.
+# memories. (Chapter 20's pointer also has *summaries*, one line for each place found only further back. We leave them out;
+# exercise 2 builds them.)
 
 # %%
 # older=0: without the summaries of exercise 2.
@@ -330,7 +331,8 @@ table.map("{:.2f}".format)
 # exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
 # It also holds for the mean of many situations, the last column, as the mean of the two roots is never above the root of
-# the mean. So **the best guess lies between the mean agreement and the root of this mean**.
+# the mean. So **the best guess** of somebody who knows the situation, and no more, **lies between the mean agreement and the root of
+# this mean**.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
 # until about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share of

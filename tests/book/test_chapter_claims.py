@@ -404,7 +404,7 @@ def test_claims_of_12() -> None:
         "the same people live in all three, and only the forgetting differs."
     )
     assert np.abs(learned).max() < 0.06, "Ten curves, nearly flat"
-    assert falls(learned).max() < 0, "and no learned bias falls with it"
+    assert falls(learned).max() < 0, "and the learned curves do not fall at all"
     sums = [curves(w, "fast bias") + curves(w, "fast bias", "c") for w in ("city", "other people")]
     (seeds_low, seeds_high), (low, high) = map(ends_of_fall, sums)
     assert seeds_high < 0, "From the seeds at ×100 alone we should conclude that old visits count"
@@ -532,7 +532,7 @@ def test_claims_of_12_in_its_tables() -> None:
         trained, drawn, adapted = (
             sign * kept[k][column] for k in ("as trained", "drawn", "drawn, then adapted")
         )
-        assert adapted - drawn > (trained - drawn) / 2 > 0, "but the loss is back from"
+        assert adapted - drawn > (trained - drawn) / 2 > 0, "but the loss is back at"
     table = printed("12_position_bias", "fall, alone")[1:]
     falls_of = {row[0]: [*map(number, row[1:])] for row in table}
     mean, low, _ = falls_of["difference"]
@@ -706,7 +706,7 @@ def test_claims_of_16() -> None:
     plain, every = "sequence to sequence", "sequence to sequence, all words"
     whole = results.rows[results.rows.search != "beam"].groupby("what").mean(numeric_only=True)
     right = whole.unknown_right
-    assert right[[pointer, covered]].min() > 80, "a network that may copy gets"
+    assert right[[pointer, covered]].min() > 80, "a network that may copy writes"
     assert right[[plain, every]].max() < 5, "though its vocabulary has nearly all of them"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.3, "It lowers it a little"
@@ -732,7 +732,7 @@ def test_claims_of_16() -> None:
 def test_claims_of_16_on_what_it_printed() -> None:
     (_,), (without,), (covered,) = printed("16_summarizer", "a place comes twice")
     once, more = (float(re.findall(r"(\d+) %", line)[0]) for line in (without, covered))
-    assert more > once - 2, "In our run coverage does not prevent it"
+    assert more > once - 2, "In ours a place comes twice in"
     (met,), (never,) = printed("16_summarizer", "in training:")
     known, unknown = (float(re.findall(r"(\d+) %", line)[0]) for line in (met, never))
     assert unknown > known - 5, "It writes names that it has never met about as well as the others"
@@ -1500,7 +1500,7 @@ def test_claims_of_01() -> None:
     assert round(100 * child.mean()) == said["wiser"], "a wiser child's in … %"
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
-    assert low > 0 and by < 3, "The rule of chapter 4 is even ahead"
+    assert low > 0 and by < 3, "A third rule, that of chapter 4, is even clearly ahead"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "the first on the list is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
