@@ -587,8 +587,8 @@ ratio = {name: np.exp(each) for name, each in short.items()}
 # model says that people forget depends on the optimizer.** At the same rate the bias is nearly flat in all three worlds. At ×100
 # it moves, but in our town it says the opposite of forgetting ({{ ours_fast:.2f }}).
 #
-# And why are the curves of *our* town flat, the question of the beginning? Even a bias without content falls by
-# {{ town_alone:.2f }} there, so the second suspect is enough. The first is found in the towns with a short memory.
+# And why are the curves of *our* town flat, the question of the beginning? Even a bias without content does not
+# fall there ({{ town_alone:.2f }}), so the second suspect is enough. The first is found in the towns with a short memory.
 #
 # So a sum can show a short memory. Can it show slow forgetting, which is worth only {{ found["difference"][0]:.2f }}? Two things
 # blur it: the chance in training, and the people. (Slow memory was trained only at ×100.)
