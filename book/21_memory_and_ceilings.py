@@ -126,8 +126,11 @@ places_map(
 # exercise 2 builds them.)
 
 # %%
+memory = 100  # @param {type:"slider", min:10, max:400, step:10}
+
+# %%
 # older=0: without the summaries of exercise 2.
-variant = pointer_variants.Variant(memory=100, older=0)
+variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
@@ -204,6 +207,8 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # (right) we trained pointers anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring
 # {{ longer[0]:.1f }} points (−{{ below:.1f }} to {{ longer[2]:.1f }}). **So a memory longer than that is not what the pointer
 # lacks.**
+#
+# **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits?
 #
 # ## Memory or model?
 #
