@@ -122,7 +122,7 @@ places_map(
 # Four hundred visits bring {{ more_reach:.0f }} more targets of a hundred in reach, and at these {{ far_hits:.1f }} hits.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
-# memories. (Chapter 20's pointer also has *summaries*, one line for each place found only further back. We leave them out;
+# memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one line for each place found only further back. We leave them out;
 # exercise 2 builds them.)
 
 # %%
