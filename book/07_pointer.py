@@ -493,8 +493,8 @@ for name, (found, colour, style) in of_both.items():
             va="center")  # fmt: skip
 ax.set(xlabel="epochs", ylabel="Acc@1, in sight (%)", ylim=(-2, 75))
 ax.set(xlim=(-0.5, 25), xticks=range(0, 22, 7))
-few, few_people = kinds["never seen"].sum(), data.valid.users
-few_people = len(np.unique(few_people[kinds["never seen"]]))
+few = kinds["never seen"].sum()
+few_people = len(np.unique(data.valid.users[kinds["never seen"]]))
 of_new = pointer_right[:, kinds["never seen"]].sum(1) / 100
 new_before, new_after = of_new[0], of_new[-1]
 softmax_new = softmax_right[:, kinds["never seen"]].sum() / 100

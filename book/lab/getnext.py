@@ -36,7 +36,7 @@ from wherenext.relatives.getnext import PADDING, Axis, GETNext, Graph, Sessions,
 
 from lab import data_sets, leaderboard
 from lab.leaderboard import FOLDER, LLM4POI, METRICS, check_ins
-from lab.provenance import hash_of
+from lab.provenance import hash_of, short_hash
 from lab.reports import Report, Row
 from pgt.metrics import gains, interval_of_mean, rank
 
@@ -110,8 +110,9 @@ def network(wiring: Axis, seed: int) -> GETNext:
 
 def kept(wiring: Axis, seed: int, epoch: int) -> Path:
     """Where the weights after an epoch are kept; the same name with ``.json`` tells of it."""
-    code = f"{hash_of(Path(getnext.__file__))}-{BUDGET.d_place}"
-    name = f"getnext-{wiring.replace(' ', '-')}-{seed}-{code}-{epoch}"
+    settings = short_hash(repr(replace(BUDGET, epochs=0)).encode())  # any number of epochs
+    code = hash_of(Path(getnext.__file__))
+    name = f"getnext-{wiring.replace(' ', '-')}-{seed}-{code}-{settings}-{epoch}"
     return Path(tempfile.gettempdir()) / "pgt-runs" / f"{name}.safetensors"
 
 

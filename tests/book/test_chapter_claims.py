@@ -551,9 +551,12 @@ def test_more_epochs_adapt_query_and_key_no_better() -> None:
     its: dict[str, Any] = {}
     script = jupytext.read(ROOT / "book" / "12_position_bias.py")
     code = [cell.source for cell in script.cells if cell.cell_type == "code"]
-    (end,) = (n for n, source in enumerate(code) if "def compared" in source)
+    (end,) = (n for n, source in enumerate(code) if "def by_position" in source)
     for source in code[1 : end + 1]:  # without the setup for Colab
         exec(source, its)
+    model, test = its["model"], its["data"].test
+    theirs = position_bias.by_position(model, test, 15)
+    np.testing.assert_allclose(its["by_position"](model), theirs, atol=1e-4)
     few, many = (its["compared"](its["adapted"](its["drawn"], n))[0] for n in (5, 40))
     assert few - 3 < many < few, "With forty epochs instead of five, about as much stays elsewhere."
 
