@@ -8,9 +8,9 @@ but each person's first. A row is a ``group`` of these questions: all, or how ma
 has made so far, as in "11-20" or "200+". ``reach`` is the share of targets in percent where the
 person has been before, so that copying from a whole past could find them, ``known`` the share whose
 place training shows. "seen - new" is what the same model gains, trained on the same people's
-earlier days, on the windows on which the other results files judge ("test days"), from ``low`` to
-``high`` its 95 % interval, people and seeds resampled. All are means over seeds. A group of fewer
-than five people is left out.
+earlier days, on the windows on which the other results files judge ("test days"). All are means
+over seeds, from ``low`` to ``high`` their 95 % intervals, people and seeds resampled. A group of
+fewer than five people is left out.
 """
 
 from __future__ import annotations
@@ -173,11 +173,13 @@ def rows_of(tables: list[pd.DataFrame], about: Row) -> Iterator[Row]:
         keep = np.full(len(names), True) if group == "all" else names == group
         first, people = tables[0][keep], int(tables[0][keep].user_id.nunique())
         if people >= PEOPLE:
+            some = [table[keep] for table in tables]
+            low, high = interval_of_mean(some)
             yield about | {
                 "variant": "new", "group": group, "n": len(first), "people": people,
                 "reach": 100 * float(first.been_there.mean()),
-                "known": 100 * float(first.known.mean()),
-                "seed": None, "acc@1": np.mean([_score(table[keep]) for table in tables]),
+                "known": 100 * float(first.known.mean()), "seed": None,
+                "acc@1": np.mean([_score(table) for table in some]), "low": low, "high": high,
             }  # fmt: skip
 
 
