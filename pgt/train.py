@@ -23,6 +23,7 @@ from pgt.config import TrainConfig
 from pgt.errors import DataError
 from pgt.metrics import ranked
 from pgt.model import IMPOSSIBLE, Loss, PlaceModel
+from pgt.optimizer import AdamW
 from pgt.windows import Windows
 
 
@@ -60,7 +61,7 @@ class TrainingRun:
         self.rate = torch.zeros((), dtype=kind, device=device)
         self.at = torch.zeros(1, dtype=torch.long, device=device)
         self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, of norms
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer = AdamW(
             self.parameters.values(), lr=self.rate, betas=config.betas, eps=config.eps,
             weight_decay=config.weight_decay, fused=True, capturable=device.type == "cuda",
         )  # fmt: skip

@@ -55,13 +55,14 @@ def test_help_is_there_at_once() -> None:
 
 
 def test_no_answer_waits_for_a_compiler(folder: Path, tmp_path: Path) -> None:
-    """Only training loads it: `torch.optim` does so itself."""
     visits, code = str(folder / "visits.csv"), ["import sys", "from pgt import cli"]
+    tables.write(check(routine_visits(users=4, days=75)), tmp_path / "many.parquet")
     commands = [
         ["visits", visits, "--out", str(tmp_path / "v.csv")], ["predict", visits],
         ["explain", visits, "--user", "1"], ["evaluate", visits],
         ["map", visits, "--user", "1", "--out", str(tmp_path / "m.html")],
         ["city", str(tmp_path / "c.csv")],
+        ["train", str(tmp_path / "many.parquet"), "--out", str(tmp_path / "mine.safetensors")],
     ]  # fmt: skip
     code += [f"assert cli.main({words!r}) == 0" for words in commands]
     code += ["loaded = {'torch', 'torch._dynamo', 'sympy'} & {*sys.modules}", "print(*loaded)"]

@@ -21,6 +21,7 @@ from pgt.config import MOST_SEED, TrainConfig
 from pgt.errors import DataError
 from pgt.metrics import evaluate, gains
 from pgt.model import PointerGeneratorTransformer, cross_entropy
+from pgt.optimizer import AdamW
 from pgt.train import TrainingLog, fit
 from pgt.windows import Dataset, prepare
 
@@ -70,6 +71,24 @@ def test_two_threads_train_to_the_same_bits_twice(data: Dataset) -> None:
 
 class Killed(Exception):
     """Stands for a power cut."""
+
+
+def test_our_adamw_takes_the_steps_of_pytorchs() -> None:
+    ends = []
+    for kind in (AdamW, torch.optim.AdamW):
+        torch.manual_seed(0)
+        layer = nn.Linear(5, 3)
+        optimizer = kind(layer.parameters(), lr=0.1, weight_decay=0.1, fused=True)
+        for _ in range(3):
+            optimizer.zero_grad()
+            layer(torch.randn(4, 5)).pow(2).sum().backward()
+            optimizer.step()
+        again = kind(layer.parameters())
+        again.load_state_dict(optimizer.state_dict())
+        again.step()
+        assert torch.is_grad_enabled()
+        ends.append(weights(layer))
+    assert same(*ends)
 
 
 def test_the_history_and_the_bar_tell_the_truth(

@@ -218,7 +218,7 @@ class AdditiveScorer(nn.Module):
         for row, knots, part in zip(value, self.knots.split(self.n_knots),
                                     hats.split(self.n_knots), strict=True):  # fmt: skip
             left, right = knots[:-1, None], knots[1:, None]
-            passed = ((row - left) / (right - left)).clamp_(0, 1)  # how much of the way to the next
+            passed = row.sub(left).div_(right - left).clamp_(0, 1)  # of the way to the next
             part[0], part[-1] = 1 - passed[0], passed[-1]
             torch.sub(passed[:-1], passed[1:], out=part[1:-1])
         return hats.view(-1, *facts.shape[1:]).transpose(0, 1)

@@ -147,12 +147,14 @@ class NextLocation:
         enough = min(len(data.train), n_valid) >= ENOUGH_WINDOWS
         names = ["pretrained", "fine_tuned", "trained"][: None if enough else 1]
         first, *rest = NETWORKS  # that by which they are compared; others only of what is taken
-        candidates = [self._candidate(name, data, [first], seed, progress) for name in names]
+        weighed = self._weighed_for(data, [first])
+        candidates = [self._candidate(name, weighed, data, seed, progress) for name in names]
         scores = [gains(evaluate(own[first], data.valid)) for own in candidates if n_valid]
         table = pd.DataFrame([100 * score[["acc@1", "mrr"]].mean() for score in scores])
         best = int(np.argmax(table.mrr)) if scores else 0
         if n_valid >= ENOUGH_WINDOWS:
-            others = self._candidate(names[best], data, rest, seed, progress)
+            weighed = self._weighed_for(data, rest)
+            others = self._candidate(names[best], weighed, data, seed, progress)
             self.experts = nn.ModuleDict(candidates[best] | others)
             self.novelty, self.calibration = promises(self.experts, data.valid)
         table.insert(0, "candidate", names[: len(table)])
@@ -160,11 +162,14 @@ class NextLocation:
                       "windows": data.counts()}  # fmt: skip
         return self
 
+    def _weighed_for(self, data: Dataset, parts: Iterable[str]) -> dict[str, Experts]:
+        """The experts of these parts, weighed for these people."""
+        return {part: self.experts[part].fit_weights(data.train) for part in parts}
+
     def _candidate(
-        self, name: str, data: Dataset, parts: Iterable[str], seed: int, progress: bool
+        self, name: str, weighed: dict[str, Experts], data: Dataset, seed: int, progress: bool
     ) -> dict[str, Experts]:
-        """The experts, weighed for these people; the best of them tuned, or new ones trained."""
-        weighed = {part: self.experts[part].fit_weights(data.train) for part in parts}
+        """The weighed experts as they are, or the best of them tuned, or new ones trained."""
         if name == "pretrained":
             return weighed
         experts = {}
@@ -189,8 +194,9 @@ class NextLocation:
         if min(len(data.train), len(data.valid)) < ENOUGH_WINDOWS or "selection" in self.notes:
             return None
         train, valid = (part.subset(sample(len(part), TRIAL)) for part in (data.train, data.valid))
-        data, parts = replace(data, train=train, valid=valid), ["next_place"]
-        networks = {name: self._candidate(name, data, parts, seed, progress)["next_place"]
+        data = replace(data, train=train, valid=valid)
+        weighed = self._weighed_for(data, ["next_place"])
+        networks = {name: self._candidate(name, weighed, data, seed, progress)["next_place"]
                  for name in ("fine_tuned", "pretrained")}  # fmt: skip
         return compare({name: evaluate(network, data.valid) for name, network in networks.items()})
 
