@@ -212,7 +212,8 @@ def write_tensors(path: str | Path, tensors: dict[str, Tensor], info: dict[str, 
     text = json.dumps(info)
     header = {"format": FORMAT, "info": text, "sha256": checksum(body, text)}
     with whole(path) as half:
-        save_file(body, half, metadata=header)
+        # One note: safetensors writes several in another order each time.
+        save_file(body, half, metadata={"pgt": json.dumps(header)})
         half.chmod(0o644)  # safetensors makes it the owner's alone
 
 
@@ -223,8 +224,9 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise DataError(f"There is no checkpoint {path}; train one with python -m pgt train.")
     try:
         with safe_open(path, framework="pt") as handle:
-            header = handle.metadata() or {}
-            if header.get("format") != FORMAT:
+            notes = handle.metadata() or {}
+            header = json.loads(notes["pgt"]) if "pgt" in notes else notes  # of earlier versions
+            if not isinstance(header, dict) or header.get("format") != FORMAT:
                 raise DataError(f"{path.name} is a safetensors file, but no checkpoint of pgt.")
             tensors = {name: handle.get_tensor(name) for name in handle.keys()}  # noqa: SIM118
         info = json.loads(header["info"])
@@ -235,7 +237,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             raise ValueError("its checksum does not fit what is in it")
     except DataError:
         raise
-    except (SafetensorError, LookupError, ValueError, RecursionError, OSError) as error:
+    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
         reason = " ".join(str(error).splitlines()[:1]) or type(error).__name__
         raise DataError(
             f"{path.name} is cut short or damaged ({reason}); copy it again or train anew."

@@ -53,6 +53,29 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         load_model(path)
 
 
+@pytest.mark.parametrize(
+    ("note", "why"),
+    [
+        ("[]", "no checkpoint"),
+        ("{", "damaged"),
+        ('{"format": 1}', "no checkpoint"),
+        ("5", "no check"),
+    ],
+)
+def test_a_strange_note_is_refused(tmp_path: Path, note: str, why: str) -> None:
+    path = tmp_path / "strange.safetensors"
+    save_file({"x": torch.ones(2)}, path, metadata={"pgt": note})
+    with pytest.raises(DataError, match=why):
+        read_tensors(path)
+
+
+def test_the_same_model_is_the_same_file(data: Dataset, tmp_path: Path) -> None:
+    model = model_of(tiny_config(data)).float()
+    for n in range(8):
+        save_model(tmp_path / f"{n}.safetensors", model, data.vocabulary, {"days": 7, "seed": 1})
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+
+
 def test_a_stopped_training_is_a_model_of_its_best_weights_and_no_predictor(
     data: Dataset, tmp_path: Path
 ) -> None:
