@@ -73,6 +73,7 @@ results = read_results("beyond")
 chosen = results.header["runs"]["city/kernel_memory-memory_100-unknown-None"]
 chosen = {name: chosen[name] for name in ContextKernel.GRID}
 kernel = ContextKernel(**chosen).fit(data.train)
+fade = chosen["decay"] ** 50  # of a vote, in fifty visits
 
 
 # %%
@@ -119,6 +120,7 @@ places_map(
 # The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
+# Further back they hardly count: a vote fades with each visit made since, in fifty visits to {{ fade:.2f }} of what it was.
 # Four hundred visits bring {{ more_reach:.0f }} more targets of a hundred in reach, and at these {{ far_hits:.1f }} hits.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
@@ -471,7 +473,7 @@ best_town = 100 * (counted / 100) ** 0.5
 alone = too_high - best_town  # what too low a count takes from the root
 of_a_kind = table.loc["two agree", "mean of both"]  # not in the figure
 town_reach = 100 - found["city", "novelty", "whole past"]
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.3), sharey=True)
+fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
 drawn = {  # the pointer, the insider, agreement, reach
     "the town": (town_ours, (known,), (counted, best_town), (town_reach,)),
     "GeoLife": (ours, (), (least, root), (100 - new,)),
@@ -492,22 +494,22 @@ bar = {"ec": INK, "lw": 0.8, "height": 0.7, "zorder": 3}
 text = {"fontsize": 6.5, "ha": "center", "va": "center", "zorder": 4}
 for k, (name, fill) in enumerate(FOUR.items()):
     start, end = borders[k : k + 2]
-    panels[1].barh(0, end - start, left=start, color=fill, **bar)
+    panels[1].barh(3, end - start, left=start, color=fill, **bar)
     ink = INK if fill == PAPER else PAPER
-    panels[1].text((start + end) / 2, 0, name, color=ink, **text)
-lines = ["the insider", "agreement", "reach (all past)"]
-panels[0].set(yticks=range(3), yticklabels=lines, ylim=(2.8, -0.6))
+    panels[1].text((start + end) / 2, 3, name, color=ink, **text)
+lines = ["insider (town)", "agreement", "reach (all past)", "parts (GeoLife)"]
+panels[0].set(yticks=range(4), yticklabels=lines, ylim=(3.6, -0.6))
 show(
     fig,
     alt="Limits on the best possible accuracy and the pointer, for the town "
     "and GeoLife. In the town the insider, who knows all habits, is near the "
     "upper end of agreement, and the pointer is little below. On GeoLife a "
     "bar divides the targets into right, could win, chance and new.",
-    caption="Top: in the town, the insider's Acc@1; on GeoLife, where there "
-    "is none, four parts of the targets, explained below. Middle: the lower "
-    "and the upper end, as counted. Bottom: targets anywhere in the person's "
-    "past. Line: Acc@1 of the pointer with a hundred visits, five seeds (in "
-    "the town with summaries: there it was not run without).",
+    caption="From the top: the insider's Acc@1 in the town (on GeoLife there "
+    "is none); the lower and the upper end, as counted; targets anywhere in "
+    "the person's past; four parts of GeoLife's targets, explained below. "
+    "Line: Acc@1 of the pointer with a hundred visits, five seeds (in the "
+    "town with summaries: there it was not run without).",
 )
 
 # %% [markdown]
