@@ -85,13 +85,14 @@ def ranks_of(key: str, run: Run) -> pd.DataFrame:
 
 
 def recorded(results: tuple[str, ...], key: str, run: Run) -> list[pd.DataFrame]:
-    """The test ranks, by seed of `SEEDS`, of the first of these experiments that has the run."""
+    """The test ranks, in the order of `SEEDS`, of the first experiment that has the run."""
     data = DATA[key]
     where = {"data": data.name, "protocol": data.protocol, "model": run.model,
              "variant": run.variant, "target_time": run.target_time}  # fmt: skip
     for name in results:
-        found = [ranks for ranks in read_results(name).ranks(**where)
-                 if pd.isna(seed := ranks.seed.iloc[0]) or seed in SEEDS]  # fmt: skip
+        by_seed = {ranks.seed.iloc[0]: ranks for ranks in read_results(name).ranks(**where)}
+        found = [by_seed[seed] for seed in SEEDS if seed in by_seed]
+        found = found or [ranks for seed, ranks in by_seed.items() if pd.isna(seed)]
         if found:
             return found
     raise KeyError(f"Neither of {', '.join(results)} has {run.key} on {key}; run one that does.")

@@ -48,3 +48,10 @@ def test_returns_and_first_visits_make_up_the_score(monkeypatch: pytest.MonkeyPa
     assert 0 < new < row["n"] == len(town)
     parts = row["first"] * new + row["returns"] * (row["n"] - new)
     assert parts / row["n"] == pytest.approx(row["acc@1"])
+
+
+def test_a_network_with_a_week_is_beside_the_same_seeds() -> None:
+    week = runs.recorded(("geolife_exact",), equal_pasts.HOME, Run("pgt", "tuned"))
+    assert [ranks.seed.iloc[0] for ranks in week] == [*runs.SEEDS]
+    (kernel,) = runs.recorded(("geolife_exact",), equal_pasts.HOME, Run("kernel"))
+    assert kernel.seed.isna().all()
