@@ -335,10 +335,11 @@ print("Equal." if same else "Not equal.")
 # %% [markdown]
 # ## What no real data allows: the truth
 #
-# When is a found visit a true one? `match` pairs the two if they are the same person's, lie within 200 m, and the found
-# one covers at least half of the true one's time. Each has one
-# partner at most. A found visit that is far too long is not punished; hence the error of the end, below. *Recall* is the share of the true visits that are paired, *precision* that of the found ones. How many of
-# the true visits are found as staypoints, and how many are left as visits in the end?
+# When is a found visit a true one? `match` may pair the two if they are the same person's, lie within 200 m, and the found
+# one covers at least half of the true one's time. Each has one partner at most; of all ways to pair them, `match` takes the one
+# with the most time in common. (A found visit that is far too long is not punished; hence the error of the end, below.)
+# *Recall* is the share of the true visits that are paired, *precision* that of the found ones. How many of the true visits are
+# found as staypoints, and how many are left as visits in the end?
 
 
 # %%

@@ -517,8 +517,8 @@ for name, score in curves.items():  # lower is better
 
 # %% [markdown]
 # **Exercise 3** (quick, on paper). In three windows the best wrong place has 0.3, and the true place 0.28, 0.5 and 0.1. One
-# epoch later it has 0.4, 0.5 and 0.05. What is the mean loss, in nats, before and after? How many windows are right, before
-# and after?
+# epoch later the true place has 0.4, 0.5 and 0.05, and the best wrong one 0.3 as before. What is the mean loss, in nats, before
+# and after? How many windows are right, before and after?
 
 # %% tags=["try"]
 loss_before, loss_after = ..., ...
