@@ -25,8 +25,8 @@ except ImportError:  # on Colab
 # %% [markdown]
 # The pointer has one number for each position from the end, the position bias $b_p$. Visit $i$ gets the score
 # $s_i + b_{p_i}$, equation (7.2), and a softmax turns scores into attention. The **content** $s_i$ is what query and key say
-# about the visit; the bias is what its position says. A visit whose score is higher by 0.1 (in **logits**) gets about a tenth
-# more attention, because $e^{0.1} = 1.105$.
+# about the visit; the bias is what its position says. Scores are measured in **logits**: a visit with 0.1 more gets about a
+# tenth more attention, because $e^{0.1} = 1.105$.
 #
 # So train the model, draw $b_p$ from the last visit backwards, and read off how fast people forget? Read that way, our town's
 # curve says that people do not forget at all. But they do: the town is simulated, and we know the rule by which they choose.
@@ -75,7 +75,7 @@ def curves(what, variant, letter="b", upto=15):
 
 
 learned = curves("city", "as documented")  # (10, 15)
-content = curves("city", "as documented", "c")
+mean_content = curves("city", "as documented", "c")
 
 # %% [markdown]
 # Only differences of scores matter, so all our curves have a mean of zero.
@@ -113,7 +113,7 @@ show(
     alt="Ten learned curves near zero. The weight in the rule falls steadily "
     "from above them to below them.",
     caption="The position bias after training, and the logarithm of a past "
-    "visit's weight in a free return."
+    "visit's weight in a free return.",
 )
 
 # %% [markdown]
@@ -122,7 +122,8 @@ show(
 # %% tags=["hide-input"]
 # @title Figure 12.2: content against bias
 fig, ax = plt.subplots(figsize=(6.4, 3.0))
-plots.position_bias(content, axes=ax, colour=EXTRA, label="mean content")
+look = {"colour": EXTRA, "label": "mean content"}
+plots.position_bias(mean_content, axes=ax, **look)
 plots.position_bias(learned, axes=ax, label="bias")
 ax.set(xlim=(0.5, 15.5), ylabel="logits")
 ax.legend()
@@ -136,8 +137,8 @@ show(
 
 # %% [markdown]
 # The content has nearly all the shape. Its start is not about forgetting: people seldom stay where they are, so position 1 is
-# low. They go out and come home again (home, work, home), so position 2 is high. So we leave these two out. (We decided it
-# after we had seen them.)
+# low. They go out and come home again (home, work, home), so position 2 is high. We leave these two out, as we decided after we
+# had seen them.
 #
 # One number sums up the rest of a curve. Its **fall** is its mean at positions 3 to 5 minus its mean at positions 11 to 15, in
 # logits: above zero, old visits count less.
@@ -152,7 +153,7 @@ def fall(table):
 windows = prepare(town.visits, protocol="exact").train
 targets = windows.target[windows.in_window]
 free = 100 * (windows.visits.why.iloc[targets] == "return").mean()
-drop, said = fall(truth), fall(content).mean()
+drop, said = fall(truth), fall(mean_content).mean()
 print(f"weight in the rule: {drop:.2f}; mean content: {said:.2f}")
 print(f"bias: from {fall(learned).min():.2f} to {fall(learned).max():.2f}")
 print(f"{free:.0f} % of the targets in the window are free returns")
@@ -165,8 +166,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# We take one after the other. (In our town the content hardly falls either, {{ said:.2f }}, which speaks against the first
-# suspect. But it may be true elsewhere.)
+# We take one after the other. In our town the content hardly falls either ({{ said:.2f }}), which speaks against the first
+# suspect. But in other towns it may be true.
 #
 # ## The content can say the same
 #
@@ -245,7 +246,7 @@ def train(hits, inside, faster=1, content=True, steps=200, rate=0.01):
 
 
 # %% [markdown]
-# **Change this**: how many times as fast the bias learns in the middle panel of the figure.
+# **Change this**: how many times as fast the bias learns. Then look which part has the slope in the middle panel of the figure.
 
 # %%
 faster = 1  # @param [0.3, 1, 3] {type:"raw"}
@@ -312,7 +313,7 @@ tenth, same, tenfold = small.values()
 # | *no forgetting* | 1 | ten |
 #
 # (Fast forgetting shows in three towns; slow forgetting needs ten.) In each we train a bias *alone*, with no content that could
-# speak in its place. At ten times the rate, 60 steps do. `sights` makes the rows, position 1 first.
+# speak in its place. (At ten times the rate, 60 steps do.) `sights` makes the rows, position 1 first.
 
 
 # %%
@@ -335,8 +336,8 @@ def alone(visits):
 # %%
 def towns(decay, n):
     """(n, 15) the bias alone, a town a row."""
-    rule = Behaviour(recency_decay=decay)
-    made = (city.simulate(seed=100 + i, behaviour=rule) for i in range(n))
+    how = Behaviour(recency_decay=decay)
+    made = (city.simulate(seed=100 + i, behaviour=how) for i in range(n))
     return np.stack([alone(one.visits) for one in made])
 
 
@@ -393,13 +394,15 @@ pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
 # The third row confirms the second suspect. Slow forgetting *is* in the visits, but the bias alone finds only about
-# {{ worth:.2f }} of the rule's {{ drop:.2f }} (the interval is wide). Free returns are {{ free:.0f }} % of our town's targets,
-# which may be why. One town differs from another by more: the falls with slow memory have a standard deviation of
-# {{ apart:.2f }}. (Without forgetting, our fall is about zero: the control.)
+# {{ worth:.2f }} of the rule's {{ drop:.2f }} (the interval is wide). With a short memory, too, it found only half. Free returns
+# are {{ free:.0f }} % of our town's targets, which may be why. (Without forgetting, our fall is about zero: the control.)
+#
+# And one town differs from another by more than slow forgetting is worth: in the first row the falls have a standard deviation
+# of {{ apart:.2f }}.
 #
 # ## Read the sum
 #
-# In whole models, too, is it the rate that decides who says it? And if the bias cannot show how fast people forget, can the sum?
+# Does the rate decide in whole models, too, which part says it? And if the bias cannot show how fast people forget, can the sum?
 #
 # Whole models were trained on three towns with a short memory and on the first three without forgetting: at the *same rate*
 # throughout, as [chapter 10](10_training.ipynb) does it, and with a bias that learns *×100* as fast. (Their rate is a
@@ -430,14 +433,19 @@ table.rename_axis("mean fall", axis=1)
 
 # %% [markdown]
 # The first row shows it best: the same three towns, trained at two rates. The sum falls by {{ short["sum, same rate"]:.2f }} at
-# the same rate and by {{ short["sum, ×100"]:.2f }} at ×100, a bias without content by {{ short["alone"]:.2f }}. But the bias of
-# the whole models falls by {{ short["bias, same rate"]:.2f }} at the same rate, and by {{ short["bias, ×100"]:.2f }} at ×100.
-# **Which part of the model says that people forget depends on the optimizer.** At the same rate the bias is nearly flat in all
-# three worlds. At ×100 it moves, but in our town it says the opposite of forgetting ({{ here["bias, ×100"]:.2f }}). (At ×100 it
-# lies below zero without forgetting, too. Three towns are too few to say why.)
+# the same rate (recent visits get {{ ratio["sum, same rate"]:.1f }} times the attention of old ones) and by
+# {{ short["sum, ×100"]:.2f }} at ×100. But the bias falls by {{ short["bias, same rate"]:.2f }}
+# ({{ ratio["bias, same rate"]:.2f }} times) and by {{ short["bias, ×100"]:.2f }}. **Which part of the model says that people
+# forget depends on the optimizer.** (Not even the sum is the rule. By the rule recent visits weigh
+# {{ ratio["rule"]:.1f }} times as much as old ones, but not all targets follow it.)
+#
+# At the same rate the bias is nearly flat in all three worlds. At ×100 it moves, but in our town it says the opposite of
+# forgetting ({{ here["bias, ×100"]:.2f }}). (At ×100 it lies below zero without forgetting, too. Three towns are too few to say
+# why.)
 #
 # And why are the curves of *our* town flat, the question of the beginning? Slow forgetting is worth {{ worth:.2f }}, towns
-# differ by {{ apart:.2f }}, and ours happens to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}).
+# differ by {{ apart:.2f }}, and ours happens to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}). The
+# first suspect is at work where people forget fast.
 #
 # So a sum can show a short memory. But beware of chance, of two kinds: in training, and in people.
 

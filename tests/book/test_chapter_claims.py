@@ -535,7 +535,7 @@ def test_claims_of_12_in_its_tables() -> None:
     none = falls_of["no forgetting"]
     assert none[1] < 0 < none[2] and abs(none[0]) < 0.05, "forgetting, our fall is about zero"
     said = in_sentences("12_position_bias")
-    assert said["apart"] > mean, "One town differs from another by more"
+    assert said["apart"] > mean, "one town differs from another by more"
     head, *table = printed("12_position_bias", "mean fall | rule")
     found = {name: dict(zip(head[1:], map(number, line), strict=True)) for name, *line in table}
     part = found["short memory"]["alone"] / found["short memory"]["rule"]
