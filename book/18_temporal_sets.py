@@ -171,10 +171,8 @@ def borrow(part, trained_part):
 # ## Who goes with whom: the weighted GCN
 #
 # **What is it for?** Whoever buys pasta buys sauce: what was taken together may be taken together again. So an element should
-# know its company, and what was together *often* should count for more. Therefore the edges have weights.
-#
-# Each set has a **co-occurrence graph**: edges join the places of a day. In set $i$ (in code: `t`), the edge between
-# elements $\ell$ and $\ell'$ weighs
+# know its company, and what was together *often* should count for more. So each set has a **co-occurrence graph**: edges join
+# the places of a day, and have weights. In set $i$ (in code: `t`), the edge between elements $\ell$ and $\ell'$ weighs
 #
 # $$
 # \mathcal{G}_{\ell\ell'}^{i} = \frac{1}{\text{largest}} \begin{cases}
@@ -187,9 +185,8 @@ def borrow(part, trained_part):
 #
 # In the graph convolution each element adds up its neighbours' vectors with these weights. A linear layer, batch
 # normalisation and a ReLU follow. **Batch normalisation** brings each of the $D$ numbers to mean 0 and variance 1 over all
-# elements and days of the batch. (LayerNorm does this within one vector. In evaluation mode the mean and variance of the
-# training are taken.) The ReLU turns negative numbers into 0. The network has two such convolutions, so an element hears of the
-# neighbours of its neighbours, too.
+# elements and days of the batch; in evaluation mode it takes the mean and variance of the training. The ReLU turns negative
+# numbers into 0. The network has two such convolutions, so an element hears of the neighbours of its neighbours, too.
 
 
 # %%
@@ -367,13 +364,11 @@ class WeightedAggregation(nn.Module):
 #     s^E_\ell & \text{otherwise.} \end{cases}
 # \end{aligned} \tag{18.4}
 # $$
-#
-# `placed` puts the scores of seen elements over those that are the same for everybody.
 
 
 # %%
 def placed(common, elements, own):
-    """(V,) scores, (U, N) elements, (U, N) their own scores -> (U, V)."""
+    """(V,) scores for all; a person's (U, N) elements have their own."""
     # Padding is -1 and goes to one more column, which is then left out.
     wide = F.pad(common, (0, 1)).repeat(len(own), 1)  # (U, V + 1)
     where = torch.where(elements >= 0, elements, len(common))
@@ -416,8 +411,8 @@ board.round(2)
 # falls behind places never seen. Counting names both right places first; DNNTSP puts a wine cellar between them.
 #
 # Are these gates learned? A gate belongs to the place, not the person, and starts at random between 0 and 1. The Olive Grill
-# came next after none of the training histories that hold it, and training closed its gate. No training history holds Indigo
-# Wine Cellar, nor {{ idle:.0f }} % of all places: their gates keep their random start.
+# came next after none of the training histories that hold it, and training closed its gate. Like {{ idle:.0f }} % of all places,
+# Indigo Wine Cellar is in no training history, and its gate keeps its random start.
 #
 # ## The whole network
 #
@@ -614,7 +609,7 @@ show(
 #
 # - Sets become tensors by two tables: which elements a history holds, and which was in which set.
 # - Of an element that was alone, DNNTSP sees that it is in the history, but not when or how often.
-# - Beyond the history it has one list for everybody, and in the town training never reaches {{ idle:.0f }} % of its gates.
+# - Beyond the history it has one list for everybody; in the town, training never reaches {{ idle:.0f }} % of its gates.
 # - By NDCG@10 no network here is distinctly above counting. As described in the paper, in our implementation, DNNTSP is
 #   {{ below["town"]:.1f }} points below it on the town's days, and {{ below["baskets"]:.1f }} on baskets.
 #
