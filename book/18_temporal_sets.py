@@ -123,8 +123,8 @@ show(
 )
 
 # %% [markdown]
-# Sage & Jolly starts with its row of the table $E$, of $D$ = 32 numbers. In a *graph convolution* (GCN) it hears, on each day that
-# shows it, of its *neighbours*, the other places of that day; on other days only of itself. So it gets a vector for every day.
+# Sage & Jolly starts with its row of the table $E$, of $D$ = 32 numbers. In a *graph convolution* (GCN) it hears, on each day with a
+# visit to it, of its *neighbours*, the other places of that day; on other days only of itself. So it gets a vector for every day.
 # Then each day *looks back* at the earlier ones and itself. A sum makes *one vector* of the seven. A *gate* mixes this vector's
 # score with that of the plain row.
 #
@@ -135,14 +135,14 @@ show(
 # right at once. So each place gets a score of its own, a sigmoid makes a probability of it, and the loss is the cross-entropy of
 # *yes* and *no*: `F.binary_cross_entropy_with_logits(network(batch), batch.truth().float())`.
 #
-# This is a mean over all {{ V:,}} places, of which an average next set holds {{ yes:.1f }}: nearly all are easy, and the loss is
-# small. So we print it a thousand times as large, and beside it NDCG@10 ([chapter 4](04_baselines.ipynb)) on the validation
-# days, in percent. `VARIANTS` are options of the network: `"full"` is DNNTSP; one that knows more comes later.
+# This is a mean over all {{ V:,}} places, nearly all of them easy, so the loss is small. We print it a thousand times as large, and
+# beside it NDCG@10 ([chapter 4](04_baselines.ipynb)) on the validation days, in percent. `VARIANTS` are options of the network:
+# `"full"` is DNNTSP; one that knows more comes later.
+
 
 
 # %%
 V = days["train"].n_elements  # all places of the town
-yes = float(days["train"].truth().sum(1).float().mean())  # right answers
 
 
 def train(variant):
@@ -261,8 +261,8 @@ print(f"day {past[t]}, largest change of a score: {largest:.4f}")
 # %% [markdown]
 # By nothing. The only sign of an element in a set, and so of its day, is an edge to another one. **An element that is alone
 # leaves no trace of when, or how often, it was there.** And {{ lonely["town"]:.0f }} % of the town's days and
-# {{ lonely["baskets"]:.0f }} % of the shopping baskets below hold a single element
-# ([measured](evidence_relatives.ipynb)). No box behind this one can bring back what is lost here.
+# {{ lonely["baskets"]:.0f }} % of the shopping baskets below hold a single element ([measured](evidence_relatives.ipynb)). No box
+# behind this one can bring back what is lost here.
 #
 # > **Try it.** Set `t` to 1. On day −6 Sage & Jolly had company, and scores move.
 #
@@ -407,8 +407,8 @@ board.round(2)
 # *By E* is the row score, *by C* the history score. The gate is the weight of the latter; *rank* is among all {{ V:,}} places
 # of the town. Row scores are near −7.5, as any place is unlikely; what the gate lets through of them pulls a seen place down.
 # Sage & Jolly, a right answer, has the best history score. But its gate of {{ right.gate:.2f }} costs it {{ cost:.1f }}, and
-# Indigo Wine Cellar, visited once, goes ahead with a gate of {{ cellar.gate:.2f }}. Where the gate is near zero, a seen place
-# falls behind places never seen. Counting names both right places first; DNNTSP puts a wine cellar between them.
+# Indigo Wine Cellar, visited once and with a gate of {{ cellar.gate:.2f }}, ranks before it. Where the gate is near zero, a seen
+# place ranks behind places never seen. Counting names both right places first; DNNTSP puts a wine cellar between them.
 #
 # Are these gates learned? A gate belongs to the place, not the person, and starts at random between 0 and 1. The Olive Grill
 # came next after none of the training histories that hold it, and training closed its gate. Like {{ idle:.0f }} % of all places,
@@ -539,8 +539,8 @@ means = pd.DataFrame(means)[[*models]].T.astype(float)
 means.round(1).rename(columns=COLUMNS)
 
 # %% [markdown]
-# In this run counting is {{ gap:.1f }} points of NDCG ahead of DNNTSP. Telling the network when and how often brings
-# {{ told_gap:.1f }}, and opening its gates {{ gate_gap:.1f }} more. (Opening only those that training never reached *loses*
+# In this run counting is {{ gap:.1f }} points of NDCG ahead of DNNTSP. Telling the network when and how often a place was there
+# brings {{ told_gap:.1f }}, and opening its gates {{ gate_gap:.1f }} more. (Opening only those that training never reached *loses*
 # {{ lost:.1f }}.) What the last {{ rest:.1f }} are, we do not know. Test days gave the idea of opening gates, so that row shows
 # where points go, and is no score to report.
 #
@@ -567,17 +567,16 @@ def points(data, variant, *groups):
     return [results.mean("ndcg@10", group=g, **own) for g in groups]
 
 
-drawn, below, told = {}, {}, {}
+drawn, below = {}, {}
 for where, data in {"town": "city days", "baskets": "dc"}.items():
     lead = points(data, "full", "lead", "lead low", "lead high")
     drawn[f"{where}: counting"] = [-x for x in lead]
-    drawn[f"{where}: informed"] = gain = points(data, "informed")
+    drawn[f"{where}: informed"] = points(data, "informed")
     below[where] = -lead[0]
-    text = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*gain)
-    told[where] = text.replace("-", "−")
 for part in ("graph", "attention", "gate"):
     drawn[f"baskets: without {part}"] = points("dc", f"no_{part}")
 presence = points("dc", "presence")[0]
+town_gain, dc_gain = drawn["town: informed"], drawn["baskets: informed"]
 noted = 32.60 - points("dc", "full", "all")[0]  # not verified
 figure, axes = plt.subplots(figsize=(7.4, 2.7))
 for y, (name, (mean, *ends)) in enumerate(drawn.items()):
@@ -598,7 +597,8 @@ show(
 # %% [markdown]
 # Learning rate and patience were changed after we had seen test scores, which may flatter the networks
 # ([evidence](evidence_relatives.ipynb)). Still only *informed*, and only on baskets, draws level with counting. To be told when
-# and how often is worth {{ told["town"] }} points in town, and {{ told["baskets"] }} on baskets. (There presence alone gives
+# and how often is worth {{ town_gain[0]:+.1f }} points [{{ town_gain[1]:+.1f }}, {{ town_gain[2]:+.1f }}] in town, and
+# {{ dc_gain[0]:+.1f }} [{{ dc_gain[1]:+.1f }}, {{ dc_gain[2]:+.1f }}] on baskets. (There presence alone gives
 # {{ presence:+.1f }}; its age adds nothing that we can see.) Notes of the paper's table have {{ noted:.1f }} points more than ours
 # for DNNTSP on DC; we could not verify them.
 #
