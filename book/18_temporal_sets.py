@@ -507,9 +507,9 @@ def counting(batch):
 
 # %% [markdown]
 # Every model makes ten guesses for each test day. **Recall** is the share of the true places that are among them; we give it
-# for seen and for new places apart. **NDCG** adds up $1 / \log_2(\text{rank} + 1)$ for each right answer, as equation (4.1), and
-# divides by what a perfect list would get. In one row every gate is set to 1 (*opened*): a seen place then has its history
-# score alone.
+# for seen and for new places apart, each over the days that have some. **NDCG** adds up $1 / \log_2(\text{rank} + 1)$ for each
+# right answer, as equation (4.1), and divides by what a perfect list would get. In one row every gate is set to 1 (*opened*): a
+# seen place then has its history score alone.
 
 # %% tags=["hide-input"]
 # @title Table: the town's days, after six epochs, one seed
