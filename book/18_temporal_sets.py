@@ -133,27 +133,43 @@ show(
 # We want real numbers in every box. So we train the package's DNNTSP before we build ours; it computes the same, and is
 # faster. A batch has `elements`, `present`, `length` and `truth()`, (U, V), which places the next set holds. Several answers are
 # right at once. So each place gets a score of its own, a sigmoid makes a probability of it, and the loss is the cross-entropy of
-# *yes* and *no*: `F.binary_cross_entropy_with_logits(network(batch), batch.truth().float())`.
-#
-# This is a mean over all {{ V:,}} places, nearly all of them easy, so the loss is small. We print it a thousand times as large, and
-# beside it NDCG@10 ([chapter 4](04_baselines.ipynb)) on the validation days, in percent. `VARIANTS` are options of the network:
-# `"full"` is DNNTSP; one that knows more comes later.
-
+# *yes* and *no*, a mean over all {{ V:,}} places:
 
 
 # %%
-V = days["train"].n_elements  # all places of the town
+def step(network, adam, batch):
+    """Learn from one batch; -> its loss."""
+    wanted = batch.truth().float()  # (U, V), 1 for each place of the next set
+    loss = F.binary_cross_entropy_with_logits(network(batch), wanted)
+    adam.zero_grad()
+    loss.backward()
+    adam.step()
+    return loss.item()
 
 
-def train(variant):
-    """A network of the package after six epochs on the town's days."""
+# %% [markdown]
+# Nearly all places are easy, so the loss is small. We print it a thousand times as large, and beside it NDCG@10
+# ([chapter 4](04_baselines.ipynb)) on the validation days. `VARIANTS` are options of the network: `"full"` is DNNTSP; one that
+# knows more comes later. `batches` puts people of similar size together.
+
+# %%
+V, lessons = days["train"].n_elements, days["train"]  # V: all places
+
+
+def train(variant, epochs=6):
+    """A network of the package, trained on the town's days."""
     torch.manual_seed(42)
     config = temporal_sets.SetConfig(V, **temporal_sets.VARIANTS[variant])
     network = temporal_sets.SetPredictor(config)
-    six = temporal_sets.SetTraining(epochs=6, learning_rate=3e-3)
-    found = temporal_sets.fit(network, days["train"], days["valid"], six)
-    found = pd.DataFrame(found).set_index("epoch")
-    print((found * [1000, 100]).round(2))
+    adam = torch.optim.Adam(network.parameters(), 3e-3)
+    shuffle = torch.Generator().manual_seed(42)
+    for epoch in range(1, epochs + 1):
+        rows = temporal_sets.batches(lessons, 64, shuffle)
+        network.train()
+        losses = [step(network, adam, lessons.batch(some)) for some in rows]
+        loss = 1000 * sum(losses) / len(losses)
+        ndcg = temporal_sets.mean_of(network.eval(), days["valid"], "ndcg@10")
+        print(f"epoch {epoch}: loss {loss:.2f}, NDCG {100 * ndcg:.1f} %")
     return network.requires_grad_(False)
 
 
