@@ -16,6 +16,7 @@ fewer than five people is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +45,7 @@ from pgt.vocabulary import Vocabulary
 from pgt.windows import DEFAULT, Dataset, Windows, build, encode
 
 DATA_SETS = {"geolife_exact": "geolife_exact", "city": "city"}  # and their results files
-FOLDS = 5
+FOLDS, WORKERS = 5, 2
 DAYS = 7
 SEEDS = {"contextual": (42, 1), "pgt": (42,), "kernel": (None,), "most_frequent": (None,)}
 COLUMNS = ["user_id", "better", "tied", "known", "in_window"]
@@ -123,30 +124,35 @@ def visits_of(key: str) -> pd.DataFrame:
     return visits if "split" in visits else split_by_days(visits)
 
 
-def asked(key: str) -> dict[tuple[str, int | None], pd.DataFrame]:
-    """A table for each model and seed, with a row for every question to every person.
+def of_fold(job: tuple[str, int]) -> dict[tuple[str, int | None], pd.DataFrame]:
+    """A table for each model and seed, with a row for every question to the people of one fold.
 
     Beside the ranks: ``so_far``, the visits that the person has made before the target,
     ``been_there``, whether one was to its place, and ``row``, the target's in the visits table.
     """
+    torch.set_num_threads(1)
+    key, k = job
     visits = visits_of(key)
-    fold = visits.user_id.map(folds(visits)).to_numpy()
-    found: dict[tuple[str, int | None], list[pd.DataFrame]] = {}
-    for k in range(FOLDS):
-        data = without(visits, fold == k)
-        table, target = data.test.visits, data.test.target
-        again = table.groupby(["user_id", "location_id"]).cumcount() > 0
-        about = {
-            "so_far": table.groupby("user_id").cumcount().to_numpy()[target],
-            "been_there": again.to_numpy()[target],
-            "row": np.flatnonzero(fold == k)[target],
-        }
-        for name, seeds in SEEDS.items():
-            for seed in seeds:
-                ranks = ranks_of(name, data, seed, key)[COLUMNS].assign(**about)
-                found.setdefault((name, seed), []).append(ranks)
-        print(f"{key} fold {k + 1} of {FOLDS}: {len(data.test)} questions", flush=True)
-    return {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
+    new = visits.user_id.map(folds(visits)).to_numpy() == k
+    data = without(visits, new)
+    table, target = data.test.visits, data.test.target
+    again = table.groupby(["user_id", "location_id"]).cumcount() > 0
+    about = {
+        "so_far": table.groupby("user_id").cumcount().to_numpy()[target],
+        "been_there": again.to_numpy()[target],
+        "row": np.flatnonzero(new)[target],
+    }
+    print(f"{key} fold {k + 1} of {FOLDS}: {len(data.test)} questions", flush=True)
+    return {(name, seed): ranks_of(name, data, seed, key)[COLUMNS].assign(**about)
+            for name, seeds in SEEDS.items() for seed in seeds}  # fmt: skip
+
+
+def asked(key: str) -> dict[tuple[str, int | None], pd.DataFrame]:
+    """As `of_fold`, of all folds."""
+    with ProcessPoolExecutor(WORKERS) as pool:
+        parts = list(pool.map(of_fold, [(key, k) for k in range(FOLDS)]))
+    return {name: pd.concat([part[name] for part in parts], ignore_index=True)
+            for name in parts[0]}  # fmt: skip
 
 
 def seen_before(key: str) -> dict[str, list[pd.DataFrame]]:
