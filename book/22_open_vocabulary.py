@@ -338,7 +338,7 @@ newcomers = read_results("newcomers").rows.query("seed.isna()")
 rows = newcomers.query("variant == 'new'")
 rows = rows[rows.group.str[0].str.isdigit()]  # by visits so far
 been = rows[rows.model == "contextual"].assign(model="ever been there")
-been["acc@1"] = been.reach
+been["acc@1"], been["low"], been["high"] = been.reach, None, None
 NAMES = {"contextual": "contextual pointer (100 visits, summaries)"}
 NAMES |= {"pgt": "PGT (a week)", "kernel": "context kernel (100 visits)"}
 NAMES |= {"most_frequent": "most frequent place (100 visits)"}
@@ -356,6 +356,10 @@ fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
 titles = {"city": "the town", "geolife": "GeoLife"}
 for ax, (where, own) in zip(panels, lines.groupby("data"), strict=True):
     sns.lineplot(own, x="group", y="acc@1", ax=ax, **look)
+    each = own.groupby("model", sort=False)
+    for (_, one), colour in zip(each, look["palette"], strict=True):
+        ends = one.low.astype(float), one.high.astype(float)
+        ax.fill_between(one.group, *ends, color=colour, alpha=0.12, lw=0)
     ax.legend().remove()  # one for both
     ax.set(title=titles[where], xlabel="visits so far", ylabel="targets (%)")
     ax.tick_params("x", rotation=50)
@@ -366,8 +370,8 @@ show(
     alt="Four models on newcomers; the ceiling of copying is far above.",
     caption="Newcomers: right at the first guess, and, in green, the ceiling "
     "of all copying. In brackets: what a model sees of the past. Means over "
-    "seeds, whose file keeps no intervals: the first points rest on "
-    f"{few[0]} windows of the town and {few[1]} of GeoLife.",
+    "seeds, with 95 % intervals over people and seeds. The first points rest "
+    f"on {few[0]} windows of the town and {few[1]} of GeoLife.",
 )
 
 # %% [markdown]
