@@ -84,9 +84,9 @@ mean_content = curves("city", "as documented", "c")
 # each past visit adds a weight to its place. A visit $k$ visits before the last one has the weight $0.97^k$, plus a
 # part that does not fade ({{ always:.2f }}).
 #
-# Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about age,
-# the right bias would be about the logarithm of this weight. (Only about: the rule raises a place's sum of weights to a power,
-# and counts visits before the window, too.)
+# Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about
+# age, the right bias would be about the logarithm of this weight. (Only about: the rule raises a place's sum of weights to a
+# power, and counts visits before the window, too.)
 
 # %%
 town = city.load()
@@ -167,16 +167,16 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# In our town the content hardly falls either ({{ by_content:.2f }}), which speaks against the
-# first suspect. But in other towns it may be true.
+# In our town the content hardly falls either ({{ by_content:.2f }}), which speaks against the first suspect. But in other
+# towns it may be true.
 #
 # ## The content can say the same
 #
 # Take a visit whose content says $1.2$ and whose bias says nothing: its score is $1.2 + 0$. With less content and more bias,
 # $0.9 + 0.3$, the score is the same. So is the attention, and so is the prediction.
 #
-# The content can make such an exchange, because it knows the position, too: the embedding of the position from the
-# end, the sinusoid and "days ago" are all in the encoded visit. In general, let $\xi_p$ be any curve over positions:
+# The content can make such an exchange, because it knows the position, too: the embedding of the position from the end, the
+# sinusoid and "days ago" are all in the encoded visit. In general, let $\xi_p$ be any curve over positions:
 #
 # $$
 # s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.1}
@@ -216,8 +216,8 @@ kappa = 0.8 ** np.arange(20)
 hits = live(kappa)
 
 # %% [markdown]
-# A row of `hits` is all that a pointer needs here. It says which of the last twenty visits were at the place that came next.
-# Several of them may have been, and a pointer is right with any of them.
+# A row of `hits` says which of the last twenty visits were at the place that came next. Several may have been, and a pointer
+# is right with any of them.
 #
 # Our pointer sees nothing of a visit but its position. Each position has a key. There is one query, since all windows ask the
 # same question. (Both have 16 numbers, so their product is divided by 4.) The score is a sum of two parts again: a bias, and a
@@ -285,7 +285,8 @@ show(
 
 # %% [markdown]
 # All three pointers get as near to the truth as a pointer can, and all three have the right sum, because there are enough
-# visits to fix it. Which part carries the slope depends on which learns faster.
+# visits to fix it. Which part carries the slope depends on which learns faster. So it does in small whole models, trained on
+# such a world ("fading kernel" in the file):
 
 # %%
 slopes = {}  # the mean slope of ten biases
@@ -295,17 +296,16 @@ for variant in ("both, bias at a tenth", "both", "both, bias tenfold"):
 pd.Series(slopes, name="mean slope of the bias").round(2).to_frame()
 
 # %% [markdown]
-# Small whole models, trained on such a world ("fading kernel" in the file), agree. Of the true slope $-0.22$ the bias takes
-# next to nothing, less than half, or all, when it learns 0.1, 1 or 10 times as fast. **Looking only at the
-# bias, you cannot tell whether content took a part.**
+# Of the true slope $-0.22$ the bias takes next to nothing, less than half, or all, when it learns 0.1, 1 or 10 times as fast.
+# **Looking only at the bias, you cannot tell whether content took a part.**
 #
-# Why is the content so quick? Adam moves each number by about the learning rate, and query and key have many of them. Once they
-# have said what there is to say, nothing pulls at the bias ([Evidence](evidence_model.ipynb)). So the first suspect is possible.
-# Whether it acts in a town, we shall see.
+# Why is the content so quick? Adam moves each number by about the learning rate, and query and key have many of them. Once
+# they have said what there is to say, nothing pulls at the bias ([Evidence](evidence_model.ipynb)). So the first suspect is
+# possible. Whether it acts in a town, we shall see.
 #
 # ## How much is there to say?
 #
-# Now the second suspect. For it we need other worlds. `city.simulate` makes a town of other people for each seed. With the same
+# Now the second suspect. `city.simulate` makes a town of other people for each seed. With the same
 # seeds we make three worlds: **the same people live in all three, and only the forgetting differs.**
 #
 # | world | weight kept with each visit since | towns |
@@ -314,9 +314,9 @@ pd.Series(slopes, name="mean slope of the bias").round(2).to_frame()
 # | *slow memory* | 0.97, as in our town | ten |
 # | *no forgetting* | 1 | ten |
 #
-# (Fast forgetting shows in three towns; slow forgetting needs ten.) In each we train a bias *alone*, with no content that could
-# speak in its place. (With a learning rate of 0.1 instead of
-# 0.01, 60 steps suffice.) `sights` makes the rows, position 1 first.
+# (Fast forgetting shows in three towns; slow forgetting needs ten.) In each we train a bias *alone*, with no content that
+# could speak in its place. (With a learning rate of 0.1 instead of 0.01, 60 steps suffice.) `sights` makes the rows, position
+# 1 first.
 
 
 # %%
@@ -371,7 +371,6 @@ right.plot([fall(rule[name]) for name in sides], "D", color=TRUTH, mfc="none")
 right.set(xlim=(-0.3, 1.3), ylabel="fall (logits)")
 right.set_xticks([0, 1], sides)
 right.set_title("10 towns, twice", fontsize=10)
-fig.tight_layout()
 show(
     fig,
     alt="Left: with a short memory three curves fall, about half as far as "
@@ -383,9 +382,9 @@ show(
 )
 
 # %% [markdown]
-# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. Of slow memory we look only at
-# the falls (right). A line joins the same people without forgetting and with it. So we can subtract town by town. *Low* and
-# *high* are the ends of a 95 % interval of the mean over towns (Student's $t$).
+# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. Of slow memory we look only
+# at the falls (right). A line joins the same people without forgetting and with it. So we can subtract town by town. *Low*
+# and *high* are the ends of a 95 % interval of the mean over towns (Student's $t$), SD is the standard deviation.
 
 
 # %%
@@ -405,19 +404,19 @@ pd.DataFrame(found, heads).T.round(2)
 # %% [markdown]
 # The third row confirms the second suspect. Slow forgetting *is* in the visits, but the bias alone finds only about
 # {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide). With a short memory, too, it found only half. Free
-# returns are {{ free:.0f }} % of our town's targets in the window, which may be why. (The control's fall is about zero.)
+# returns are {{ free:.0f }} % of our town's targets in the window, which may be why. (In the control, no forgetting, the fall
+# is about zero.)
 #
-# And towns differ by more than slow forgetting is worth: the falls of the first row have a standard deviation (SD) of
-# {{ apart:.2f }}.
+# And towns differ by more than slow forgetting is worth: the falls of the first row have an SD of {{ apart:.2f }}.
 #
 # ## Read the sum
 #
-# Does the learning rate decide in whole models, too, which part says it? And if the bias cannot show how fast people forget, can
-# the sum?
+# Does the learning rate decide in whole models, too, which part says it? And if the bias cannot show how fast people forget,
+# can the sum?
 #
 # Whole models were trained on three towns with a short memory and on the first three without forgetting: at the *same rate*
-# throughout, as [chapter 10](10_training.ipynb) does it, and with a bias that learns *×100* as fast. Between them stand
-# the ten seeds of our town. *Alone* is again the bias without content.
+# throughout, as [chapter 10](10_training.ipynb) does it, and with a bias that learns *×100* as fast. Between them stand the
+# ten seeds of our town. *Alone* is again the bias without content.
 
 # %% tags=["hide-input"]
 # @title Table: mean falls in three worlds
@@ -444,19 +443,19 @@ table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% [markdown]
-# The first row shows it best: the same three towns, trained at two rates. The sum falls by {{ short["sum, same rate"]:.2f }} at
-# the same rate (recent visits typically get {{ ratio["sum, same rate"]:.1f }} times the attention of old ones) and by
-# {{ short["sum, ×100"]:.2f }} at ×100. Both are near the {{ short["alone (same towns)"]:.2f }} that a bias alone finds. But the
-# bias of the whole model falls by {{ short["bias, same rate"]:.2f }} and by {{ short["bias, ×100"]:.2f }}. **Which part of the
-# model says that people forget depends on the optimizer.** So read the sum.
+# The first row shows it best: the same three towns, trained at two rates. The sum falls by {{ short["sum, same rate"]:.2f }}
+# at the same rate (recent visits typically get {{ ratio["sum, same rate"]:.1f }} times the attention of old ones) and by
+# {{ short["sum, ×100"]:.2f }} at ×100. Both are near the {{ short["alone (same towns)"]:.2f }} that a bias alone finds. But
+# the bias of the whole model falls by {{ short["bias, same rate"]:.2f }} and by {{ short["bias, ×100"]:.2f }}. **Which part
+# of the model says that people forget depends on the optimizer.** So read the sum.
 #
 # At the same rate the bias is nearly flat in all three worlds. At ×100 it moves, but in our town it says the opposite of
-# forgetting ({{ here["bias, ×100"]:.2f }}). There the sum, too, is lower by about 0.1 in both lower rows: another rate ends at
-# another attention, not only at another split. We do not know why.
+# forgetting ({{ here["bias, ×100"]:.2f }}). In both lower rows the sum, too, is lower by about 0.1 than at the same rate:
+# another rate ends at another attention, not only at another split. We do not know why.
 #
-# And why are the curves of *our* town flat? Slow forgetting is worth {{ worth:.2f }}, towns
-# differ by {{ apart:.2f }}, and ours happens to show none: even a bias alone does not fall there
-# ({{ here["alone (same towns)"]:.2f }}). The first suspect is at work where people forget fast.
+# And why are the curves of *our* town flat? Slow forgetting is worth {{ worth:.2f }}, towns differ by {{ apart:.2f }}, and
+# ours happens to show none: even a bias alone does not fall there ({{ here["alone (same towns)"]:.2f }}). The first suspect
+# is at work where people forget fast.
 #
 # But beware of chance, of two kinds: in training, and in people.
 
@@ -493,7 +492,7 @@ show(
 #
 # *People.* From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero. But
 # it is an interval for the people of one town, and the mean of ten towns lies far outside. **Ten seeds are not ten samples of
-# people.** (Each town was trained once, so the dots of the last row scatter for both reasons. Compare them with the row above,
+# people.** (Each town has one model, so the dots of the last row scatter for both reasons. Compare them with the row above,
 # at the same rate. Their interval just touches zero.)
 #
 # ## What to remember
@@ -529,9 +528,9 @@ print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
-# nearly invisible at ×1, are its bias. At which of ×1, ×3, ×10, ×30, ×100 does another place lead
-# first? Which place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and
-# hardly any bias; its rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of
+# nearly invisible at ×1, are its bias. Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
+# place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly
+# any bias; its rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of
 # $e^{s+b}$ over its visits.)
 
 # %%
@@ -550,10 +549,10 @@ check.exercise("12.2", times)
 # position 2 has the largest bias of all, since people go out and come back.
 
 # %% [markdown]
-# **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last. Set
-# the seed, `torch.manual_seed(0)`, and `train` on it at one rate. By how many logits does the *sum* at position 7 lie above
-# that at position 6? And what should it be, by `kappa`? (Counting from 0, these are entries 6 and 5.) Look at the bias, too:
-# does it have the peak?
+# **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.
+# Set the seed, `torch.manual_seed(0)`, and `train` on it at one rate. By how many logits does the *sum* at position 7 lie
+# above that at position 6? And what should it be, by `kappa`? (Counting from 0, these are entries 6 and 5.) Look at the bias,
+# too: does it have the peak?
 
 # %% tags=["try"]
 jump, due = ..., ...
@@ -568,7 +567,7 @@ bias, keys_say, _ = train(live(weekly), everywhere)
 jump = (bias + keys_say)[6] - (bias + keys_say)[5]
 due = np.log(weekly[6] / weekly[5])  # five times -log 0.8
 check.exercise("12.3", [jump, due])
-print(f"the sum jumps by {jump:.2f}; due are {due:.2f}")
+print(f"the sum jumps by {jump:.2f}; {due:.2f} are due")
 print(f"of it, the bias has {bias[6] - bias[5]:.2f}")
 # The sum has the whole peak, give or take the chance in `live`. The bias has
 # a part of it; with other rates or another seed it has another part.
