@@ -352,7 +352,8 @@ rule |= {"no forgetting": in_rule(1.0), "our town": truth}
 
 # %% tags=["hide-input"]
 # @title Figure 12.4: a bias alone
-fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 2.8), width_ratios=(3, 2))
+size = {"figsize": (7.4, 2.8), "width_ratios": (3, 2)}
+fig, (left, right) = plt.subplots(1, 2, **size)
 seen = [x[..., 2:] for x in (worlds["short memory"], rule["short memory"])]
 table, true = (x - x.mean(-1, keepdims=True) for x in seen)
 for band in ((2.5, 5.5), (10.5, 15.5)):

@@ -444,7 +444,9 @@ def test_claims_of_12() -> None:
         for variant in ("as documented", "fast bias")
     )
     lower = [total[w] - fast[w] for w in ("city", "no recency")]
-    assert min(lower) > 0.05 and max(lower) < 0.15, "lower by about 0.1 in both lower rows"
+    assert min(lower) > 0.05 and max(lower) < 0.15, (
+        "In both lower rows the sum, too, is lower by about 0.1"
+    )
     _, above = ends_of_fall(sums[0] - learned - content)  # seed by seed
     assert above < 0, "another rate ends at another attention, not only at another split"
     assert max(abs(x["short memory"] - 0.87) for x in (total, fast)) < 0.15, (
