@@ -7,8 +7,8 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** In towns where people forget fast, a trained model gives recent visits
-# > {{ ratio["sum, same rate"]:.1f }} times the attention of old ones, but its position bias says
+# > **In one sentence.** In towns where people forget fast, a trained model typically gives recent visits (3 to 5 visits back)
+# > {{ ratio["sum, same rate"]:.1f }} times the attention of old ones (11 to 15), but its position bias says
 # > {{ ratio["bias, same rate"]:.2f }}: query and key say the rest.
 
 # %% tags=["hide-input"]
@@ -78,14 +78,15 @@ learned = curves("city", "as documented")  # (10, 15)
 mean_content = curves("city", "as documented", "c")
 
 # %% [markdown]
-# Only differences of scores matter, so all our curves have a mean of zero.
+# Only differences of scores matter, so all our curves have a mean of zero, in the files already.
 #
 # And the truth? A person whom no routine sends anywhere may **return freely**: they choose among the places they know, and
 # each past visit adds a weight to its place. A visit $k$ visits before the last one has the weight $0.97^k$, plus a
 # part that does not fade ({{ always:.2f }}).
 #
-# Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about age,
-# the right bias would be about the logarithm of this weight. (Only about: the weight is a yardstick, not a target.)
+# Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about
+# age, the right bias would be about the logarithm of this weight. (Only about: the rule raises a place's sum of weights to a
+# power, and counts visits before the window, too.)
 
 # %%
 town = city.load()
@@ -151,31 +152,31 @@ def fall(table):
 
 
 windows = prepare(town.visits, protocol="exact").train
-targets = windows.target[windows.in_window]
+targets = windows.target[windows.in_window]  # rows of `visits`
 free = 100 * (windows.visits.why.iloc[targets] == "return").mean()
-drop, said = fall(truth), fall(mean_content).mean()
-print(f"weight in the rule: {drop:.2f}; mean content: {said:.2f}")
+by_rule, by_content = fall(truth), fall(mean_content).mean()
+print(f"weight in the rule: {by_rule:.2f}; mean content: {by_content:.2f}")
 print(f"bias: from {fall(learned).min():.2f} to {fall(learned).max():.2f}")
 print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
-# By this measure the weight in the rule falls by {{ drop:.2f }}, and the learned curves do not fall at all. There are two
+# By this measure the weight in the rule falls by {{ by_rule:.2f }}, and the learned curves do not fall at all. There are two
 # suspects:
 #
 # 1. *The content has said it already*, so nothing is left for the bias.
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# We take one after the other. In our town the content hardly falls either ({{ said:.2f }}), which speaks against the first
-# suspect. But in other towns it may be true.
+# In our town the content hardly falls either ({{ by_content:.2f }}), which speaks against the first suspect. But in other
+# towns it may be true.
 #
 # ## The content can say the same
 #
 # Take a visit whose content says $1.2$ and whose bias says nothing: its score is $1.2 + 0$. With less content and more bias,
 # $0.9 + 0.3$, the score is the same. So is the attention, and so is the prediction.
 #
-# The content can make such an exchange, because it knows the position, too: the position embedding, the sinusoid and "days
-# ago" are all in the encoded visit. In general, let $\xi_p$ be any curve over positions:
+# The content can make such an exchange, because it knows the position, too: the embedding of the position from the end, the
+# sinusoid and "days ago" are all in the encoded visit. In general, let $\xi_p$ be any curve over positions:
 #
 # $$
 # s_i + b_{p_i} = (s_i + \xi_{p_i}) + (b_{p_i} - \xi_{p_i}) . \tag{12.1}
@@ -197,13 +198,13 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 
 
 # %%
-def live(kernel, people=100, visits=200):
+def live(kappa, people=100, visits=200):
     """(N, 20) whether the visit p steps back was at the next place."""
     rng, rows = np.random.default_rng(0), []
     for _ in range(people):
         life = list(range(20))  # places; a past to begin with
         for new in range(20, 20 + visits):
-            old = life[-1 - rng.choice(20, p=kernel / kernel.sum())]
+            old = life[-1 - rng.choice(20, p=kappa / kappa.sum())]
             life.append(old if rng.random() < 0.8 else new)
             # The last twenty, newest first, against the place just visited:
             rows.append(np.array(life[-2:-22:-1]) == life[-1])
@@ -215,8 +216,8 @@ kappa = 0.8 ** np.arange(20)
 hits = live(kappa)
 
 # %% [markdown]
-# A row of `hits` is all that a pointer needs here. It says which of the last twenty visits were at the place that came next.
-# Several of them may have been, and a pointer is right with any of them.
+# A row of `hits` says which of the last twenty visits were at the place that came next. Several may have been, and a pointer
+# is right with any of them.
 #
 # Our pointer sees nothing of a visit but its position. Each position has a key. There is one query, since all windows ask the
 # same question. (Both have 16 numbers, so their product is divided by 4.) The score is a sum of two parts again: a bias, and a
@@ -246,7 +247,7 @@ def train(hits, inside, faster=1, content=True, steps=200, rate=0.01):
 
 
 # %% [markdown]
-# **Change this**: how many times as fast the bias learns. Then look which part has the slope in the middle panel of the figure.
+# **Change this**: how many times as fast the bias learns. Then see which part has the slope in the figure's middle panel.
 
 # %%
 faster = 1  # @param [0.3, 1, 3] {type:"raw"}
@@ -256,7 +257,7 @@ ours = {x: train(hits, everywhere, x) for x in (0.1, faster, 10)}
 for times, (_, _, loss) in ours.items():
     print(f"bias {times} times as fast: loss {loss:.3f}")
 best = (hits * torch.tensor(kappa / kappa.sum())).sum(1).log().mean()
-print(f"who knows the truth: loss {-best:.3f}")
+print(f"the truth itself: loss {-best:.3f}")
 
 # %% tags=["hide-input"]
 # @title Figure 12.3: who learns the line
@@ -283,27 +284,28 @@ show(
 )
 
 # %% [markdown]
-# All three pointers get as near to the truth as a pointer can, and all three have the right sum, because the visits say enough
-# about positions. Which part carries the slope depends on which learns faster.
+# All three pointers get as near to the truth as a pointer can, and all three have the right sum, because there are enough
+# visits to fix it. Which part carries the slope depends on which learns faster. So it does in small whole models, trained on
+# such a world ("fading kernel" in the file):
 
 # %%
-small = {}  # the mean slope of ten biases
+slopes = {}  # the mean slope of ten biases
 for variant in ("both, bias at a tenth", "both", "both, bias tenfold"):
     table = curves("fading kernel", variant, upto=20)
-    small[variant] = np.polyfit(range(20), table.T, 1)[0].mean()
-tenth, same, tenfold = small.values()
+    slopes[variant] = np.polyfit(range(20), table.T, 1)[0].mean()
+pd.Series(slopes, name="mean slope of the bias").round(2).to_frame()
 
 # %% [markdown]
-# Small whole models with a position embedding do the same: of the true slope $-0.22$ the bias gets {{ tenth:.2f }},
-# {{ same:.2f }} or {{ tenfold:.2f }} at a tenth, once and ten times the rate (ten seeds each). **Looking only at the bias, you
-# cannot tell whether content took a part.**
+# Of the true slope $-0.22$ the bias takes next to nothing, less than half, or all, when it learns 0.1, 1 or 10 times as fast.
+# **Looking only at the bias, you cannot tell whether content took a part.**
 #
-# Why is the content so quick? Adam moves each number by about the learning rate, and query and key have many of them. Once they
-# have said what there is to say, nothing pulls at the bias ([Evidence](evidence_model.ipynb)). So the first suspect is real.
+# Why is the content so quick? Adam moves each number by about the learning rate, and query and key have many of them. Once
+# they have said what there is to say, nothing pulls at the bias ([Evidence](evidence_model.ipynb)). So the first suspect is
+# possible. Whether it acts in a town, we shall see.
 #
 # ## How much is there to say?
 #
-# Now the second suspect. For it we need other worlds. `city.simulate` makes a town of other people for each seed. With the same
+# Now the second suspect. `city.simulate` makes a town of other people for each seed. With the same
 # seeds we make three worlds: **the same people live in all three, and only the forgetting differs.**
 #
 # | world | weight kept with each visit since | towns |
@@ -312,18 +314,19 @@ tenth, same, tenfold = small.values()
 # | *slow memory* | 0.97, as in our town | ten |
 # | *no forgetting* | 1 | ten |
 #
-# (Fast forgetting shows in three towns; slow forgetting needs ten.) In each we train a bias *alone*, with no content that could
-# speak in its place. (At ten times the rate, 60 steps do.) `sights` makes the rows, position 1 first.
+# (Fast forgetting shows in three towns; slow forgetting needs ten.) In each we train a bias *alone*, with no content that
+# could speak in its place. (With a learning rate of 0.1 instead of 0.01, 60 steps suffice.) `sights` makes the rows, position
+# 1 first.
 
 
 # %%
 def sights(windows):
-    """Which visits are at the target, and which exist, (N, L) each."""
+    """Was each visit at the place that came next? Does it exist?"""
     seen = windows.subset(windows.in_window)
-    (batch,) = seen.batches(len(seen))  # all in one batch
+    (batch,) = seen.batches(len(seen))  # its targets are places
     at = batch.length[:, None] - 1 - torch.arange(batch.location.shape[1])
     place = batch.location.gather(1, at.clamp(min=0))  # the last visit first
-    return (place == batch.target[:, None]) & (at >= 0), at >= 0
+    return (place == batch.target[:, None]) & (at >= 0), at >= 0  # (N, L)
 
 
 def alone(visits):
@@ -348,32 +351,41 @@ rule = {"short memory": in_rule(0.8), "slow memory": truth}
 rule |= {"no forgetting": in_rule(1.0), "our town": truth}
 
 # %% tags=["hide-input"]
-# @title Figure 12.4: a bias alone, from position 3 on
-fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.6), sharey=True)
-for ax, name in zip(axes, [*worlds][:3], strict=True):
-    table = worlds[name][:, 2:] - worlds[name][:, 2:].mean(1, keepdims=True)
-    ax.axvspan(2.5, 5.5, color=MUTED, alpha=0.15, lw=0)
-    ax.axvspan(10.5, 15.5, color=MUTED, alpha=0.15, lw=0)
-    ax.plot(range(3, 16), table.T, color=COPIED, lw=0.6, alpha=0.45)
-    ax.plot(range(3, 16), table.mean(0), color=COPIED, lw=2.2)
-    true = rule[name][2:] - rule[name][2:].mean()
-    ax.plot(range(3, 16), true, "D", color=TRUTH, mfc="none", ms=4)
-    ax.set(xlabel="position from the end", xticks=[3, 5, 10, 15])
-    ax.set_title(f"{name}: {len(table)} towns", fontsize=10)
-axes[0].set_ylabel("bias, alone (logits)")
+# @title Figure 12.4: a bias alone
+size = {"figsize": (7.4, 2.8), "width_ratios": (3, 2)}
+fig, (left, right) = plt.subplots(1, 2, **size)
+seen = [x[..., 2:] for x in (worlds["short memory"], rule["short memory"])]
+table, true = (x - x.mean(-1, keepdims=True) for x in seen)
+for band in ((2.5, 5.5), (10.5, 15.5)):
+    left.axvspan(*band, color=MUTED, alpha=0.15, lw=0)
+left.plot(range(3, 16), table.T, color=COPIED, lw=0.6, alpha=0.45)
+left.plot(range(3, 16), table.mean(0), color=COPIED, lw=2.2)
+left.plot(range(3, 16), true, "D", color=TRUTH, mfc="none", ms=4)
+left.set(xlabel="position from the end", xticks=[3, 5, 10, 15])
+left.set(ylabel="bias, alone (logits)")
+left.set_title("short memory: 3 towns", fontsize=10)
+sides = ["no forgetting", "slow memory"]
+pairs = np.stack([fall(worlds[name]) for name in sides])  # (2, 10)
+right.plot(pairs, "o-", color=COPIED, lw=0.8, ms=4, alpha=0.45)
+right.plot(pairs.mean(1), "o-", color=COPIED, lw=2.2)
+right.plot([fall(rule[name]) for name in sides], "D", color=TRUTH, mfc="none")
+right.set(xlim=(-0.3, 1.3), ylabel="fall (logits)")
+right.set_xticks([0, 1], sides)
+right.set_title("10 towns, twice", fontsize=10)
 show(
     fig,
-    alt="Three panels of curves. With a short memory they fall, about half "
-    "as far as the diamonds; in the other two panels they are nearly flat.",
+    alt="Left: with a short memory three curves fall, about half as far as "
+    "the diamonds. Right: ten lines, most of which rise from no forgetting "
+    "to slow memory; their mean rises less than half as far as the diamonds.",
     caption="A bias without a content. Thin: a town each; thick: their mean. "
-    "Diamonds: the weight in the rule. The fall is the mean over the left "
-    "band minus that over the right one.",
+    "Diamonds: the logarithm of the weight in the rule, and its fall. A fall "
+    "is the mean over the left band minus that over the right one.",
 )
 
 # %% [markdown]
-# A short memory is plain to see, though the bias falls only half as far as the diamonds. The middle panel hardly differs
-# from the right one. So we measure the falls. The same ten populations live in the second and the third panel, so we can
-# subtract town by town. *Low* and *high* are the ends of a 95 % interval of the mean over towns (Student's $t$).
+# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. Of slow memory we look only
+# at the falls (right). A line joins the same people without forgetting and with it. So we can subtract town by town. *Low*
+# and *high* are the ends of a 95 % interval of the mean over towns (Student's $t$), SD is the standard deviation.
 
 
 # %%
@@ -387,27 +399,25 @@ def mean_of(each):
 slow, none = fall(worlds["slow memory"]), fall(worlds["no forgetting"])
 found = {"slow memory": mean_of(slow), "no forgetting": mean_of(none)}
 found["difference"] = mean_of(slow - none)
-worth, low, high, _ = found["difference"]
-apart = slow.std(ddof=1)
 heads = ["mean fall, alone", "low", "high", "SD over towns"]
 pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
 # The third row confirms the second suspect. Slow forgetting *is* in the visits, but the bias alone finds only about
-# {{ worth:.2f }} of the rule's {{ drop:.2f }} (the interval is wide). With a short memory, too, it found only half. Free returns
-# are {{ free:.0f }} % of our town's targets, which may be why. (Without forgetting, our fall is about zero: the control.)
+# {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide). With a short memory, too, it found only half. Free
+# returns are {{ free:.0f }} % of our town's targets in the window, which may be why. (In the control, no forgetting, the fall
+# is about zero.)
 #
-# And one town differs from another by more than slow forgetting is worth: in the first row the falls have a standard deviation
-# of {{ apart:.2f }}.
+# And towns differ by more than slow forgetting is worth: the falls of the first row have an SD of {{ apart:.2f }}.
 #
 # ## Read the sum
 #
-# Does the rate decide in whole models, too, which part says it? And if the bias cannot show how fast people forget, can the sum?
+# Does the learning rate decide in whole models, too, which part says it? And if the bias cannot show how fast people forget,
+# can the sum?
 #
 # Whole models were trained on three towns with a short memory and on the first three without forgetting: at the *same rate*
-# throughout, as [chapter 10](10_training.ipynb) does it, and with a bias that learns *×100* as fast. (Their rate is a
-# thirtieth of that of the small whole models, so their bias needs a larger factor.) Between them stand the ten seeds of our
-# town. *Alone* is the bias without content, in the same towns.
+# throughout, as [chapter 10](10_training.ipynb) does it, and with a bias that learns *×100* as fast. Between them stand the
+# ten seeds of our town. *Alone* is again the bias without content.
 
 # %% tags=["hide-input"]
 # @title Table: mean falls in three worlds
@@ -421,33 +431,34 @@ kept["no forgetting"] = "no recency"  # their names in the files
 rates = {"same rate": "as documented", "×100": "fast bias"}
 falls = {}
 for world, what in kept.items():
-    falls[world] = {"rule": fall(rule[world])}
-    falls[world]["alone"] = fall(worlds[world][:3]).mean()
+    same = worlds[world][:3]  # the first three: the same people
+    falls[world] = {"alone (same towns)": fall(same).mean()}
     for rate, variant in rates.items():
         falls[world][f"bias, {rate}"] = fall(curves(what, variant)).mean()
         falls[world][f"sum, {rate}"] = fall(summed(what, variant)).mean()
 short, here = falls["short memory"], falls["our town"]
+worth, low, high, _ = found["difference"]
+apart = slow.std(ddof=1)
 ratio = {name: np.exp(each) for name, each in short.items()}
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% [markdown]
-# The first row shows it best: the same three towns, trained at two rates. The sum falls by {{ short["sum, same rate"]:.2f }} at
-# the same rate (recent visits get {{ ratio["sum, same rate"]:.1f }} times the attention of old ones) and by
-# {{ short["sum, ×100"]:.2f }} at ×100. But the bias falls by {{ short["bias, same rate"]:.2f }}
-# ({{ ratio["bias, same rate"]:.2f }} times) and by {{ short["bias, ×100"]:.2f }}. **Which part of the model says that people
-# forget depends on the optimizer.** (Not even the sum is the rule. By the rule recent visits weigh
-# {{ ratio["rule"]:.1f }} times as much as old ones, but not all targets follow it.)
+# The first row shows it best: the same three towns, trained at two rates. The sum falls by {{ short["sum, same rate"]:.2f }}
+# at the same rate (recent visits typically get {{ ratio["sum, same rate"]:.1f }} times the attention of old ones) and by
+# {{ short["sum, ×100"]:.2f }} at ×100. Both are near the {{ short["alone (same towns)"]:.2f }} that a bias alone finds. But
+# the bias of the whole model falls by {{ short["bias, same rate"]:.2f }} and by {{ short["bias, ×100"]:.2f }}. **Which part
+# of the model says that people forget depends on the optimizer.** So read the sum.
 #
 # At the same rate the bias is nearly flat in all three worlds. At ×100 it moves, but in our town it says the opposite of
-# forgetting ({{ here["bias, ×100"]:.2f }}). (At ×100 it lies below zero without forgetting, too. Three towns are too few to say
-# why.)
+# forgetting ({{ here["bias, ×100"]:.2f }}). In both lower rows the sum, too, is lower by about 0.1 than at the same rate:
+# another rate ends at another attention, not only at another split. We do not know why.
 #
-# And why are the curves of *our* town flat, the question of the beginning? Slow forgetting is worth {{ worth:.2f }}, towns
-# differ by {{ apart:.2f }}, and ours happens to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}). The
-# first suspect is at work where people forget fast.
+# And why are the curves of *our* town flat? Slow forgetting is worth {{ worth:.2f }}, towns differ by {{ apart:.2f }}, and
+# ours happens to show none: even a bias alone does not fall there ({{ here["alone (same towns)"]:.2f }}). The first suspect
+# is at work where people forget fast.
 #
-# So a sum can show a short memory. But beware of chance, of two kinds: in training, and in people.
+# But beware of chance, of two kinds: in training, and in people.
 
 # %% tags=["hide-input"]
 # @title Figure 12.5: ten seeds are not ten samples of people
@@ -478,11 +489,12 @@ show(
 
 # %% [markdown]
 # *Training.* The ten models of the first row learned from the same visits. **Training alone moves the sum by about as much as
-# slow forgetting is worth**: their falls have a standard deviation of {{ seeds_apart:.2f }}, much of it from one seed.
+# slow forgetting is worth**: their falls have an SD of {{ seeds_apart:.2f }}.
 #
 # *People.* From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero. But
 # it is an interval for the people of one town, and the mean of ten towns lies far outside. **Ten seeds are not ten samples of
-# people.**
+# people.** (Each town has one model, so the dots of the last row scatter for both reasons. Compare them with the row above,
+# at the same rate. Their interval just touches zero.)
 #
 # ## What to remember
 #
@@ -490,8 +502,8 @@ show(
 #   fixed. So the bias does not tell how fast people forget.
 # - Which of the two learns a shape depends on the optimizer: with a short memory the bias of a whole model falls by
 #   {{ short["bias, same rate"]:.2f }} at the same rate, and by {{ short["bias, ×100"]:.2f }} at ×100. A flat bias does not
-#   exclude forgetting, and a steep one does not prove it.
-# - Spread over seeds ({{ seeds_apart:.2f }}, a standard deviation of the sum's fall) is not spread over people.
+#   exclude forgetting, and by (12.1) a steep one need not prove it.
+# - Spread over seeds (the sum's fall has an SD of {{ seeds_apart:.2f }}) is not spread over people.
 # - A bias without content, in many populations and beside a control, tells *whether* people forget ({{ worth:.2f }}
 #   [{{ low:.2f }}, {{ high:.2f }}]), not how fast. Real people have no control: report the curve, and do not call it
 #   forgetting.
@@ -499,8 +511,8 @@ show(
 # ## Exercises
 #
 # **Exercise 1** (quick). What is a control worth? With $n$ towns, the interval $\bar x \pm 2\sigma/\sqrt n$ excludes zero when
-# $n > (2\sigma/\bar x)^2$. Take the mean $\bar x$ and the standard deviation $\sigma$ (`ddof=1`) of our ten towns, whose falls are
-# in `slow` and `none`. How large is this bound for slow memory alone? And for the differences from the control, town by town?
+# $n > (2\sigma/\bar x)^2$. Take the mean $\bar x$ and the standard deviation $\sigma$ (`ddof=1`) of our ten towns. How large is
+# this bound for slow memory alone (`slow`)? And beside the control, town by town (`slow - none`)?
 
 # %% tags=["try"]
 unaided, beside = ..., ...
@@ -511,14 +523,16 @@ check.exercise("12.1", [unaided, beside])
 pair = slow, slow - none
 unaided, beside = [(2 * x.std(ddof=1) / x.mean()) ** 2 for x in pair]
 check.exercise("12.1", [unaided, beside])
+print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 # With a control, a third of the towns will do: what the same people do in
 # both worlds cancels.
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
-# nearly invisible at ×1, are its bias. By what must you multiply the bias until another place comes first? Which place is it,
-# and why that one? (Without the live page: the first place has three visits with the contents 1.3, 0.8 and 1.6 and hardly any
-# bias; its rival has one, with content 0.13 and bias 0.034. A place gets the sum of $e^{s+b}$ over its visits.)
+# nearly invisible at ×1, are its bias. Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
+# place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly
+# any bias; its rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of
+# $e^{s+b}$ over its visits.)
 
 # %%
 playground(small="bias")
@@ -531,15 +545,15 @@ check.exercise("12.2", times)
 # @title Solution 2
 times = 100
 check.exercise("12.2", times)
-# At ×1 the content decides alone. At ×100 the place of the last visit but one
-# wins: position 2 has the largest bias of all, since people go out and come
-# back.
+# By hand: log(e**1.3 + e**0.8 + e**1.6) = 2.38, so the rival leads from
+# (2.38 - 0.13) / 0.034 = 66 on. It is the place of the last visit but one:
+# position 2 has the largest bias of all, since people go out and come back.
 
 # %% [markdown]
-# **Exercise 3** (longer). Make a weekly world: `kappa` as above, but the seventh visit back counts as much as the last. Set
-# the seed, `torch.manual_seed(0)`, and `train` on it at one rate. By how many logits does the *sum* at position 7 lie above
-# that at position 6? And what should it be, by `kappa`? (Counting from 0, these are entries 6 and 5.) Look at the bias, too:
-# has it the peak?
+# **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.
+# Set the seed, `torch.manual_seed(0)`, and `train` on it at one rate. By how many logits does the *sum* at position 7 lie
+# above that at position 6? And what should it be, by `kappa`? (Counting from 0, these are entries 6 and 5.) Look at the bias,
+# too: does it have the peak?
 
 # %% tags=["try"]
 jump, due = ..., ...
@@ -554,6 +568,7 @@ bias, keys_say, _ = train(live(weekly), everywhere)
 jump = (bias + keys_say)[6] - (bias + keys_say)[5]
 due = np.log(weekly[6] / weekly[5])  # five times -log 0.8
 check.exercise("12.3", [jump, due])
+print(f"the sum jumps by {jump:.2f}; {due:.2f} are due")
 print(f"of it, the bias has {bias[6] - bias[5]:.2f}")
 # The sum has the whole peak, give or take the chance in `live`. The bias has
 # a part of it; with other rates or another seed it has another part.
