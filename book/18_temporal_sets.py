@@ -334,7 +334,7 @@ looks.loc[["−7", "−3", "−1"]]
 # same, as their states are the same; days −6 and −2, with company, have states of their own. **Order enters only through the
 # mask:** day −3 may not look at day −2, and day −1 may, so they come out different.
 #
-# All seven days are past, so the mask prevents no cheating. But it hides missing sets, which stand at the end, from the real
+# All seven days are past, so the mask prevents no cheating. But it also hides missing sets, which stand at the end, from the real
 # ones, so padding needs no mask of its own.
 #
 # ## One vector for each element: the weighted sum
@@ -472,10 +472,10 @@ print(f"{len(some)} histories: our network gives the same scores")
 # %% [markdown]
 # ## A repair
 #
-# The blind spot is easy to mend; exercise 3 does it in one line, and trains our `DNNTSP`. *Informed* tells more. Where a set
-# holds an element it adds two learned vectors: `presence`, and an `age` by how many sets ago that was. Elsewhere the GCN still
-# begins with the plain row. Train the package's *informed*, and lend ours its weights: the same scores again? And does it notice
-# the change on day −7?
+# The blind spot is easy to mend; exercise 3 does it in one line, and trains our `DNNTSP`. Our network *informed* is told more: it
+# adds two learned vectors where a set holds an element, `presence`, and an `age` by how many sets ago that was. Elsewhere the GCN
+# still begins with the plain row. Train the package's *informed*, and lend ours its weights: the same scores again? And does it
+# notice the change on day −7?
 
 
 # %%
@@ -648,8 +648,8 @@ show(
 #
 # - Sets become tensors by two tables: which elements a history holds, and which was in which set.
 # - Of an element that was alone, DNNTSP sees that it is in the history, but not when or how often.
-# - Beyond the history it has one list for everybody; its gates hold back places that the person does return
-#   to (seen on one seed).
+# - Beyond the history it has one list for everybody; its gates hold back places that the person does return to (seen on one
+#   seed).
 # - By NDCG@10 no network here is distinctly above counting. As described in the paper, in our implementation, DNNTSP is
 #   {{ below["town"]:.1f }} points below it on the town's days, and {{ below["baskets"]:.1f }} on baskets.
 #
@@ -673,8 +673,8 @@ check.exercise("18.1", [edge_12, edge_13, loop_4])
 
 # %% [markdown]
 # **Exercise 2** (medium). Do the gates of *informed* cost points because they differ, or because they are not open? In a copy,
-# `deepcopy(informed)`, set all of `fusion.alpha` to one half with `fill_(0.5)`. What does `score_of` give for it? (It is NDCG@10
-# on the town's test days, in percent.)
+# `deepcopy(informed)`, set all of `fusion.alpha` to one half with `fill_(0.5)`. What is its `score_of`, NDCG@10 on the town's test
+# days in percent?
 
 # %% tags=["try"]
 half_open = ...  # percent
@@ -709,12 +709,12 @@ def weighted_graphs(present):
 
 
 torch.manual_seed(42)
-looped = train(DNNTSP(V))
-without_loops = score_of(looped)
+simpler = train(DNNTSP(V))
+without_loops = score_of(simpler)
 check.exercise("18.3", without_loops)
 print(f"{without_loops:.1f} %; DNNTSP {published:.1f}, informed {better:.1f}")
 weighted_graphs = with_loops
-# The loss starts higher: the package begins with small scores for all.
+# The loss starts higher: the package's networks begin with low scores for all.
 
 # %% [markdown]
 # **Next:** [Ten improvements](19_improvements.ipynb), and what they are worth.
