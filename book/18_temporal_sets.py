@@ -190,7 +190,7 @@ def borrow(part, trained_part):
 # %% [markdown]
 # ## Who goes with whom: the weighted GCN
 #
-# **What is it for?** Whoever buys pasta buys sauce: what was taken together may be taken together again. So an element should
+# Whoever buys pasta buys sauce: what was taken together may be taken together again. So an element should
 # know its company, above all what it *often* was together with. Each set has a **co-occurrence graph**: edges join the places
 # of a day, and have weights. In set $i$ (in code: `t`), the edge between elements $\ell$ and $\ell'$ weighs
 #
@@ -576,7 +576,7 @@ cost = (board["by C"] - board.score)[places[sage]]
 # those that training reached brings {{ some_gap:.1f }}. Opening only the others, with their random start, *loses* {{ lost:.1f }}:
 # these places then go before those with half-closed gates. What the last {{ rest:.1f }} are, we do not know.
 #
-# Ten guesses hold nearly every history, so recall of seen places is high. But DNNTSP loses {{ pushed:.0f }} points here: closed
+# Ten guesses hold nearly every history, so recall of seen places is high. But DNNTSP loses {{ pushed:.0f }} points: closed
 # gates push seen places out of the ten. And {{ unknown:.0f }} % of the places to be named are new, not in the seven days, and
 # **nobody finds the new ones**: for them rule and network have one list for everybody.
 #
@@ -714,7 +714,7 @@ without_loops = score_of(simpler)
 check.exercise("18.3", without_loops)
 print(f"{without_loops:.1f} %; DNNTSP {published:.1f}, informed {better:.1f}")
 weighted_graphs = with_loops
-# The loss starts higher: the package's networks begin with low scores for all.
+# The loss starts higher: the package's networks begin with low scores.
 
 # %% [markdown]
 # **Next:** [Ten improvements](19_improvements.ipynb), and what they are worth.
