@@ -362,15 +362,12 @@ def _depth() -> Worked:
     }
 
 
-@works_out("18.1", ["Recall@3", "NDCG@3"], digits=2, atol=0.001)
-def _first_and_fourth() -> Worked:
-    """One list has two different scores, so a paper must say which it means."""
-    best = 1 + 1 / math.log2(3)
-    ndcg, fourth = 1 / best, (1 + 1 / math.log2(5)) / best
-    return [1 / 2, ndcg], {
-        "the best order would have both elements on top; divide by it.": [1 / 2, 1.0],
-        "that is precision; recall divides by the size of the true set.": [1 / 3, ndcg],
-        "the fourth rank is not among the first three.": [1 / 2, fourth],
+@works_out("18.1", ["Edge 1–2", "Edge 1–3", "Loop of 4"], digits=1, atol=0.005)
+def _co_occurrence() -> Worked:
+    """The loop of 4 is there although 4 is not in the first set: the blind spot again."""
+    return [1.0, 0.5, 0.5], {
+        "divide by the largest count, which is 2.": [2.0, 1.0, 1.0],
+        "an element has a loop in every set, visited or not.": [1.0, 0.5, 0.0],
     }
 
 
@@ -384,12 +381,12 @@ def _equal_gates() -> Worked:
     }
 
 
-@works_out("18.3", ["Edge 1–2", "Edge 1–3", "Loop of 4"], digits=1, atol=0.005)
-def _co_occurrence() -> Worked:
-    """The loop of 4 is there although 4 is not in the first set: the blind spot again."""
-    return [1.0, 0.5, 0.5], {
-        "divide by the largest count, which is 2.": [2.0, 1.0, 1.0],
-        "an element has a loop in every set, visited or not.": [1.0, 0.5, 0.0],
+@works_out("18.3", ["NDCG@10 [%]"], digits=1, atol=0.6, code=True)
+def _without_loops() -> Worked:
+    """One line tells of days alone, and brings as much as two learned vectors."""
+    return 61.2, {
+        "that is with the loops; those of elements outside the set must be 0.": 59.0,
+        "that is counting.": 65.4,
     }
 
 
