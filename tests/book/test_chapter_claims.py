@@ -542,7 +542,7 @@ def test_claims_of_12_in_its_tables() -> None:
     table = printed("12_position_bias", "fall, alone")[1:]
     falls_of = {row[0]: [*map(number, row[1:])] for row in table}
     mean, low, *_ = falls_of["difference"]
-    assert low > 0 and 0.07 < mean < 0.16, "Slow forgetting is in the visits"
+    assert low > 0 and 0.07 < mean < 0.16, "something to say, but little"
     none = falls_of["no forgetting"]
     assert none[1] < 0 < none[2] and abs(none[0]) < 0.05, "In the control the fall is about zero."
     said = in_sentences("12_position_bias")
@@ -869,7 +869,7 @@ def test_claims_of_18() -> None:
 
     above = {v for v in baskets.variant.unique() if v != "full" and percentile_interval(v)[0] > 0}
     assert not above and percentile_interval("full")[0] < 0, (
-        "no network here is distinctly above counting"
+        "no network here is distinctly above it"
     )
     gains = {
         (where.data.iloc[0], variant): own.set_index("group").loc[
@@ -886,6 +886,9 @@ def test_claims_of_18() -> None:
     assert gains["dc", "no_time"].min() > 0, "The plain mean gains …, so"
     told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
     assert told > 0, "To be told when and how often is worth"
+    (short,) = days[(days.group == "lead") & (days.variant == "full")]["ndcg@10"].unique()
+    (gained,) = days[(days.group == "gain") & (days.variant == "informed")]["ndcg@10"].unique()
+    assert 0.2 < -gained / short < 0.33, "and about a quarter of it in the town"
     gain = baskets[baskets.group == "gain"].set_index("variant")["ndcg@10"]
     assert abs(gain["informed"] - gain["presence"]) < 0.2, "its age adds nothing that we can see"
     alone = read_results("temporal_sets").select(group="facts").set_index("data").alone
@@ -899,7 +902,7 @@ def test_claims_of_18() -> None:
     assert others and all(level), "networks that know presence hold zero, the others lie below"
     for variant in ("full", "presence", "informed"):
         assert percentile_interval(variant, data=days)[1] < 0, (
-            "only networks that are told when draw level with counting, and only on baskets"
+            "only networks that are told in which sets an element was draw level with counting"
         )
     longer = [f"{m}@{k}" for k in (20, 30, 40) for m in ("recall", "ndcg", "phr")]
     nearest = [
@@ -946,9 +949,8 @@ def test_claims_of_18_in_the_town() -> None:
     table = printed("18_temporal_sets", "NDCG@10, %")[1:]
     published, informed, opened, count = (number(row[1]) for row in table)
     assert published < informed < opened < count, "What the last"
-    told = {name: in_sentences("18_temporal_sets")[name] for name in ("lost", "some_gap", "pushed")}
-    assert told["some_gap"] > 0, "Opening those that training reached brings"
-    assert told["lost"] > 1, "Opening only the others, with their random start, loses"
+    told = {name: in_sentences("18_temporal_sets")[name] for name in ("valid_gap", "pushed")}
+    assert 0 < told["valid_gap"] < opened - informed, "though only"
     pushed = number(table[2][2]) - number(table[0][2])
     assert round(pushed) == told["pushed"], "closed gates push seen places out of the ten"
     assert abs(answer_to("18.3").value - informed) < 0.5, "and brings about as much"
