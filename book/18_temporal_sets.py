@@ -646,8 +646,7 @@ show(
 # - Beyond the history it has one list for everybody; its gates hold back places that the person does return to (seen on one
 #   seed).
 # - Before you train a network on sets, count: by NDCG@10 no network here is distinctly above it. DNNTSP, as we built it from its
-#   paper, is
-#   {{ below["town"]:.1f }} points below it on the town's days, and {{ below["baskets"]:.1f }} on baskets.
+#   paper, is {{ below["town"]:.1f }} points below it on the town's days, and {{ below["baskets"]:.1f }} on baskets.
 #
 # ## Exercises
 #
