@@ -142,12 +142,12 @@ def worth(texts: Sequence[Text], diaries: Diaries) -> dict[str, float]:
     right, wanted, _ = lacked - never
     values |= {"met_right": 100 * right / wanted, "never_right": 100 * never[0] / never[1]}
     repeats = [len(set(places)) < len(places) for places in map(places_of, texts)]
-    values["place_twice"] = 100 * np.mean(repeats)
+    values["place_twice"] = 100 * float(np.mean(repeats))
     # Whoever writes much of a diary has many of its names; a whole sentence shows more.
     second = [(sentence(text, 1), sentence(d.summary, 1)) for text, d in both]
     of_new = [text == true for text, true in second if any(word not in every for word in true)]
-    values["mostly_never"] = 100 * np.mean(of_new)
-    return {name: float(value) for name, value in values.items()}
+    values["mostly_never"] = 100 * float(np.mean(of_new))
+    return values
 
 
 def _rows() -> Iterator[Row]:
