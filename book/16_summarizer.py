@@ -76,8 +76,8 @@ print("->", *story.summary)
 # ## Words that nobody knows
 #
 # Our vocabulary has $V = 120$ entries: four special tokens (`[UNK]` for an unknown word, padding, start and stop) and the
-# words that the most people use. "Spoon" is among them. Most names are not, nor is "Street": most streets here are somebody's
-# home, which only friends call by its name. To the network's embeddings all unknown words are one word, `[UNK]`.
+# words that the most people use. "Spoon" is among them. Most names are not, nor is "Street": too few people
+# use it. To the network's embeddings all unknown words are one word, `[UNK]`.
 #
 # How can one answer with a word that has no number? Each text lends its own unknown words the numbers after the end of the
 # vocabulary: an **extended vocabulary**.
@@ -102,10 +102,9 @@ print({word: number_of[word] for word in ["the", "Spoon", *oov]})
 # The same word has the same number wherever it stands. How many words of the summaries need such a number?
 
 # %%
-n_words, n_test = len(words), len(diaries.test)
 asked = [word for d in diaries.test for word in d.summary]
-unknown = 100 * sum(word not in words for word in asked) / len(asked)
-print(f"unknown: {unknown:.0f} % of the words in the test summaries")
+lacked = [word for word in asked if word not in words]
+print(f"{100 * len(lacked) / len(asked):.0f} % of the words are unknown")
 
 # %% [markdown]
 # ## One word, from two sources
@@ -147,18 +146,17 @@ def mix(p_gen, said, a, batch):  # said: P_gen; a: the attention
 # %%
 a = torch.zeros(single.source.shape)  # (1, L)
 a[0, at - 1 : at + 1] = torch.tensor([0.1, 0.9])  # "the", "Winter"
-said = torch.full((1, n_words), 0.3 / (n_words - 1))
+said = torch.full((1, len(words)), 0.3 / (len(words) - 1))
 said[0, words.number["the"]] = 0.7
 p = mix(torch.tensor([[0.2]]), said, a, single)[0]
 for word in ("Winter", "the"):
     print(f"{word} {p[number_of[word]]:.2f}")
 
 # %% [markdown]
-# "Winter" is all copied, with $0.8 \cdot 0.9 = 0.72$ of the probability. "The" has both sources:
-# $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$ in all. So $p_\text{gen}$ alone does not say whether a word was copied.
+# "Winter" is all copied, with $0.8 \cdot 0.9 = 0.72$ of the probability. "The" has both sources,
+# $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$. So $p_\text{gen}$ alone does not say whether a word was copied.
 #
-# Where do 0.9, 0.7 and 0.2 come from? Figure 16.1 shows the whole step; the next sections explain its boxes, from top to
-# bottom.
+# Where do 0.9, 0.7 and 0.2 come from? Figure 16.1 shows the whole step. The next sections explain it from top to bottom.
 
 # %% tags=["hide-input"]
 # @title Figure 16.1: how one word is written
@@ -260,8 +258,8 @@ class Reader(nn.Module):  # both LSTMs, and what the writer starts from
 # \end{aligned} \tag{16.3}
 # $$
 #
-# These are the score of word $i$, its attention, and the context, a mean of what is looked at. (In
-# [chapter 8](08_generator_and_gate.ipynb) the context $c$ was the vector of the last visit.)
+# These are the score of word $i$, its attention, and the context, a mean of what is looked at. (The context $c$ of
+# [chapter 8](08_generator_and_gate.ipynb) was the vector of the last visit.)
 #
 # In our step let "Winter" score $2.2$, "the" $0$, all others far less. As $e^{2.2} \approx 9$ and $e^0 = 1$, "Winter" gets
 # 0.9 of the attention and "the" 0.1. The context is $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
@@ -375,9 +373,9 @@ class MySummarizer(nn.Module):
 #
 # A batch has three more fields. The writer is fed `given`, the start and the *true* words (**teacher forcing**; lent ones as
 # `[UNK]`). It should answer `target`, the true words and the stop. `taught` marks where there is something to answer. The loss
-# of a word is $-\log P$ of the true one, as in [chapter 10](10_training.ipynb).
+# of a word is $-\log P$ of the true one.
 #
-# Only the LSTM must go word by word. The rest is done for all $T$ words at once.
+# Writer and attention must go word by word. The rest is done for all $T$ words at once.
 
 
 # %%
@@ -388,24 +386,24 @@ def loss_of(network, batch):
     for word in network.embedding(batch.given.T):  # T times (B, D)
         now = network.ask(word, now, text)
         steps.append(now)
-    every = Step(*map(torch.stack, zip(*steps, strict=True)))  # (T, B, ...)
-    p_gen, said = network.speak(every)
-    p = mix(p_gen, said, every.a, batch)  # (T, B, V + O)
+    now = Step(*map(torch.stack, zip(*steps, strict=True)))  # (T, B, ...)
+    p_gen, said = network.speak(now)  # of all steps
+    p = mix(p_gen, said, now.a, batch)  # (T, B, V + O)
     true = p.gather(-1, batch.target.T[..., None])[..., 0]  # (T, B)
     loss = -true.log() * batch.taught.T
     return (loss.sum(0) / batch.taught.sum(1)).mean()
 
 
 # %% [markdown]
-# (With the same weights, [the package's](https://where-next-book.github.io/where-next/book/api.html) `PointerGenerator` has the
-# same loss; the folded cell checks it.)
+# (The folded cell checks it against [the package's](https://where-next-book.github.io/where-next/book/api.html)
+# `PointerGenerator`.)
 
 
 # %% tags=["hide-input"]
 # @title Check: our loss and the package's
 torch.manual_seed(0)
 theirs = summarizer.PointerGenerator(SMALL)
-ours = MySummarizer(n_words, SMALL.embedding, SMALL.hidden)
+ours = MySummarizer(len(words), SMALL.embedding, SMALL.hidden)
 weights = theirs.state_dict().values()  # the parts are in the same order
 ours.load_state_dict(dict(zip(ours.state_dict(), weights, strict=True)))
 batch = text_batch([d.pair for d in [story, *diaries.test[:7]]], words)
@@ -415,12 +413,13 @@ torch.testing.assert_close(mine, package)  # raises an error if they differ
 print(f"ours {mine:.6f}, the package's {package:.6f}")
 
 # %% [markdown]
-# We train it small, with 32 numbers for a word and for each LSTM:
+# We train a small one, by a loop like that of [chapter 10](10_training.ipynb):
 
 # %%
-training = summarizer.SummarizerTraining()  # batches of 16, and seed 0
-pairs = [d.pair for d in diaries.train]
+D = H = 32
 n_steps = 520
+training = summarizer.SummarizerTraining()  # batches of 16 diaries
+pairs = [d.pair for d in diaries.train]
 
 
 def learn(network, known, n_steps):
@@ -438,20 +437,19 @@ def learn(network, known, n_steps):
 
 
 # %%
-torch.manual_seed(training.seed)
-model = MySummarizer(n_words, SMALL.embedding, SMALL.hidden)
+torch.manual_seed(0)
+model = MySummarizer(len(words), D, H)
 losses = learn(model, words, n_steps)
 late = sum(losses[-10:]) / 10  # the last ten batches
+print(f"loss a word from {losses[0]:.1f} to {late:.1f}")
 passes = n_steps * training.batch / len(pairs)
 print(f"{len(pairs)} diaries, {passes:.1f} passes")
-print(f"loss a word from {losses[0]:.1f} to {late:.1f}")
 
 # %% [markdown]
 # ## A summary, word by word
 #
-# The simplest way to write is **greedy**: take the most probable word, feed it back, go on until the stop. (*Beam* search, the
-# paper's way, tries several drafts at once. In our measurements it changes little:
-# [Evidence: the relatives](evidence_relatives.ipynb).)
+# The simplest way to write is **greedy**: take the most probable word, feed it back, go on until the stop. (The paper's *beam
+# search* tries several drafts at once. Here it [changes little](evidence_relatives.ipynb).)
 
 
 # %%
@@ -481,41 +479,35 @@ print("yours:", *draft)
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from
-looks, weights = attention[0, : len(draft)], p_gen[0, : len(draft)].tolist()
-labels, columns, seen = [], [], Counter()
-others = "all others"
-sums = {key: torch.zeros(len(draft)) for key in (".", ",", others)}
-for word, column in zip(story.source, looks.T, strict=True):
-    seen[word] += 1
-    if word in sums or column.max() < 0.1:
-        sums[word if word in sums else others] += column
-    else:
-        several = story.source.count(word) > 1
-        labels.append(f"{word} ({seen[word]})" if several else word)
-        columns.append(column)
-labels += ["all full stops", "all commas", "all other words"]
-grid = torch.stack([*columns, *sums.values()], 1)
-figure, axes = plt.subplots(figsize=(7.4, 6.6))
-plots.attention(grid, labels=labels, axes=axes)
-rows = [f"{word}  {p:.2f}" for word, p in zip(draft, weights, strict=True)]
+shares = {w: torch.zeros(len(draft)) for w in story.source}
+for word, column in zip(story.source, attention[0].T, strict=True):
+    shares[word] += column[: len(draft)]  # as in equation (16.1)
+labels = [w for w, share in shares.items() if share.max() >= 0.1]
+labels = sorted(labels, key=lambda w: w in (".", ","))  # these two last
+columns = [shares[w] for w in labels]
+grid = torch.stack([*columns, 1 - sum(columns)], 1)
+figure, axes = plt.subplots(figsize=(7.4, 6.2))
+plots.attention(grid, labels=[*labels, "all others"], axes=axes)
+weights = p_gen[0, : len(draft)].tolist()
+rows = [f"{w}  {p:.2f}" for w, p in zip(draft, weights, strict=True)]
 axes.set_yticks(torch.arange(len(draft)) + 0.5, rows, fontsize=9)
-axes.set_xlabel("diary")
+axes.set_xlabel("words of the diary")
 axes.set_ylabel(r"summary as written, and $p_\mathrm{gen}$")
 axes.tick_params(axis="x", rotation=90, labelsize=9.5)
-for word, p in zip(axes.get_yticklabels(), weights, strict=True):
-    word.set_color(GENERATED if p >= 0.5 else COPIED)
+for label, p in zip(axes.get_yticklabels(), weights, strict=True):
+    label.set_color(GENERATED if p >= 0.5 else COPIED)
 show(
     figure,
-    alt="Heat map, summary by diary; bright diagonals where names are. The "
-    "names are blue, most words that no diary has are orange.",
-    caption="The attention that each word was written with, and its weight "
-    "of the vocabulary. Orange: rather generated; blue: rather copied. "
-    "Street (2): the second one in the diary. Other words: those that never "
+    alt="Heat map, summary by words of the diary; bright diagonals where "
+    "names are. The names are blue, words that no diary has are orange.",
+    caption="The attention that each word was written with, summed over "
+    "equal words of the diary, and its weight of the vocabulary. Orange: "
+    "rather generated; blue: rather copied. All others: words that never "
     "get a tenth of the attention.",
 )
 
 # %% [markdown]
-# The short diagonals are names, copied word after word. A generated word attends, too: the vocabulary sees the context.
+# The diagonals are names, copied word after word. A generated word attends, too: the vocabulary sees the context.
 #
 # ## Names that training never had
 #
@@ -575,7 +567,7 @@ for kind in ("met", "never met"):
 # ## What the pointer is worth
 #
 # We train the same network without a pointer. It gives the vocabulary all the weight. To have a chance, it knows *every* word
-# of the training diaries, so its softmax has {{ n_every }} entries instead of {{ n_words }}.
+# of the training diaries, so its softmax has {{ n_every }} entries instead of 120.
 
 
 # %%
@@ -585,10 +577,9 @@ class OnlySpeak(Speak):
         return torch.ones_like(p_gen), said
 
 
-torch.manual_seed(training.seed)
-sizes = len(every), SMALL.embedding, SMALL.hidden
-speaker = MySummarizer(*sizes)
-speaker.speak = OnlySpeak(*sizes)
+torch.manual_seed(0)
+speaker = MySummarizer(len(every), D, H)
+speaker.speak = OnlySpeak(len(every), D, H)
 learn(speaker, every, n_steps)
 texts["no pointer"] = texts_of(speaker, every)
 spoken = second_right(texts["no pointer"])
@@ -633,7 +624,6 @@ for name in MODELS.values():
         f"{mean:.0f}" + f" ({a:.0f} to {b:.0f})" * (a < b) for mean, a, b in ends
     ]
 longer = results.header["longer"]
-lacked = [word for word in asked if word not in words]
 known = 100 * sum(word in every for word in lacked) / len(lacked)
 n_every = len(every)
 n_never = len({word for word in lacked if word not in every})
@@ -648,7 +638,7 @@ table.rename_axis("right, % (seeds)", axis=1)
 
 # %%
 lists = [places_of(text) for text in texts["pointer"]]
-twice = 100 * sum(len({*places}) < len(places) for places in lists) / n_test
+twice = 100 * sum(len({*x}) < len(x) for x in lists) / len(lists)
 print(f"a place comes twice in {twice:.0f} % of its summaries")
 
 # %% [markdown]
@@ -723,7 +713,7 @@ check.same(targets(longer_summary, oov), right, name="the targets")
 # 200 steps, a network whose `ask` forgets the last context; and compare its loss with `losses`, both in steps 181 to 200.
 
 # %% tags=["try"]
-last = Step(torch.ones(1, 32), torch.ones(1, 32), torch.ones(1, 64))
+last = Step(torch.ones(1, H), torch.ones(1, H), torch.ones(1, 2 * H))
 
 
 def forget(step):
@@ -731,7 +721,7 @@ def forget(step):
 
 
 forgotten = getattr(forget(last), "context", ...)
-check.same(forgotten, torch.zeros(1, 64), name="the context")
+check.same(forgotten, torch.zeros(1, 2 * H), name="the context")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -744,10 +734,11 @@ class Blind(Ask):
         return super().forward(word, forget(last), text)
 
 
-check.same(forget(last).context, torch.zeros(1, 64), name="the context")
-torch.manual_seed(training.seed)
-other = MySummarizer(n_words, SMALL.embedding, SMALL.hidden)
-other.ask = Blind(SMALL.embedding, SMALL.hidden)
+forgotten = forget(last).context
+check.same(forgotten, torch.zeros(1, 2 * H), name="the context")
+torch.manual_seed(0)
+other = MySummarizer(len(words), D, H)
+other.ask = Blind(D, H)
 blind = sum(learn(other, words, 200)[180:]) / 20
 print(f"ours {sum(losses[180:200]) / 20:.2f}, without {blind:.2f}")
 # About the same. Each h_i knows the words around it, so a state that has
