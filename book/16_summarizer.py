@@ -131,7 +131,7 @@ print("Winter:", single.source[0, at].item(), single.extended[0, at].item())
 
 # %%
 def mix(p_gen, said, a, batch):  # said: P_gen; a: the attention
-    """-> P, (..., V + O); the sizes before are those of a step or more."""
+    """-> P (..., V + O), of one step or of many."""
     none = torch.zeros(*said.shape[:-1], batch.n_oov)  # for lent words
     generated = torch.cat([p_gen * said, none], -1)
     where = batch.extended.expand_as(a)
@@ -326,7 +326,7 @@ class Ask(nn.Module):
 # $$
 #
 # As in the authors' program, the vocabulary sees only the output of the writer, and $p_\text{gen}$ its whole state. Between
-# $W_1$ and $W_2$ there is no ReLU: two layers only keep $W_2$, which has a row for each word, narrow.
+# $W_1$ and $W_2$ there is no ReLU: $W_1$ only serves to keep $W_2$ narrow, which has a row for each word.
 #
 # In our step let $P_\text{gen}$ give "the" 0.7, and $p_\text{gen}$ be $\sigma(-1.4) \approx 0.2$: rather copy.
 
@@ -372,8 +372,8 @@ class MySummarizer(nn.Module):
 # ## Training
 #
 # A batch has three more fields. The writer is fed `given`, the start and the *true* words (**teacher forcing**; lent ones as
-# `[UNK]`). It should answer `target`, the true words and the stop. `taught` marks where there is something to answer. The loss
-# of a word is $-\log P$ of the true one.
+# `[UNK]`). It should answer `target`: the true words, by their lent numbers, and the stop. `taught` marks where there is
+# something to answer. The loss of a word is $-\log P$ of the true one.
 #
 # Writer and attention must go word by word. The rest is done for all $T$ words at once.
 
@@ -416,8 +416,6 @@ print(f"ours {mine:.6f}, the package's {package:.6f}")
 # We train a small one, by a loop like that of [chapter 10](10_training.ipynb):
 
 # %%
-D = H = 32
-n_steps = 520
 training = summarizer.SummarizerTraining()  # batches of 16 diaries
 pairs = [d.pair for d in diaries.train]
 
@@ -437,6 +435,7 @@ def learn(network, known, n_steps):
 
 
 # %%
+n_steps, D, H = 520, 32, 32
 torch.manual_seed(0)
 model = MySummarizer(len(words), D, H)
 losses = learn(model, words, n_steps)
@@ -474,8 +473,8 @@ print("true: ", *story.summary)
 print("yours:", *draft)
 
 # %% [markdown]
-# What is wrong in yours, a name, a count, or a place that comes twice? (Networks trained on another machine make other
-# mistakes.)
+# What is wrong in yours: a name, a count, a place that comes twice, or nothing? (Networks trained on another machine make
+# other mistakes.)
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from
@@ -619,9 +618,10 @@ seeds = rows.groupby("what")[[*MEASURES.values()]]
 means, low, high = seeds.mean(), seeds.min(), seeds.max()
 table = pd.DataFrame(index=MEASURES.values())
 for name in MODELS.values():
-    ends = zip(*(part.loc[name] for part in (means, low, high)), strict=True)
+    parts = (part.loc[name] for part in (means, low, high))
     table[name] = [
-        f"{mean:.0f}" + f" ({a:.0f} to {b:.0f})" * (a < b) for mean, a, b in ends
+        f"{mean:.0f}" + f" ({a:.0f} to {b:.0f})" * (a < b)
+        for mean, a, b in zip(*parts, strict=True)
     ]
 longer = results.header["longer"]
 known = 100 * sum(word in every for word in lacked) / len(lacked)
