@@ -99,7 +99,7 @@ greedy.loc[among, list(lengths)].rename(columns=lengths).round(1)
 
 # %% [markdown]
 # Coverage is there to lower these numbers. It lowers them a little; but each of the four sentences is right less often, and
-# ROUGE-2 falls in two of three seeds. How many summaries name a *place* twice changes with the seed more than with coverage:
+# ROUGE-2 falls with each seed. Whether fewer summaries name a *place* twice depends on the seed:
 
 # %% tags=["hide-input"]
 # @title A place comes twice, % of summaries, by seed
