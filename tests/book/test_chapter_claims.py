@@ -32,7 +32,7 @@ from wherenext.flows import flows
 from wherenext.gps_matching import match
 from wherenext.people import Behaviour
 from wherenext.relatives.improvements import IMPROVEMENTS
-from wherenext.relatives.summarizer import DOCUMENT, PointerGenerator
+from wherenext.relatives.summarizer import DOCUMENT, SMALL, PointerGenerator
 from wherenext.results import read_results, results_folder
 from wherenext.walkthrough import story
 from wherenext.window_features import gates
@@ -746,6 +746,28 @@ def test_claims_of_16_on_what_it_printed() -> None:
     (met, never), (spoken, nothing) = found
     assert never > met - 10, "comes out right about as often as one that it has"
     assert spoken < 20 and nothing == 0, "it hardly ever writes the right one"
+
+
+@claims_of("16_summarizer")
+def test_the_loss_of_16_is_that_of_the_package() -> None:
+    script = jupytext.read(ROOT / "book" / "16_summarizer.py")
+    code = [cell.source for cell in script.cells if cell.cell_type == "code"]
+    (end,) = (n for n, source in enumerate(code) if source.startswith("def loss_of"))
+    its: dict[str, Any] = {}
+    for source in code[1 : end + 1]:  # without the setup for Colab
+        if not source.startswith("# @title Figure"):
+            exec(source, its)
+    torch.manual_seed(0)
+    theirs = PointerGenerator(SMALL)
+    ours = its["MySummarizer"](SMALL.n_words, SMALL.embedding, SMALL.hidden)
+    weights = theirs.state_dict().values()  # the parts are in the same order
+    ours.load_state_dict(dict(zip(ours.state_dict(), weights, strict=True)))
+    batch = its["text_batch"]([d.pair for d in its["diaries"].test[:9]], its["words"])
+    with torch.no_grad():
+        mine, package = its["loss_of"](ours, batch), theirs.loss(batch).total
+    assert abs(mine - package) < 1e-5, (
+        "With the same weights, … PointerGenerator has the same loss."
+    )
 
 
 def comparison() -> dict[str, tuple[str, str]]:
