@@ -10,9 +10,9 @@
 # [Olah (2015)](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* forty minutes to read and about a
 # minute to run.
 #
-# > **In one sentence.** The text lends each unknown word a number, so a network can copy what it does not know: in our run it
-# > names the place of the longest stay right in {{ copied["never met"]:.0f }} % of the diaries if no training text has this name,
-# > and in {{ copied["met"]:.0f }} % if one has; without a pointer, after as many steps, in {{ spoken["never met"]:.0f }} % and
+# > **In one sentence.** The text lends each unknown word a number, so a network can copy what it does not know: in our run the
+# > place of the longest stay is named right in {{ copied["never met"]:.0f }} % of the diaries where no training text has its name,
+# > and in {{ copied["met"]:.0f }} % of the others; without a pointer, after as many steps, in {{ spoken["never met"]:.0f }} % and
 # > {{ spoken["met"]:.0f }} %.
 
 # %% tags=["hide-input"]
@@ -54,7 +54,7 @@ torch.set_num_threads(1)
 # [See et al. (2017)](https://arxiv.org/abs/1704.04368) made the pointer-generator to summarize news, and the trouble with news
 # is names. A network that chooses from a fixed list of words can only write "somebody scored". A network that can only copy
 # cannot write "won" where the report says "beat". Theirs does both. Predicting places has the same trouble: somebody goes to
-# a place that training has never shown, and PGT names it by the same idea.
+# a place that training has never shown, and PGT names it with the same idea.
 #
 # We build the original, but cannot ship its news: it will summarize diaries of our town.
 #
@@ -79,8 +79,7 @@ print("->", *story.summary)
 # ## Words that nobody knows
 #
 # Our vocabulary has $V = 120$ entries: four special tokens (`[UNK]` for an unknown word, padding, start and stop) and the
-# words that the most people use. "Spoon" is among them. Most names are not, nor is "Street": too few people
-# use it. To the network's embeddings all unknown words are one word, `[UNK]`.
+# words that the most people use. "Spoon" is among them. Most names are not, nor is "Street": too few people use it. To the network's embeddings all unknown words are one word, `[UNK]`.
 #
 # How can one answer with a word that has no number? Each text lends its own unknown words the numbers after the end of the
 # vocabulary: an **extended vocabulary**.
@@ -510,8 +509,8 @@ print(*words.decode(write(model, yours)[0][0].tolist(), yours.oov[0]))
 # All such words have one embedding, so the rest of the summary stays.
 #
 # The test diaries, too, hold names that no training text has. How often is the second sentence right, "mostly at" and one
-# name? The name is *never met* if one of its words is in no training text. (Two names that the small vocabulary has do not
-# count.)
+# name? The name is *never met* if one of its words is in no training text. (Diaries whose name the
+# small vocabulary has do not count.)
 
 # %%
 every = diaries.words()  # all words of the training diaries
@@ -628,8 +627,8 @@ table.rename_axis("right, % (seeds)", axis=1)
 # {{ means[LIST]["pointer, longer"]:.0f }} %. What stands nowhere in the diary, a judgement or a count, also takes its time.
 #
 # Beware of the rows of names. The first words of a diary, as many as a summary has, hold
-# {{ means["names never met"]["first words"]:.0f }} % of the names never met, about as many as the network writes; but they are
-# no right sentence.
+# {{ means["names never met"]["first words"]:.0f }} % of the names never met, about as many as the network writes; but they
+# hold no right sentence.
 #
 # ## Not twice
 #

@@ -721,7 +721,7 @@ def test_claims_of_16() -> None:
     assert whole.days[pointer + longer] > 2 * whole.days[pointer], "also takes its time"
     begun = whole.loc["first words"]
     assert abs(begun.never_right - whole.never_right[pointer]) < 3, "about as many as the network"
-    assert begun[["days", "mostly", "also", "errands"]].max() == 0, "it has no sentence right"
+    assert begun[["days", "mostly", "also", "errands"]].max() == 0, "hold no right sentence"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.4, "It lowers them a little"
     for name in ("days", "mostly", "also", "errands"):
@@ -765,9 +765,7 @@ def test_the_loss_of_16_is_that_of_the_package() -> None:
     batch = its["text_batch"]([d.pair for d in its["diaries"].test[:9]], its["words"])
     with torch.no_grad():
         mine, package = its["loss_of"](ours, batch), theirs.loss(batch).total
-    assert abs(mine - package) < 1e-5, (
-        "With the same weights, … PointerGenerator has the same loss."
-    )
+    assert abs(mine - package) < 1e-5, "PointerGenerator has the same loss."
 
 
 def comparison() -> dict[str, tuple[str, str]]:
