@@ -79,7 +79,8 @@ print("->", *story.summary)
 # ## Words that nobody knows
 #
 # Our vocabulary has $V = 120$ entries: four special tokens (`[UNK]` for an unknown word, padding, start and stop) and the
-# words that the most people use. "Spoon" is among them. Most names are not, nor is "Street": too few people use it. To the network's embeddings all unknown words are one word, `[UNK]`.
+# words that the most people use. "Spoon" is among them. Most names are not, nor is "Street": too few people use it. To the
+# network's embeddings all unknown words are one word, `[UNK]`.
 #
 # How can one answer with a word that has no number? Each text lends its own unknown words the numbers after the end of the
 # vocabulary: an **extended vocabulary**.
