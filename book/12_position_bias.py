@@ -509,7 +509,7 @@ show(
 #   fixed. So the bias does not tell how fast people forget.
 # - Which of the two learns a shape depends on the optimizer: with a short memory the bias of a whole model falls by
 #   {{ short["bias"]:.2f }} at the same rate, and by {{ short["bias ×100"]:.2f }} at ×100. A flat bias does not
-#   exclude forgetting, and by (12.1) a steep one need not prove it.
+#   exclude forgetting, and by equation (12.1) a steep one need not prove it.
 # - Spread over seeds (the sum's fall has an SD of {{ seeds_apart:.2f }}) is not spread over people.
 # - A bias without content, in many populations and beside a control, tells *whether* people forget ({{ worth:.2f }}
 #   [{{ low:.2f }}, {{ high:.2f }}]), not how fast; nor does the sum. Real people have no control: report the curve, and do not call it

@@ -435,7 +435,8 @@ board.round(2)
 
 # %% [markdown]
 # *By E* is the row score, *by C* the history score. The gate is the weight of the latter; *rank* is among all {{ V:,}} places
-# of the town. Row scores are near −7.5, as any place is unlikely; the lower the gate, the nearer a seen place stays to this.
+# of the town. Row scores are near −{{ unlikely:.1f }}, as any place is unlikely; the lower the gate, the nearer a seen place
+# stays to this.
 # Sage & Jolly, a right answer, has the best history score, but its gate costs it {{ cost:.1f }}, and Indigo Wine Cellar, visited
 # once and with a more open gate, ranks before it. Where the gate is near zero, a seen place ranks behind places never seen.
 # Counting (four days and three) names both right places first.
@@ -561,6 +562,7 @@ pushed = means["repeated@10"].max() - means["repeated@10"]["DNNTSP"]
 answers, known = days["test"].truth(), days["test"].seen()
 unknown = 100 * float((answers & ~known).sum() / answers.sum())
 cost = (board["by C"] - board.score)[places[sage]]
+unlikely = -board["by E"].median()
 
 # %% [markdown]
 # In this run counting is {{ gap:.1f }} points of NDCG ahead of DNNTSP. Telling the network when and how often a place was there
@@ -688,9 +690,8 @@ print(f"on the validation days {valid_half:+.1f}; all open: {valid_gap:.1f}")
 
 # %% [markdown]
 # **Exercise 3** (medium). A simpler repair: let the loop of an element in equation (18.1) be 1 only in sets that hold it, else 0.
-# Define `weighted_graphs` anew, call `torch.manual_seed(42)`, and train our network for about ten seconds: `train(DNNTSP(V))`.
-# (Its loss begins near 600, as each place starts near one half; the package's start near 0.) What is its `score_of`? Then
-# bring the old function back.
+# Define `weighted_graphs` anew, call `torch.manual_seed(42)`, and train our network: `train(DNNTSP(V))`. (Its loss begins far
+# higher, as each place starts near one half; the package's start near 0.) What is its `score_of`? Then bring the old function back.
 
 # %% tags=["try"]
 without_loops = ...  # percent

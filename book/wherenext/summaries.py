@@ -239,6 +239,17 @@ def sentence(text: Text, k: int) -> list[str]:
     return parts[k].split() if k < len(parts) else []
 
 
+def places_of(text: Text) -> list[str]:
+    """The places of a summary, that of the longest stay first.
+
+    >>> places_of("one quiet day of routine . mostly at Elm Row ( new ) . also Spoon .".split())
+    ['Elm Row', 'Spoon']
+    """
+    mostly, also = (sentence(text, SENTENCES.index(name)) for name in ("mostly", "also"))
+    lists = *mostly[2:], ",", *also[1:]  # without "mostly at" and "also"
+    return " ".join(lists).replace(" ( new )", "").split(" , ")
+
+
 def written(
     model: PointerGenerator, words: Words, diaries: Sequence[Diary], beam: int
 ) -> tuple[list[list[str]], list[Hypothesis]]:

@@ -8,6 +8,7 @@ from wherenext import city
 from wherenext.relatives.summarizer import SMALL
 from wherenext.summaries import (
     Diaries,
+    places_of,
     stays_of,
     tell,
     write_diaries,
@@ -44,6 +45,17 @@ def test_every_name_can_be_copied_and_some_words_have_to_be_generated(diaries: D
     share = np.mean([any(word not in words for word in d.summary) for d in diaries.test])
     assert share > 0.95
     assert all(word in words for word in never)
+
+
+def test_the_places_of_a_summary_are_each_named_once_and_stand_in_its_diary(
+    diaries: Diaries,
+) -> None:
+    for diary in diaries.test:
+        places, source = places_of(diary.summary), " ".join(diary.source)
+        assert len({*places}) == len(places) >= 2
+        assert all(name and name in source for name in places)
+    for cut in range(len(diaries.test[0].summary)):  # a network may write anything
+        assert isinstance(places_of(diaries.test[0].summary[:cut]), list)
 
 
 def test_every_stay_is_told(town: city.City) -> None:

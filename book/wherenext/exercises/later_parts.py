@@ -312,15 +312,6 @@ def _two_ceilings() -> Worked:
     }
 
 
-@works_out("16.1", ["P of the word"], digits=2, atol=0.005)
-def _the() -> Worked:
-    """Four shares add up, so p_gen alone does not say whether a word was copied."""
-    return 0.2, {
-        "the word is three times in the text: add up all its attention.": 0.6 * 0.1 + 0.4 * 0.2,
-        "here the weight is that of generating.": 0.4 * 0.1 + 0.6 * 0.35,
-    }
-
-
 @works_out("16.3", ["The same word", "One after the other", "Evenly"], digits=0, atol=0.05)
 def _looking() -> Worked:
     """Looking everywhere costs as much as staring at one word."""
