@@ -9,7 +9,8 @@
 # minute to run, with or without a GPU.
 #
 # > **In one sentence.** Of a hundred next places, {{ returns:.0f }} are known to the person and {{ ceiling:.0f }} were visited
-# > in the last week; of the hundred, a child's rule guesses {{ counted:.0f }}, a wiser child's {{ wiser:.0f }}, our model {{ scored:.0f }}.
+# > in the last week; of the hundred, a child's rule gets {{ counted:.0f }} right, a wiser child's {{ wiser:.0f }},
+# > our model {{ scored:.0f }}.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -41,7 +42,6 @@ from wherenext.figures import (
     show,
 )
 from wherenext.ground import ground, located
-from wherenext.results import read_results
 
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
@@ -75,7 +75,7 @@ n_people, n_visits = len(town.people), len(town.visits)
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
 # is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it.
-# This number picks the week. Change it, and the table, Figure 1.1, the map and the upper panel of Figure 1.3 follow
+# This number picks the week, one of {{ n_windows:,}} that are kept for testing. Change it, and the table, Figure 1.1, the map and the upper panel of Figure 1.3 follow
 # (the text stays with 1332):
 
 # %%
@@ -85,6 +85,7 @@ window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 # "exact" is chapter 3's own way to cut a week.
 data = prepare(town.visits, protocol="exact")
 places = town.places.set_index("location_id")
+n_windows = len(data.test)
 week, target = data.test.visits_of(window), data.test.target_of(window)
 table = pd.DataFrame({"place": places.name[week.location_id].to_numpy()})
 table["kind"] = week.kind.to_numpy()
@@ -207,16 +208,15 @@ show(
 # *free* choices only, and many visits are routine, such as going to work. But from thirty known places to a hundred the law
 # falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
 #
-# Who gets that far? Only {{ n_curious }} people, the curious. (We chose them by how far they got, so their curve describes them
-# and explains nothing.) When they knew thirty places, they were already exploring in
-# {{ curious_then:.0f}} % of their visits. The other {{ n_others }} explore less and
-# never get this far, so they drop out of the average, and only the curious survive in it. From thirty places on, the
-# curious (gold) end a little lower than they began ({{ curious_then:.0f}} % and {{ curious_later:.0f}} %) and the others (blue)
-# fall as far as they get, yet the average climbs. This is *survivorship*, which here makes a *Simpson's paradox*. (That gold follows the dashed line is a
-# coincidence: exercise 4.)
+# Who gets that far? Only {{ n_curious }} people, the curious (chosen by how far they got). When they knew thirty places, they
+# were already exploring in {{ curious_then:.0f}} % of their visits. The other {{ n_others }} explore less and never get this
+# far, so they drop out of the average, and only the curious survive in it. From thirty places to a hundred the curious (gold)
+# stay about level, with {{ curious_later:.0f}} % at the end, and the others (blue) fall as far as they get. Yet the average
+# climbs. This is *survivorship*, which here makes a *Simpson's paradox*. (That gold follows the dashed line is a coincidence:
+# exercise 4.)
 #
-# So there are two kinds of next place: one that the person has visited before, and a new one. A model that *copies* the
-# first and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
+# Back to the question. Most next places are known to the person, and some are new. A model that *copies* the first kind
+# and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
 # place it has to generate, too.
 #
 # (The town was tuned to GeoLife, people tracked by GPS around Beijing; [Evidence](evidence_windows.ipynb) compares the two.)
@@ -226,24 +226,24 @@ show(
 # Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take every
 # window whose target lies in them, and guess with one of two rules that a child could follow: name the place
 # where the person is now, or name the place they visited most often in the window (of equals, the one with the smallest number).
-# Which is better, and how often is it right? Bet before you run the cell.
+# Which is better, and how often is it right?
 
 # %%
 windows = data.test
 guesses, truth = {"last place": [], "most frequent place": []}, []
+new = []  # is it the person's first visit to the true place?
 for i in range(len(windows)):
     seen = windows.visits_of(i).location_id.to_numpy()  # (L,) oldest first
     guesses["last place"].append(seen[-1])
     values, n = np.unique(seen, return_counts=True)
     guesses["most frequent place"].append(values[n.argmax()])
     truth.append(windows.target_of(i).location_id)
+    new.append(windows.target_of(i).explored)
 hits = 100 * pd.DataFrame(guesses).eq(truth, axis=0)  # a row a window
 scores = hits.mean()
 ceiling = 100 * windows.in_window.mean()  # is the target one of `seen`?
 scores["copy ceiling: the true place is in the window"] = ceiling
-# .target: the row of each target
-explored = windows.visits.explored.iloc[windows.target]
-scores["the true place is known to the person"] = 100 * (~explored).mean()
+scores["the true place is known to the person"] = 100 - 100 * np.mean(new)
 scores.round(1).rename("% of the test windows").to_frame()
 
 # %%
@@ -253,32 +253,31 @@ older = returns - ceiling  # known, but not in the window
 print(f"known, but not in the window: {older:.0f} %")
 
 # %% [markdown]
-# The third row is the **copy ceiling**: a rule that copies can be right only where the true place is in the window. Between the
+# A rule that copies can be right only where the true place is in the window: {{ ceiling:.1f }} %, the **copy ceiling**. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# The last row lies above the {{ known:.0f }} % of known places that we counted before: those were all visits, also each
+# The {{ returns:.1f }} % of known targets are more than the {{ known:.0f }} % that we counted before: those were all visits, also each
 # person's first days, when nearly every place is new, and these are targets of the last days. The ceiling is {{ older:.0f }} points below it, since
 # some returns go to a place last visited more than a week ago.
 #
 # ## A first look at the model
 #
-# How good is the model of this book? It was trained on the first three fifths of everybody's days (the fourth is kept for choosing settings). It plays the same game, on
-# the same windows, which it has not seen.
+# How good is the model of this book? It was trained on the first three fifths of everybody's days (the fourth fifth
+# is kept for choosing settings). It plays the same game, on the same windows, which it has not seen.
 #
-# Is the model better, or was it lucky with these people? To find out, we give its lead over the rule an *interval*:
-# `resampled_means` draws the people with replacement, many times, and takes the mean lead of each draw; the interval holds
-# the middle 95 % of these means.
-# [Chapter 4](04_baselines.ipynb) explains it.
+# Is the model better, or was it lucky with these people? We put an *interval* around its lead over the rule. `resampled_means`
+# draws the people with replacement, many times, and takes the mean lead of each draw; the interval holds the middle 95 % of
+# these means. If it holds zero, the lead may be luck. [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
-model, vocabulary = load_model(shipped("city"))  # its numbers of the places
+model, vocabulary = load_model(shipped("city"))  # place -> number
 numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, numbered.test).predicted  # its first guesses
 # .targets: the vocabulary number of each target
 hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
 right = hits["model"] > 0
-beyond = (right & ~windows.in_window).sum()  # not to be copied
+beyond = (right & ~windows.in_window).sum()  # could not be copied
 lead = hits["model"] - hits["most frequent place"]  # in each window
 gained, missing = lead.mean(), ceiling - scored
 low, high = percentile_interval(resampled_means([lead], windows.users))
@@ -301,18 +300,18 @@ for i in range(len(windows)):
     elsewhere.append(n.idxmax() if len(n) else seen[-1])
 child = 100 * (np.array(elsewhere) == truth)
 wiser, ahead = child.mean(), hits["model"] - child
+unseen = 100 - ceiling
 ends = percentile_interval(resampled_means([ahead], windows.users))
-ours = {"model": "pgt", "variant": "full"}  # our model, in chapter 4's table
-by_rule = read_results("city").difference({"model": "kernel"}, ours)
 print(f"the wiser child is right in {wiser:.1f} % of the windows")
 print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 
 # %% [markdown]
-# **The lead is gone.** A third rule, that of [chapter 4](04_baselines.ipynb), is even clearly ahead: by {{ by_rule[0]:.1f }}
-# points ({{ by_rule[1]:.1f }} to {{ by_rule[2]:.1f }}) over the mean of several trainings. Why a network with everything at hand does not beat a child is the question of
-# this book; [chapter 20](20_contextual_pointer.ipynb) answers it.
+# **The lead is gone**, and [chapter 4](04_baselines.ipynb) has a rule that is ahead. Why a network with everything at hand does not
+# beat a child is the question of this book; [chapter 20](20_contextual_pointer.ipynb) answers it.
 #
-# A network still does what neither child does: it gives a probability to every place, also to those not in the week.
+# A network still does what neither child does: it gives a probability to every place, also to those not in the week. As a first
+# guess this has not yet paid. As a probability it can: to the targets that are not in the week, {{ unseen:.0f }} of a hundred, the
+# rules give none at all.
 #
 # The model answers with a sum of two parts: what it copies from the window (the **pointer** does that), and what it generates
 # (the **generator** does). A number between 0 and 1, its **gate**, says how much it copies.
@@ -365,9 +364,8 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. In the
-# upper panel one of the two is hardly visible at each single place. Below, the first place gets something by copying and something by
-# generating. The gate $g$ mixes them:
+# The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. Above, each place
+# gets nearly all of its bar from one of them. Below, the first place gets something by copying and something by generating. The gate $g$ mixes them:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
@@ -379,7 +377,7 @@ show(
 #
 # The place on top of the lower panel shows the sum at work. The gate is {{ other.gate:.2f }}. Copying gives
 # {{ other.gate:.3f }} × {{ from_pointer:.3f }} ≈ {{ both.copied:.2f }}, and generating gives
-# {{ closed:.3f }} × {{ from_generator:.3f }} ≈ {{ both.generated:.2f }}. The gate is low, and yet what is copied wins: the pointer
+# {{ closed:.3f }} × {{ from_generator:.3f }} ≈ {{ both.generated:.2f }}. The gate is low, and yet the copied place stays on top (here wrongly): the pointer
 # puts most of its probability on this place, and the generator spreads over many.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
@@ -397,7 +395,7 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average can climb though no group's rate is higher at the end, because people drop out of it.
+# - An average can climb while every group stays level or falls, because people drop out of it.
 # - A child's rule is right in {{ counted:.0f }} % of the windows, a wiser child's in {{ wiser:.0f }} %, the model of this book
 #   in {{ scored:.0f }} %, and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model copies from the window, generates from all places (it learns only about those that training has seen), and
@@ -427,7 +425,7 @@ by_kind.sort_values("mean", ascending=False).round(2).rename(columns=heads)
 
 # %% [markdown]
 # **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
-# no rule at all. Break them by the most recent visit, as the wiser child does. How much does it change? (Of places in a list,
+# arbitrary. Break them by the most recent visit, as the wiser child does. How much does it change? (Of places in a list,
 # `pd.Series(seen[::-1]).value_counts(sort=False)` counts each, the most recent first.)
 
 # %% tags=["try"]
@@ -449,7 +447,7 @@ change = newest - hits["most frequent place"]
 ends = percentile_interval(resampled_means([change], windows.users))
 print(f"ties to the most recent: {percent:.1f} %, before: {counted:.1f} %")
 print(f"change, 95 % interval: {ends[0]:+.1f} to {ends[1]:+.1f} points")
-# Worse than no rule at all: the most recent of the tied places is often where
+# Worse than an arbitrary order: the most recent of the tied places is often where
 # the person is now, and the next place seldom is (the game's first rule).
 
 # %% [markdown]
@@ -505,8 +503,7 @@ pd.Series(parts).round(0).rename("%").to_frame()
 # %% [markdown]
 # **Exercise 5** (longer). How long must the short list be? In how many test windows is the true next
 # place among the one, two, … five most frequent places of the window? Break ties as in exercise 2 (a sort with
-# `kind="stable"` keeps the order of equal counts). Where
-# does the list stop helping, and why can it not reach 100 %?
+# `kind="stable"` keeps the order of equal counts). After which place does the list gain little, and why can it not reach 100 %?
 
 # %% tags=["try"]
 # percent of the windows, for lists of one to five places

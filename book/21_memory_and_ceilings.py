@@ -61,7 +61,8 @@ results = read_results("beyond")
 # ## A longer memory
 #
 # PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with
-# the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more. Its five numbers were chosen
+# the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more: `with_history` keeps the targets,
+# and gives each window the person's last *n* visits before it, however old. No model is told when the target comes. Its five numbers were chosen
 # for a hundred visits; fewer might want others.
 #
 # The **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s ceiling of copying, for
@@ -121,7 +122,7 @@ places_map(
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: a vote fades with each visit made since, in fifty visits to {{ fade:.2f }} of what it was.
-# Four hundred visits bring {{ more_reach:.0f }} more targets of a hundred in reach, and at these {{ far_hits:.1f }} hits.
+# Four hundred visits bring {{ more_reach:.0f }} more targets of a hundred in reach, and of these the kernel hits {{ far_hits:.1f }}.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one line for each place found only further back. We leave them out;
@@ -207,8 +208,8 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # No interval holds zero. (They know of people, not of seeds: this is one training. And at ten visits the kernel's five numbers,
 # chosen for a hundred, may cost it much.) Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife
 # (right) we trained pointers anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring
-# {{ longer[0]:.1f }} points (−{{ below:.1f }} to {{ longer[2]:.1f }}). **So a memory longer than that is not what the pointer
-# lacks.**
+# {{ longer[0]:.1f }} points (−{{ below:.1f }} to {{ longer[2]:.1f }}). **So for the first guess a longer memory is not what the
+# pointer lacks.**
 #
 # **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits?
 #
@@ -259,7 +260,7 @@ steps.round(1)
 
 
 # %% tags=["hide-input"]
-# @title Table: the intervals, over people and seeds
+# @title Table: the intervals, over people (left half: and seeds)
 def by_person(one):
     """Each person's own Acc@1, a mean over seeds."""
     runs = list(results.ranks(**GEOLIFE, **one))
@@ -269,7 +270,7 @@ def by_person(one):
 
 def both_ways(one, other):
     """Difference with its interval, by windows and by people."""
-    own = by_person(one) - by_person(other)  # a person each
+    own = by_person(one) - by_person(other)  # a person each; seeds averaged
     ends = percentile_interval(resampled_means([own], own.index))
     by_window = results.difference(one | GEOLIFE, other | GEOLIFE)
     return [*by_window, own.mean(), *ends]
@@ -299,11 +300,12 @@ both.round(1) + 0.0  # no zero below zero
 # minus model is {{ more:.1f }} points, and its interval, up to {{ more_high:.1f }}, touches zero. **Our best estimate is that
 # memory brings more than half of the lead; that it brings less is just not excluded.**
 #
-# With a hundred visits, what the model brings comes mostly from people with many windows: if every person counts equally, it is
+# With a hundred visits, what the model brings seems to come mostly from people with many windows: if every person counts equally, it is
 # {{ left:.1f }} points (−{{ left_below:.1f }} to {{ left_high:.1f }}). With seven days it is {{ short:.1f }} ({{ short_low:.1f }} to
 # {{ short_high:.1f }}). Memory brings {{ person_more[0]:.1f }} more than the model ({{ person_more[1]:.1f }} to
 # {{ person_more[2]:.1f }}), which is clear of zero. Which mean counts? For the next question of all that come, the first; for a
-# person drawn by lot, the second, and for such a person a better model is shown with seven days, not with a hundred visits.
+# person drawn by lot, the second. For such a person the model is clearly better with seven days, and not with a hundred visits.
+# (These last intervals are over people alone.)
 #
 # ## How good can a guess be?
 #
@@ -455,10 +457,10 @@ print(f"pointer {ours:.1f} %, upper end {root:.1f} %, new {new:.1f} %")
 #
 # Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check them
 # against an **insider**, who knows what the simulator knows: every person's habits, and so the chances of all places at a given
-# hour. It does not know the hour of the next visit. So it averages the chances just after leaving and those of the
-# next morning, weighted by the chance that the day is over, and names the likeliest place
-# ([its lines](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). That is close to the best
-# possible, but no bound: a model that foresees the hour could pass it.
+# hour. It does not know when the next visit comes: soon after this stay ends or, if the day is over, tomorrow morning. It weighs
+# the chances at these two times by how likely each is, and names the likeliest place
+# ([its lines](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). That is no bound: told the time
+# of the next visit, it is right in {{ told:.1f }} %, and a model that foresees the time could come near that.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -466,6 +468,7 @@ truth = found["city", "truth"]
 known = truth["time unknown"]  # who knows all habits, but not that
 town_ours = results.mean(**TOWN, **OURS)
 left_over = known - town_ours
+told = truth["time known"]
 really = truth["time unknown, agreement"]
 too_high = 100 * (really / 100) ** 0.5
 counted = found["city", "agreement", "finest"]
@@ -497,6 +500,9 @@ for k, (name, fill) in enumerate(FOUR.items()):
     panels[1].barh(3, end - start, left=start, color=fill, **bar)
     ink = INK if fill == PAPER else PAPER
     panels[1].text((start + end) / 2, 3, name, color=ink, **text)
+panels[0].plot([really, too_high], [1.4] * 2, "o-", color=INK, mfc=PAPER)
+text = f"true: {really:.1f} to {too_high:.1f}"
+panels[0].annotate(text, (too_high + 2, 1.5), fontsize=8)
 lines = ["insider (town)", "agreement", "reach (all past)", "parts (GeoLife)"]
 panels[0].set(yticks=range(4), yticklabels=lines, ylim=(3.6, -0.6))
 show(
@@ -506,7 +512,8 @@ show(
     "upper end of agreement, and the pointer is little below. On GeoLife a "
     "bar divides the targets into right, could win, chance and new.",
     caption="From the top: the insider's Acc@1 in the town (on GeoLife there "
-    "is none); the lower and the upper end, as counted; targets anywhere in "
+    "is none); the lower and the upper end, as counted (hollow: by the "
+    "simulator's own chances); targets anywhere in "
     "the person's past; four parts of GeoLife's targets, explained below. "
     "Line: Acc@1 of the pointer with a hundred visits, five seeds (in the "
     "town with summaries: there it was not run without).",
@@ -520,7 +527,7 @@ show(
 # simulator's own chances two agree in {{ really:.1f }} %, and the root of this is {{ too_high:.1f }} %. We counted
 # {{ counted:.1f }}, with the root {{ best_town:.1f }}.
 #
-# - **The count is too low,** as stays that look alike are not. If a Friday is taken for a Tuesday, such a pair
+# - **The count is too low,** as stays that look alike are not, least of all in the quarter judged by stays at any place. If a Friday is taken for a Tuesday, such a pair
 #   agrees with chance 0.6, as both days must lead home. That is less than the mean of two Fridays and two Tuesdays,
 #   {{ of_a_kind:.2f }}.
 # - **The true root is too high:** it is well above what the insider reaches, as on Friday the root was above the best guess.
@@ -534,20 +541,22 @@ show(
 # %%
 missed, within = 100 - ours, 100 - new
 luck = within - root
+luck_left = luck - alone
 parts = {
     f"upper end {end:.1f}": [ours, end - ours, within - end, new]
     for end in (root, least_end, most_end)
 }
 rows = ["the pointer is right", "a better model could win"]
 rows += ["chance", "new to the person"]
-pd.DataFrame(parts, rows).round(1)
+pd.DataFrame(parts, rows).round().astype(int)
 
 # %% [markdown]
-# *Chance*: the person has been there, but even the best guess is wrong. *New*: no pointer can name such a place, and PGT's
+# *Chance*: the person has been there, but the best guess from such a situation is wrong; part of it may fall to who knows more. *New*: no pointer can name such a place, and PGT's
 # generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other ceilings, too). Each would be about a fifth
 # of all targets; together, most of what the pointer misses, at either end of the interval, too. But the interval is over people
 # alone, and that the errors cancel in one simulated town does not show that they cancel here. If only the root is too high,
-# still more is chance. If only the count is too low, less is: in the town this error alone is worth {{ alone:.0f }} points.
+# still more is chance. If only the count is too low, less is: in the town this error alone is worth {{ alone:.0f }} points, and as
+# many here would leave {{ luck_left:.0f }}.
 #
 # ## What to remember
 #

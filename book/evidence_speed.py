@@ -162,11 +162,11 @@ timed.round(2).astype(object).where(timed.notna(), "")
 # import of pandas. Who asks the same process again waits hardly at all. Memory stays bounded, since people are asked in groups.
 #
 # In four rows we hoped for more. **Predicting for a table of ten thousand people** takes more than half of what it took, not a
-# third: nearly half of it is the networks, which are the same. **A fit** takes three quarters: what is trained is the same, too, only
-# less of it is thrown away. **A map** takes twice what a bare layer takes, since each disc has its own size and words, and the page
-# a legend and a table. **Stays** take half as long again as in fastmob, which is compiled; another process was at work beside this
-# run, and alone we have seen the two level. (A Parquet file takes several times what pandas takes: a quarter of that loads a
-# finder of zones, and pandas makes no checks.)
+# third: nearly half of it is the networks, which are the same. **A fit** takes less than six tenths, not half: what is trained is
+# the same, too, only less of it is thrown away, and PyTorch's compiler stays where it is. **A map** takes twice what a bare layer
+# takes, since each disc has its own size and words, and the page a legend and a table. **Stays** are level with fastmob, which is
+# compiled; we hoped to be a tenth ahead. (A Parquet file takes several times what pandas takes: a quarter of that loads a finder of
+# zones, and pandas makes no checks.)
 #
 # And **an epoch of PGT** on a CPU is {{ epoch:.1f }} times as fast as the loop of the design documents; we hoped for four times.
 # The largest part of what is left are products of matrices, which both need.

@@ -1370,9 +1370,9 @@ def test_claims_of_the_evidence_on_speed() -> None:
         }.items()
     }
     assert 1 / 2 < longer["people"] < 0.75, "takes more than half of what it took, not a third"
-    assert 0.7 < longer["fit"] < 0.8, "takes three quarters"
+    assert 0.5 < longer["fit"] < 0.6, "takes less than six tenths, not half"
     assert 1.9 < longer["map"] < 2.2, "takes twice what a bare layer takes"
-    assert 1.4 < longer["stays"] < 1.6, "take half as long again as in fastmob"
+    assert 0.9 < longer["stays"] < 1.1, "are level with fastmob"
     assert 4 < longer["parquet"] < 7, "takes several times what pandas takes"
 
 
@@ -1523,7 +1523,7 @@ def test_claims_of_01() -> None:
     said = in_sentences("01_where_next")
     assert said["low"] > 0, "That is … points more than the better rule"
     assert said["from_pointer"] > 0.7 and said["from_generator"] < 0.1, (
-        "The gate is low, and yet what is copied wins: the pointer"
+        "The gate is low, and yet the copied place stays on top (here wrongly)"
     )
     assert rate[2] > rate[90] > rate[25], "it falls and climbs again from about thirty places on"
     curious = new.groupby(visits.user_id).sum().nlargest(15).index
@@ -1532,7 +1532,7 @@ def test_claims_of_01() -> None:
     few = known.groupby(visits.user_id).transform("max") >= 90
     then, later = (new[few & known.between(*ends)].mean() for ends in ((24, 36), (86, 130)))
     assert then > rate[25] + 0.05, "they were already exploring in … of their visits"
-    assert later < then + 0.01, "end a little lower than they began"
+    assert abs(later - then) < 0.03, "the curious (gold) stay about level"
     rest = known.groupby(visits.user_id).transform("max") < 90
     for low, high in ((8, 15), (24, 36), (57, 85)):
         both = [new[some & known.between(low, high)].mean() for some in (rest, few)]
@@ -1564,7 +1564,7 @@ def test_claims_of_01() -> None:
     assert round(100 * child.mean()) == said["wiser"], "a wiser child's in … %"
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
-    assert low > 0 and by < 3, "A third rule, that of chapter 4, is even clearly ahead"
+    assert low > 0 and by < 3, "has a rule that is ahead"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "the first on the list is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
@@ -1578,7 +1578,7 @@ def test_claims_of_01() -> None:
     )
     six = seen.candidates.head(6)
     thin = six[["copied", "generated"]].min(axis=1).max() < 0.005
-    assert thin, "In the upper panel one of the two is hardly visible at each single place."
+    assert thin, "Above, each place gets nearly all of its bar from one of them."
     top = look(model, test, 2962).candidates.iloc[0]
     assert min(top.copied, top.generated) > 0.02, "the first place gets something by copying"
 
