@@ -502,7 +502,7 @@ for k, (name, fill) in enumerate(FOUR.items()):
     panels[1].text((start + end) / 2, 3, name, color=ink, **text)
 panels[0].plot([really, too_high], [1.4] * 2, "o-", color=INK, mfc=PAPER)
 text = f"true: {really:.1f} to {too_high:.1f}"
-panels[0].annotate(text, (too_high + 2, 1.5), fontsize=8)
+panels[0].annotate(text, (too_high + 4, 1.5), fontsize=8)
 lines = ["insider (town)", "agreement", "reach (all past)", "parts (GeoLife)"]
 panels[0].set(yticks=range(4), yticklabels=lines, ylim=(3.6, -0.6))
 show(

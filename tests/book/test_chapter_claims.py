@@ -1112,13 +1112,15 @@ def test_claims_of_21() -> None:
     ours, rule = (np.mean([gains(run)["acc@1"] for run in some], axis=0) for some in runs)
     people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(people[None], np.arange(len(people))))
-    assert at[0] < 0 < at[1] and people.mean() < 0.005, "comes mostly from people with many windows"
+    assert at[0] < 0 < at[1] and people.mean() < 0.005, (
+        "seems to come mostly from people with many windows"
+    )
     short = np.mean([gains(run)["acc@1"] for run in results.ranks(**where, **week)], axis=0)
     seven = np.mean([gains(run)["acc@1"] for run in
                      results.ranks(**where, **rivals["kernel"])], axis=0)  # fmt: skip
     own_week = pd.Series(short - seven).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(own_week[None], np.arange(len(own_week))))
-    assert at[0] > 0, "such a person a better model is shown with seven days"
+    assert at[0] > 0, "For such a person the model is clearly better with seven days"
     each = pd.Series(rule - short).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(each[None], np.arange(len(each))))
     assert at[0] > 0, "which is clear of zero"
@@ -1528,7 +1530,7 @@ def test_claims_of_01() -> None:
     assert rate[2] > rate[90] > rate[25], "it falls and climbs again from about thirty places on"
     curious = new.groupby(visits.user_id).sum().nlargest(15).index
     many = visits.user_id[known >= 90]
-    assert many.isin(curious).all(), "Who gets that far? Only … people, the curious."
+    assert many.isin(curious).all(), "Who gets that far? Only … people, the curious"
     few = known.groupby(visits.user_id).transform("max") >= 90
     then, later = (new[few & known.between(*ends)].mean() for ends in ((24, 36), (86, 130)))
     assert then > rate[25] + 0.05, "they were already exploring in … of their visits"
@@ -1560,7 +1562,7 @@ def test_claims_of_01() -> None:
     ]
     child = np.array([name == test.target_of(i).location_id for i, name in enumerate(names)])
     ends = percentile_interval(resampled_means([right - child], test.users))
-    assert ends[0] < 0 < ends[1] and child.mean() > right.mean(), "The lead is gone."
+    assert ends[0] < 0 < ends[1] and child.mean() > right.mean(), "The lead is gone"
     assert round(100 * child.mean()) == said["wiser"], "a wiser child's in … %"
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
