@@ -690,8 +690,8 @@ print(f"a place comes twice in {twice:.0f} % of its summaries")
 #
 # - A pointer-generator can copy a word that it has never met, since the text lends the word a number,
 #   and does it about as well as with one that it has met.
-# - A network without a pointer cannot write such a word, and learns each other name by itself: at names met, training longer
-#   makes the pointer's lead smaller and does not close it.
+# - A network without a pointer cannot write such a word, and learns each other name by itself: training longer narrows the
+#   pointer's lead at names met, and does not close it.
 # - PGT kept the mixture, reversed the gate, replaced the readers and additive attention, and dropped the rest.
 #
 # ## Exercises
