@@ -711,16 +711,20 @@ def test_claims_of_16() -> None:
     lead = [whole.loc[pointer + long] - whole.loc[every + long] for long in ("", longer)]
     for name in ("met_right", "mostly"):
         narrower = 20 < lead[1][name] < lead[0][name] - 20
-        assert narrower, "Training longer makes the lead at names smaller, but does not close it."
+        assert narrower, "makes the lead at names met smaller, but does not close it"
+    assert lead[1].never_right > lead[0].never_right - 1, "At names never met it stays"
+    assert lead[1].mostly_never > lead[0].mostly_never - 1, "At names never met it stays"
     assert lead[1].exact > lead[0].exact + 20, "At whole summaries the lead grows"
     assert whole.never_right[[every, every + longer]].max() == 0, "cannot write such a word"
     assert results.header["longer"] == 5, "Trained longer is five times as many."
+    easier = whole.mostly_never[pointer] > whole.mostly[pointer] + 2
+    assert easier, "The second sentence is easier where its name is never met"
     singles, lists = whole.mostly[pointer], whole.also[pointer + longer]
     assert singles > 80 and lists < 65, "Single places are copied well, whole lists are not"
     assert whole.days[pointer + longer] > 2 * whole.days[pointer], "also takes its time"
     begun = whole.loc["first words"]
-    assert abs(begun.never_right - whole.never_right[pointer]) < 3, "about as many as the network"
-    assert begun[["days", "mostly", "also", "errands"]].max() == 0, "hold no right sentence"
+    assert begun.never_right > 80, "Beware of the rows of names"
+    assert begun[["days", "mostly", "also", "errands"]].max() == 0, "and not one right sentence"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.4, "It lowers them a little"
     for name in ("days", "mostly", "also", "errands"):
@@ -744,7 +748,7 @@ def test_claims_of_16_on_what_it_printed() -> None:
     found = [[float(re.findall(r"(\d+) %", line)[0]) for (line,) in table] for table in tables]
     (met, never), (spoken, nothing) = found
     assert never > met - 10, "comes out right about as often as one that it has"
-    assert spoken < 20 and nothing == 0, "it hardly ever writes the right one"
+    assert spoken < 20 and nothing == 0, "it rarely writes the right one"
 
 
 @claims_of("16_summarizer")
