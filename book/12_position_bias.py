@@ -185,12 +185,14 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes.
 #
 # And the sum? Within a window it is the logarithm of the attention, up to a constant. So two models with the same attention
-# have the same sum, and may have quite different biases. We say that the attention **identifies** the sum, but not the bias.
+# have the same sum, and may have quite different biases. As of the constant in [chapter 7](07_pointer.ipynb), we say that the
+# attention identifies the sum, but not the bias. (The attention itself is less fixed: moved from one visit to another at the same
+# place, it predicts the same.)
 #
 # ## A world in which the answer is known
 #
 # When bias and content are both trained, which one learns what is true? Take a world with nothing else to learn: people only
-# copy. They go where they were $p$ visits ago with a probability $\kappa_p$ that shrinks by a fifth with every step back. The
+# copy. They go where they were $p$ visits ago ($p = 1$: they stay) with a probability $\kappa_p$ that shrinks by a fifth with every step back. The
 # right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
 #
 # By copying alone, everybody would soon be at one place for ever. So one visit in five, on average, goes to a new place. Nobody
@@ -232,8 +234,8 @@ hits = live(kappa)
 def train(hits, inside, faster=1, content=True, steps=200, rate=0.01):
     """The trained bias and content, (L,) each, and the last loss."""
     bias = torch.zeros(hits.shape[1], requires_grad=True)
-    # Without content: a query of zeros, which stays.
-    query = (content * 0.3 * torch.randn(16)).requires_grad_(content)
+    query = 0.3 * torch.randn(16) if content else torch.zeros(16)
+    query.requires_grad_(content)  # zeros stay zeros
     key = (0.3 * torch.randn(len(bias), 16)).requires_grad_()
     fast = {"params": [bias], "lr": faster * rate}
     adam = torch.optim.Adam([fast, {"params": [query, key]}], rate)
@@ -324,7 +326,7 @@ pd.Series(slopes, name="mean slope of the bias").round(2).to_frame()
 def sights(windows):
     """Was each visit at the place that came next? Does it exist?"""
     seen = windows.subset(windows.in_window)
-    (batch,) = seen.batches(len(seen))
+    (batch,) = seen.batches(len(seen))  # all windows in one batch
     at = batch.length[:, None] - 1 - torch.arange(batch.location.shape[1])
     place = batch.location.gather(1, at.clamp(min=0))  # the last visit first
     inside = at >= 0  # (N, L)
@@ -387,8 +389,8 @@ show(
 )
 
 # %% [markdown]
-# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. Of slow memory we look only
-# at the falls (right). A line joins the same people without forgetting and with it. So we can subtract town by town. *Low*
+# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. For slow memory the right
+# panel shows the falls. A line joins the same people without forgetting and with it. So we can subtract town by town. *Low*
 # and *high* are the ends of a 95 % interval of the mean over towns (Student's $t$), SD is the standard deviation.
 
 
@@ -407,7 +409,7 @@ heads = ["mean fall, alone", "low", "high", "SD over towns"]
 pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
-# The third row agrees with the second suspect. There *is* something to say, but little: a bias alone finds about
+# The third row speaks for the second suspect. There *is* something to say, but little: a bias alone finds about
 # {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide), and with a short memory half. Two reasons are known:
 # only {{ free:.0f }} % of our town's targets in the window are free returns, and the diamonds leave out the power and the older
 # visits. We have not separated them. (In the control the fall is about zero.)
@@ -443,6 +445,8 @@ for world, what in kept.items():
 short, here = falls["short memory"], falls["our town"]
 worth, low, high, _ = found["difference"]
 apart = slow.std(ddof=1)
+same_rate, fast = (fall(summed("city", one)) for one in rates.values())
+lower = mean_of(same_rate - fast)
 ratio = {name: np.exp(each) for name, each in short.items()}
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
@@ -455,13 +459,9 @@ table.rename_axis("mean fall", axis=1)
 # forget depends on the optimizer.** So read the sum. But not as a speed: it finds about half of the rule's
 # {{ short["rule"]:.2f }}.
 #
-# At the same rate the bias is nearly flat in all three worlds. At ×100 it moves, but in our town it says the opposite of
-# forgetting ({{ here["bias ×100"]:.2f }}). Between the rates the sum, too, moves, by 0.1 to 0.2, up in the first row and down in
-# the others. Training alone moves it by as much, as we shall see, so we make nothing of it.
-#
-# And why are the curves of *our* town flat? Slow forgetting is worth {{ worth:.2f }}, towns differ by {{ apart:.2f }}, and
-# ours happens to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}). The first suspect
-# is at work where people forget fast.
+# At ×100 the bias of our town says the opposite of forgetting ({{ here["bias ×100"]:.2f }}). And the sum moves, too. In our town,
+# seed by seed, it falls by {{ lower[0]:.2f }} less at ×100 (95 % interval {{ lower[1]:.2f }} to {{ lower[2]:.2f }}). So even the
+# sum depends a little on the optimizer.
 #
 # But beware of chance, of two kinds: in training, and in people.
 
@@ -496,10 +496,15 @@ show(
 # *Training.* The ten models of the first row learned from the same visits. **Training alone moves the sum by about as much as
 # slow forgetting is worth**: their falls have an SD of {{ seeds_apart:.2f }} (one of the ten makes much of it).
 #
-# *People.* From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero. But
-# it is an interval for the people of one town, and the mean of ten towns lies far outside. **Ten seeds are not ten samples of
-# people.** (Compare the last row with the second: both are ×100. Its interval just touches zero. Each town has one model, so its
-# dots scatter for both reasons.)
+# *People.* From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero. (That of
+# the same people at the same rate does not.) Compare with the last row, also at ×100: ten towns, one model each. Their mean lies
+# far outside, and their interval just touches zero. **Ten seeds are not ten samples of people.**
+#
+# ## Back to our town
+#
+# Why are the curves of *our* town flat? Slow forgetting is worth {{ worth:.2f }}, towns differ by {{ apart:.2f }}, and ours happens
+# to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}). The first suspect is at work where people forget
+# fast.
 #
 # ## What to remember
 #
@@ -512,7 +517,8 @@ show(
 #   exclude forgetting, and by equation (12.1) a steep one need not prove it.
 # - Spread over seeds (the sum's fall has an SD of {{ seeds_apart:.2f }}) is not spread over people.
 # - A bias without content, in many populations and beside a control, tells *whether* people forget ({{ worth:.2f }}
-#   [{{ low:.2f }}, {{ high:.2f }}]), not how fast; nor does the sum. Real people have no control: report the curve, and do not call it
+#   [{{ low:.2f }}, {{ high:.2f }}]), but it shows only a part of the rule's fall, as the sum does, and without a
+#   simulator nobody knows which part. Real people have no control: report the curve, and do not call it
 #   forgetting.
 #
 # ## Exercises
@@ -536,7 +542,7 @@ print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
-# nearly invisible at ×1, are its bias. Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
+# nearly invisible at ×1, are its bias. (The slider multiplies the bias, not its learning rate.) Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
 # place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly
 # any bias; its rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of
 # $e^{s+b}$ over its visits.)

@@ -416,14 +416,13 @@ def test_claims_of_12() -> None:
     (seeds_low, seeds_high), (low, high) = map(ends_of_fall, sums)
     assert seeds_high < 0, "From the seeds at ×100 alone we should conclude that old visits count"
     wide = seeds_high - seeds_low
-    assert (low + high) / 2 > seeds_high + wide / 2, "the mean of ten towns lies far outside"
+    assert (low + high) / 2 > seeds_high + wide / 2, "Their mean lies far outside"
     kept = falls(learned + content)
     assert 0.1 < kept.std(ddof=1) < 0.18, (
         "Training alone moves the sum by about as much as slow forgetting is worth"
     )
-    assert abs(low) < 0.02, "Its interval just touches zero."
-    seeds_apart, towns_apart = (falls(table).std(ddof=1) for table in sums)
-    assert seeds_apart < towns_apart, "so its dots scatter for both reasons"
+    assert abs(low) < 0.02, "and their interval just touches zero"
+    assert falls(learned + content).mean() > -0.05, "the same people at the same rate does not"
     spoken = [fall("short memory", rate, "b") for rate in ("as documented", "fast bias")]
     assert spoken[0] < 0.1 < 0.6 < spoken[1], "says that people forget depends on the optimizer"
     bias = {
@@ -436,18 +435,14 @@ def test_claims_of_12() -> None:
         "takes next to nothing, less than half, or all, when it learns 0.1, 1 or 10 times as fast"
     )
     worlds = ("short memory", "no recency", "city")
-    flat = all(abs(fall(w, "as documented", "b")) < 0.1 for w in worlds)
-    assert flat, "At the same rate the bias is nearly flat in all three worlds."
     loud = fall("city", "fast bias", "b")
-    assert loud < -0.2, "in our town it says the opposite of forgetting"
+    assert loud < -0.2, "the bias of our town says the opposite of forgetting"
     total, fast = (
         {w: fall(w, variant, "b") + fall(w, variant, "c") for w in worlds}
         for variant in ("as documented", "fast bias")
     )
-    up, *down = (fast[w] - total[w] for w in ("short memory", "city", "no recency"))
-    assert 0.1 < up < 0.25 and all(-0.15 < one < -0.08 for one in down), (
-        "by 0.1 to 0.2, up in the first row and down in the others"
-    )
+    _, above = ends_of_fall(sums[0] - learned - content)  # seed by seed
+    assert above < 0, "So even the sum depends a little on the optimizer."
     without_one = np.sort(kept)[:-1].std(ddof=1)
     assert without_one < 0.75 * kept.std(ddof=1), "(one of the ten makes much of it)"
     assert max(abs(x["short memory"] - 0.87) for x in (total, fast)) < 0.15, (
