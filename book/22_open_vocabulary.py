@@ -377,7 +377,7 @@ show(
 # %% [markdown]
 # After one or two visits there is little to copy, and on GeoLife PGT is even ahead. From then on the contextual pointer leads,
 # on GeoLife by little at first. The kernel needs more visits: from 21 on it is second, {{ nearest:.1f }} to
-# {{ farthest:.1f }} points behind. PGT, with its week, stays close to the most frequent place of a hundred visits.
+# {{ farthest:.1f }} points behind. PGT, with its week, is nowhere clearly ahead of the most frequent place of a hundred visits.
 #
 # What does a model gain from having met you? We train it twice and compare on the usual test windows: *met* is trained on
 # everybody's earlier days, yours too; *not met*, on those of the other folds. How much more often is *met* right?
