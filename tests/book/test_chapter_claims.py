@@ -909,7 +909,8 @@ def test_claims_of_18() -> None:
     )
     assert max(low[:2]) < 0 < min(high[:2]), "leaving out graph or attention changes nothing that"
     assert low[2] > 0, "leaving out the gate helps"
-    assert gains["dc", "no_time"].min() > 0, "The plain mean gains …, so"
+    parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
+    assert parts > 0, "so these parts may cost something, too"
     told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
     assert told > 0, "To be told when and how often is worth"
     (short,) = days[(days.group == "lead") & (days.variant == "full")]["ndcg@10"].unique()
@@ -964,7 +965,7 @@ def test_claims_of_18_on_gates() -> None:
 def test_claims_of_18_in_the_town() -> None:
     board = {row[0]: row[1:] for row in printed("18_temporal_sets", "by E | by C")}
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
-    assert own["by E"].between(-9, -7).all(), "Row scores are near"
+    assert own["by E"].between(-9, -7).all(), "Row scores lie between"
     assert own["by C"].idxmax() == "Sage & Jolly Instruments", "has the best history score"
     assert own.gate["The Olive Grill"] < 0.1, "and its gate closed"
     assert own.gate["Indigo Wine Cellar"] > own.gate["Sage & Jolly Instruments"], (
@@ -979,7 +980,6 @@ def test_claims_of_18_in_the_town() -> None:
     assert 0 < told["valid_gap"] < opened - informed, "though only"
     pushed = number(table[2][2]) - number(table[0][2])
     assert round(pushed) == told["pushed"], "closed gates push seen places out of the ten"
-    assert abs(answer_to("18.3").value - informed) < 0.5, "and brings about as much"
     assert max(number(row[3]) for row in table) < 1, "nobody finds the new ones"
 
 
