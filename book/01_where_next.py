@@ -239,6 +239,8 @@ for i in range(len(windows)):
     guesses["most frequent place"].append(values[n.argmax()])
     truth.append(windows.target_of(i).location_id)
     new.append(windows.target_of(i).explored)
+
+# %%
 hits = 100 * pd.DataFrame(guesses).eq(truth, axis=0)  # a row a window
 scores = hits.mean()
 ceiling = 100 * windows.in_window.mean()  # is the target one of `seen`?
@@ -447,8 +449,8 @@ change = newest - hits["most frequent place"]
 ends = percentile_interval(resampled_means([change], windows.users))
 print(f"ties to the most recent: {percent:.1f} %, before: {counted:.1f} %")
 print(f"change, 95 % interval: {ends[0]:+.1f} to {ends[1]:+.1f} points")
-# Worse than an arbitrary order: the most recent of the tied places is often where
-# the person is now, and the next place seldom is (the game's first rule).
+# Worse than an arbitrary order: the most recent of the tied places is often
+# where the person is now, and the next place seldom is (the first rule).
 
 # %% [markdown]
 # **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is tossed. Is it

@@ -234,8 +234,7 @@ hits = live(kappa)
 def train(hits, inside, faster=1, content=True, steps=200, rate=0.01):
     """The trained bias and content, (L,) each, and the last loss."""
     bias = torch.zeros(hits.shape[1], requires_grad=True)
-    query = 0.3 * torch.randn(16) if content else torch.zeros(16)
-    query.requires_grad_(content)  # zeros stay zeros
+    query = (content * 0.3 * torch.randn(16)).requires_grad_(content)
     key = (0.3 * torch.randn(len(bias), 16)).requires_grad_()
     fast = {"params": [bias], "lr": faster * rate}
     adam = torch.optim.Adam([fast, {"params": [query, key]}], rate)
