@@ -481,8 +481,8 @@ print(f"{len(some)} histories: our network gives the same scores")
 # ## A repair
 #
 # The blind spot is easy to mend. Our network *informed* adds two learned vectors to an element's row, in each set that holds it:
-# `presence`, always the same, and `age`, one for each number of sets ago. Elsewhere the GCN still begins with the plain row. Train the package's *informed*, and lend ours its weights: the same scores again? And does it
-# notice the change on day −7?
+# `presence`, always the same, and `age`, one for each number of sets ago. Elsewhere the GCN still begins with the plain row.
+# Train the package's *informed*, and lend ours its weights: the same scores again? And does it notice the change on day −7?
 
 
 # %%
@@ -726,9 +726,9 @@ without_loops = score_of(simpler)
 check.exercise("18.3", without_loops)
 print(f"{without_loops:.1f} %; DNNTSP {published:.1f}, informed {better:.1f}")
 weighted_graphs = with_loops
-# Little. But from PyTorch's own first weights (`torch.manual_seed(42)` before
-# `DNNTSP(V)`) the same line brings two points: from 59.0 to 61.2 %. What a
-# repair is worth depends on the start, too; one training cannot tell.
+# Little. Try it from PyTorch's own first weights, too, with and without loops
+# (`torch.manual_seed(42)` before `DNNTSP(V)`): there it brings more. What a
+# repair is worth depends on the start; one training cannot tell.
 
 # %% [markdown]
 # **Next:** [Ten improvements](19_improvements.ipynb), and what they are worth.
