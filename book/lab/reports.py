@@ -26,6 +26,7 @@ REPORTS: dict[str, str] = {
     "anchors": "lab.anchors",
     "confidence": "lab.confidence",
     "equal_pasts": "lab.equal_pasts",
+    "equal_pasts_new_york": "lab.equal_pasts_new_york",
     "fastmob": "lab.fastmob_markov",
     "gate": "lab.gate",
     "getnext": "lab.getnext",
