@@ -42,7 +42,7 @@ import seaborn as sns
 import torch
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
+from wherenext.figures import COPIED, EXTRA, MUTED, TRUTH, show
 from wherenext.live import playground
 from wherenext.people import Behaviour
 from wherenext.results import read_results
@@ -53,9 +53,9 @@ from pgt.windows import prepare
 # %% [markdown]
 # ## Ten curves, nearly flat
 #
-# Ten models were trained on the town as in [chapter 10](10_training.ipynb), with ten seeds. Two scripts,
-# `book/lab/position_bias.py` and `position_bias_towns.py`, trained all whole models of this chapter. In their tables a row is a
-# model: `what` names its world ("city" is our town), `variant` its training (here "as documented").
+# Ten models were trained on the town as in [chapter 10](10_training.ipynb), with ten seeds. (Two scripts,
+# `book/lab/position_bias.py` and `position_bias_towns.py`, trained all whole models of this chapter.) In their tables a row is a
+# model: `what` names its world ("city" is our town), `variant` its training.
 #
 # The columns `b1`, `b2`, … are its bias at position 1 (the last visit), 2, …. A position has one bias, but every visit there
 # has a content of its own. So `c1`, `c2`, … are the *mean* content there, over test windows of at least fifteen visits.
@@ -68,14 +68,14 @@ ten[["what", "variant", "seed", "b1", "b2", "c1", "c2"]].head(2)
 
 
 # %%
-def curves(what, variant, letter="b", upto=15):
-    """(models, upto) the bias (b) or the mean content (c)."""
+def curves(what, letter="b", variant="as documented"):
+    """(models, 15) the bias (b) or the mean content (c)."""
     rows = trained.query("what == @what and variant == @variant")
-    return rows[[f"{letter}{p}" for p in range(1, upto + 1)]].to_numpy()
+    return rows[[f"{letter}{p}" for p in range(1, 16)]].to_numpy()
 
 
-learned = curves("city", "as documented")  # (10, 15)
-mean_content = curves("city", "as documented", "c")
+learned = curves("city")  # (10, 15)
+mean_content = curves("city", "c")
 
 # %% [markdown]
 # Only differences of scores matter, so all our curves have a mean of zero, in the files already.
@@ -186,8 +186,7 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 #
 # And the sum? Within a window it is the logarithm of the attention, up to a constant. So two models with the same attention
 # have the same sum, and may have quite different biases. As of the constant in [chapter 7](07_pointer.ipynb), we say that the
-# attention identifies the sum, but not the bias. (The attention itself is less fixed: moved from one visit to another at the same
-# place, it predicts the same.)
+# attention identifies the sum, but not the bias.
 #
 # ## A world in which the answer is known
 #
@@ -287,22 +286,12 @@ show(
 
 # %% [markdown]
 # All three pointers get as near to the truth as a pointer can, and all three have the right sum, because there are enough
-# visits to fix it. Which part carries the slope depends on which learns faster. So it does in small whole models, trained on
-# such a world ("fading kernel" in the file):
-
-# %%
-slopes = {}  # the mean slope of ten biases
-for variant in ("both, bias at a tenth", "both", "both, bias tenfold"):
-    table = curves("fading kernel", variant, upto=20)
-    slopes[variant] = np.polyfit(range(20), table.T, 1)[0].mean()
-pd.Series(slopes, name="mean slope of the bias").round(2).to_frame()
-
-# %% [markdown]
-# Of the true slope $-0.22$ the bias takes next to nothing, less than half, or all, when it learns 0.1, 1 or 10 times as fast.
-# **Looking only at the bias, you cannot tell whether content took a part.**
+# visits to fix it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. Small
+# whole models do the same ([Evidence](evidence_model.ipynb)). **Looking only at the bias, you cannot tell whether content took a
+# part.**
 #
 # Why is the content so quick? Adam moves each number by about the learning rate, and query and key have many of them. Once
-# they have said what there is to say, nothing pulls at the bias ([Evidence](evidence_model.ipynb)). So the first suspect is
+# they have said what there is to say, nothing pulls at the bias. So the first suspect is
 # possible. Whether it acts in a town, we shall see.
 #
 # ## How much is there to say?
@@ -417,108 +406,70 @@ pd.DataFrame(found, heads).T.round(2)
 #
 # ## Read the sum
 #
-# Does the learning rate decide in models of towns, too, which part says it? And if the bias cannot show how fast people forget,
-# can the sum?
-#
-# Whole models were trained on three towns with a short memory and on the first three without forgetting: at the *same rate*
-# throughout, as [chapter 10](10_training.ipynb) does it, and with a bias that learns *×100* as fast. Between them stand the
-# ten seeds of our town. *Rule* is the fall of the rule's weight, *alone* again the bias without content, in the same towns.
-
-# %% tags=["hide-input"]
-# @title Table: mean falls in three worlds
-def summed(what, variant):
-    """(models, 15) bias plus mean content."""
-    return curves(what, variant) + curves(what, variant, "c")
+# If the bias cannot show how fast people forget, can the sum? Whole models were trained as in [chapter 10](10_training.ipynb)
+# on the three towns with a short memory, and on the first three towns without forgetting. Between them stand the ten models of
+# our town. *Rule* is the fall of the rule's weight, *alone* again that of a bias without content, in the same towns.
 
 
+# %%
 kept = {"short memory": "short memory", "our town": "city"}
 kept["no forgetting"] = "no recency"  # their names in the files
-rates = {"": "as documented", " ×100": "fast bias"}
 falls = {}
 for world, what in kept.items():
     same = worlds[world][:3]  # the first three: the same people
-    falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
-    for rate, variant in rates.items():
-        falls[world][f"bias{rate}"] = fall(curves(what, variant)).mean()
-        falls[world][f"sum{rate}"] = fall(summed(what, variant)).mean()
-short, here = falls["short memory"], falls["our town"]
-worth, low, high, _ = found["difference"]
-apart = slow.std(ddof=1)
-same_rate, fast = (fall(summed("city", one)) for one in rates.values())
-lower = mean_of(same_rate - fast)
-ratio = {name: np.exp(each) for name, each in short.items()}
+    bias, content = curves(what), curves(what, "c")
+    falls[world] = {
+        "rule": fall(rule[world]),
+        "alone": fall(same).mean(),
+        "bias": fall(bias).mean(),
+        "sum": fall(bias + content).mean(),
+    }
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
-# %% [markdown]
-# The first row shows it best: the same three towns, trained at two rates. The sum falls by {{ short["sum"]:.2f }} at the same
-# rate (recent visits typically get {{ ratio["sum"]:.1f }} times the attention of old ones, a geometric mean over windows) and by
-# {{ short["sum ×100"]:.2f }} at ×100. Both are near the {{ short["alone"]:.2f }} that a bias alone finds. But the bias of the
-# whole model falls by {{ short["bias"]:.2f }} and by {{ short["bias ×100"]:.2f }}. **Which part of the model says that people
-# forget depends on the optimizer.** So read the sum. But not as a speed: it finds about half of the rule's
-# {{ short["rule"]:.2f }}.
-#
-# At ×100 the bias of our town says the opposite of forgetting ({{ here["bias ×100"]:.2f }}). And the sum moves, too. In our town,
-# seed by seed, it falls by {{ lower[0]:.2f }} less at ×100 (95 % interval {{ lower[1]:.2f }} to {{ lower[2]:.2f }}). So even the
-# sum depends a little on the optimizer.
-#
-# But beware of chance, of two kinds: in training, and in people.
-
 # %% tags=["hide-input"]
-# @title Figure 12.5: ten seeds are not ten samples of people
-panels = {
-    "our town, ten seeds, same rate": summed("city", "as documented"),
-    "our town, ten seeds, ×100": summed("city", "fast bias"),
-    "slow memory, ten towns, ×100": summed("other people", "fast bias"),
-}
-fig, ax = plt.subplots(figsize=(6.4, 2.3))
-for row, table in enumerate(panels.values()):
-    each = np.sort(fall(table))
-    height = row - 0.1 - 0.16 * (np.arange(10) % 2)  # no two alike
-    ax.plot(each, height, "o", color=COPIED, alpha=0.5)
-    mean, *ends, _ = mean_of(each)
-    ax.plot(mean, row + 0.15, "D", color=INK, ms=5)
-    ax.plot(ends, [row + 0.15] * 2, color=INK, lw=1.5)
-ax.axvline(0, color=MUTED, lw=0.8)
-ax.set(yticks=range(3), ylim=(2.5, -0.5), xlabel="fall of the sum (logits)")
-ax.set_yticklabels(panels)
-seeds_apart = fall(summed("city", "as documented")).std(ddof=1)
-show(
-    fig,
-    alt="Three rows of dots. The ten seeds at the same rate lie around zero, "
-    "those at ×100 mostly left of it; the ten towns lie mostly right of it.",
-    caption="The falls of the sum, a dot a model; below the dots their mean "
-    "with its 95 % interval (Student's t).",
-)
+# @title Numbers: for the text
+short, here = falls["short memory"], falls["our town"]
+for name, letters in {"bias": "b", "sum": "bc"}.items():
+    parts = [curves("short memory", one, "fast bias") for one in letters]
+    short[f"{name} ×100"] = fall(sum(parts)).mean()
+worth, low, high, _ = found["difference"]
+apart = slow.std(ddof=1)
+seeds_apart = fall(learned + mean_content).std(ddof=1)
+ratio = {name: np.exp(each) for name, each in short.items()}
 
 # %% [markdown]
-# *Training.* The ten models of the first row learned from the same visits. **Training alone moves the sum by about as much as
-# slow forgetting is worth**: their falls have an SD of {{ seeds_apart:.2f }} (one of the ten makes much of it).
+# Take the first row, where people forget fast. The bias of the whole model says nothing of it ({{ short["bias"]:.2f }}). But the
+# sum falls by {{ short["sum"]:.2f }}, nearly as far as a bias that is alone ({{ short["alone"]:.2f }}). So the content has said
+# it, and the first suspect is at work. (A fall of {{ short["sum"]:.2f }} means that recent visits typically get
+# {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
-# *People.* From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero. (That of
-# the same people at the same rate does not.) Compare with the last row, also at ×100: ten towns, one model each. Their mean lies
-# far outside, and their interval just touches zero. **Ten seeds are not ten samples of people.**
+# Let the bias learn a hundred times as fast, in the same towns, and it does speak: it falls by {{ short["bias ×100"]:.2f }}, and the
+# sum by {{ short["sum ×100"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** So read the sum.
+# But not as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
 #
 # ## Back to our town
 #
 # Why are the curves of *our* town flat? Slow forgetting is worth {{ worth:.2f }}, towns differ by {{ apart:.2f }}, and ours happens
-# to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}). The first suspect is at work where people forget
-# fast.
+# to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}). The sum has nothing to find
+# ({{ here["sum"]:.2f }}).
+#
+# And one such sum proves little. Our ten models learned from the same visits, yet the falls of their sums have an SD of
+# {{ seeds_apart:.2f }}: **training alone moves the sum by about as much as slow forgetting is worth.** More seeds average that out,
+# but they are still one town. In the [evidence](evidence_model.ipynb) ten seeds seem to say the opposite of what ten towns say.
 #
 # ## What to remember
 #
 # - Our town's curve is flat because slow forgetting ({{ worth:.2f }}) is worth less than towns differ by ({{ apart:.2f }}), and
 #   ours happens to show none.
 # - Bias and content can exchange what both can say about positions, equation (12.1). Given the attention, only their sum is
-#   fixed. So the bias does not tell how fast people forget.
-# - Which of the two learns a shape depends on the optimizer: with a short memory the bias of a whole model falls by
-#   {{ short["bias"]:.2f }} at the same rate, and by {{ short["bias ×100"]:.2f }} at ×100. A flat bias does not
-#   exclude forgetting, and by equation (12.1) a steep one need not prove it.
-# - Spread over seeds (the sum's fall has an SD of {{ seeds_apart:.2f }}) is not spread over people.
-# - A bias without content, in many populations and beside a control, tells *whether* people forget ({{ worth:.2f }}
-#   [{{ low:.2f }}, {{ high:.2f }}]), but it shows only a part of the rule's fall, as the sum does, and without a
-#   simulator nobody knows which part. Real people have no control: report the curve, and do not call it
-#   forgetting.
+#   fixed. So a flat bias does not exclude forgetting: with a short memory the bias of a whole model falls by
+#   {{ short["bias"]:.2f }}, and the sum by {{ short["sum"]:.2f }}.
+# - Which of the two learns a shape depends on the optimizer.
+# - Spread over seeds is not spread over people.
+# - A bias without content, in many towns and beside a control, tells *whether* people forget ({{ worth:.2f }}
+#   [{{ low:.2f }}, {{ high:.2f }}]). It shows only a part of the rule's fall, and without a simulator nobody knows which part. Real
+#   people have no control: report the curve, and do not call it forgetting.
 #
 # ## Exercises
 #
