@@ -13,8 +13,8 @@
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits (to {{ left:.1f }}, if every person counts once); it misses half of all targets: about a fifth of all targets because the place is new, and
-# > perhaps another fifth by chance.
+# > both remember a hundred visits; of all targets it misses half, a fifth because the place is new, and roughly another fifth by
+# > chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -62,8 +62,8 @@ results = read_results("beyond")
 #
 # PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with
 # the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more: `with_history` keeps the targets,
-# and gives each window the person's last *n* visits before it, however old. No model is told when the target comes. Its five numbers were chosen
-# for a hundred visits; fewer might want others.
+# and gives each window the person's last *n* visits before it, however old. No model is told when the target comes. (The kernel's
+# five numbers were chosen for a hundred visits; fewer might want others.)
 #
 # The **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s ceiling of copying, for
 # any memory.
@@ -81,7 +81,8 @@ fade = chosen["decay"] ** 50  # of a vote, in fifty visits
 def in_sight(windows):
     """(W,) is the target among what a window shows?"""
     found = [
-        (b.location == b.target[:, None]).any(1) for b in windows.batches(512)
+        (b.location == b.target[:, None]).any(1)  # b.target: place numbers
+        for b in windows.batches(512)
     ]
     return torch.cat(found).numpy()
 
@@ -122,7 +123,8 @@ places_map(
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: a vote fades with each visit made since, in fifty visits to {{ fade:.2f }} of what it was.
-# Four hundred visits bring {{ more_reach:.0f }} more targets of a hundred in reach, and of these the kernel hits {{ far_hits:.1f }}.
+# Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into reach, and the kernel hits {{ far_hits:.1f }} of these
+# {{ more_reach:.0f }}.
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one line for each place found only further back. We leave them out;
@@ -139,20 +141,28 @@ pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
 ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
 
+# %% [markdown]
+# On GeoLife the trainings are done. Each is found in `results` by what it was:
+
+# %%
+EXACT = {"target_time": "unknown", "protocol": "exact"}
+GEOLIFE, TOWN = EXACT | {"data": "geolife"}, EXACT | {"data": "city"}
+WEEK = {"model": "kernel", "variant": "full"}  # seven days
+RULE = {"model": "kernel_memory", "variant": "memory_100"}
+# Seven days; a hundred visits; these with summaries (exercise 2).
+SHORT, HUNDRED, OURS = (
+    {"model": "contextual", "variant": variant}
+    for variant in ("window", "memory_100", "full")
+)
+
 # %% tags=["hide-input"]
 # @title Figure 21.1: memory and Acc@1
-asked = {"data": "geolife", "target_time": "unknown", "model": "contextual"}
-trained = {n: asked | {"variant": f"memory_{n}"} for n in sizes}
+trained = {n: HUNDRED | {"variant": f"memory_{n}"} | GEOLIFE for n in sizes}
 anew = [(results.mean(**t), *results.interval(**t)) for t in trained.values()]
 longer = results.difference(trained[400], trained[100])
 below = -longer[1]
 more_reach = by_memory["reach, %"][400] - by_memory["reach, %"][10]
 far_hits = by_memory.iloc[-1, 1] - by_memory.iloc[-1, 2]
-rules = {"kernel": "full", "kernel_memory": "memory_100"}
-week, rule = (
-    asked | {"protocol": "exact", "model": model, "variant": variant}
-    for model, variant in rules.items()
-)  # fmt: skip
 curves = {"the town": {}, "GeoLife": {"pointer, trained anew": anew}}
 for name in ("your pointer", "kernel"):
     means = [100 * gains(r)["acc@1"].mean() for r in ranked[name]]
@@ -167,9 +177,11 @@ for ax, (name, lines) in zip(panels, curves.items(), strict=True):
         ax.fill_between(sizes, low, high, color=colour, alpha=0.15, lw=0)
     if name == "GeoLife":
         look = {"color": COPIED, "ls": "", "marker": "s"}
-        ax.plot(100, results.mean(**rule), label="kernel, hundred", **look)
+        mean = results.mean(**RULE, **GEOLIFE)
+        ax.plot(100, mean, label="kernel, hundred", **look)
         look = {"color": COPIED, "ls": ":"}
-        ax.axhline(results.mean(**week), label="kernel, seven days", **look)
+        mean = results.mean(**WEEK, **GEOLIFE)
+        ax.axhline(mean, label="kernel, seven days", **look)
     ax.legend(loc="lower right", fontsize=8)
     ax.set(xscale="log", xlabel="visits remembered")
     ax.set_xticks(sizes, sizes)
@@ -183,13 +195,10 @@ show(
     "after; the pointer's is higher everywhere. On GeoLife a pointer's curve "
     "rises to a hundred visits and is level after; the kernel with a hundred "
     "lies below it, and the kernel with seven days lower still.",
-    caption="Test windows; bands are 95 % intervals over people (right: and "
-    "seeds), the same people at each memory. Left: your pointer is one "
-    "training, from one seed, with a hundred visits; the kernel's numbers "
-    "were chosen for a hundred, too. Right: for each memory the mean of five "
-    "trainings with just this memory; both kernels with own numbers, and "
-    "without bands. With ten visits the pointer is level with the kernel "
-    "that sees seven days.",
+    caption="Test windows, with 95 % intervals over people (right: and "
+    "seeds). Left: one training with a hundred visits, asked with other "
+    "memories. Right: for each memory the mean of five trainings with just "
+    "this memory; the two kernels have no band.",
 )
 
 # %% [markdown]
@@ -205,30 +214,23 @@ for n, old, own in zip(sizes, *ranked.values(), strict=True):
 pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# No interval holds zero. (They know of people, not of seeds: this is one training. And at ten visits the kernel's five numbers,
-# chosen for a hundred, may cost it much.) Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife
-# (right) we trained pointers anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring
-# {{ longer[0]:.1f }} points (−{{ below:.1f }} to {{ longer[2]:.1f }}). **So for the first guess a longer memory is not what the
-# pointer lacks.**
+# No interval holds zero. They know of people, not of seeds: this is one training. (And at ten visits the kernel's five numbers,
+# chosen for a hundred, may cost it much.)
+#
+# Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for each
+# memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to
+# {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings nothing to the first guess.** But seven days hold only
+# about {{ in_week:.0f }}. (With ten visits the pointer is level with the kernel that sees seven days.)
 #
 # **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits?
 #
 # ## Memory or model?
 #
-# Now to the pointer's lead on GeoLife. Four numbers answer: each model with seven days (in the town {{ in_week:.0f }} visits on
-# average, on GeoLife about as many), and with a hundred visits. The kernel's numbers were chosen, and the pointer was trained,
-# for the memory that it has. Acc@1 is in percent, a mean over five seeds.
+# So how much of the pointer's lead on GeoLife is memory? Four numbers tell: each model with seven days, and with a hundred
+# visits. The kernel's numbers were chosen, and the pointer was trained, for the memory that it has. Acc@1 is in percent, a mean
+# over five seeds.
 
 # %%
-EXACT = {"target_time": "unknown", "protocol": "exact"}
-GEOLIFE, TOWN = EXACT | {"data": "geolife"}, EXACT | {"data": "city"}
-WEEK = {"model": "kernel", "variant": "full"}  # seven days
-RULE = {"model": "kernel_memory", "variant": "memory_100"}
-# Seven days; a hundred visits; these with summaries (exercise 2).
-SHORT, HUNDRED, OURS = (
-    {"model": "contextual", "variant": variant}
-    for variant in ("window", "memory_100", "full")
-)
 four = {
     "kernel": [results.mean(**GEOLIFE, **one) for one in (WEEK, RULE)],
     "pointer": [results.mean(**GEOLIFE, **one) for one in (SHORT, HUNDRED)],
@@ -253,10 +255,8 @@ steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Whichever comes first, memory brings more, in the mean of both ways by {{ more:.1f }} points. With $k$ and $p$ for kernel and
-# pointer, this difference is
-# $\tfrac12 [(k_{100} - k_7) + (p_{100} - p_7)] - \tfrac12 [(p_{100} - k_{100}) + (p_7 - k_7)] = k_{100} - p_7$.
-# Is it more than luck?
+# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. (Four of the eight terms cancel:
+# what is left is the *kernel* with a hundred visits minus the *pointer* with seven days.) Is it more than luck?
 
 
 # %% tags=["hide-input"]
@@ -285,9 +285,8 @@ pairs = {
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
-left, left_low, left_high = both.iloc[1, 3:]
-left_below = -left_low
-short, short_low, short_high = both.iloc[2, 3:]
+left = both.iloc[1, 3]
+short = both.iloc[2, 3]
 more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
@@ -296,16 +295,14 @@ both.columns = pd.MultiIndex.from_tuples(columns)
 both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
-# With a hundred visits each, {{ fair:.1f }} points of the lead are left (95 % interval {{ low:.1f }} to {{ high:.1f }}). Memory
-# minus model is {{ more:.1f }} points, and its interval, up to {{ more_high:.1f }}, touches zero. **Our best estimate is that
+# *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
+# Memory minus model is {{ more:.1f }}, and its interval, up to {{ more_high:.1f }}, touches zero. **Our best estimate is that
 # memory brings more than half of the lead; that it brings less is just not excluded.**
 #
-# With a hundred visits, what the model brings seems to come mostly from people with many windows: if every person counts equally, it is
-# {{ left:.1f }} points (−{{ left_below:.1f }} to {{ left_high:.1f }}). With seven days it is {{ short:.1f }} ({{ short_low:.1f }} to
-# {{ short_high:.1f }}). Memory brings {{ person_more[0]:.1f }} more than the model ({{ person_more[1]:.1f }} to
-# {{ person_more[2]:.1f }}), which is clear of zero. Which mean counts? For the next question of all that come, the first; for a
-# person drawn by lot, the second. For such a person the model is clearly better with seven days, and not with a hundred visits.
-# (These last intervals are over people alone.)
+# *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
+# mostly from people with many windows. With seven days it is better for such a mean, too ({{ short:.1f }}), and memory brings
+# clearly more than the model ({{ person_more[0]:.1f }}). Which mean counts? For the next question of all that come, the first; for a
+# person drawn by lot, the second.
 #
 # ## How good can a guess be?
 #
@@ -315,7 +312,8 @@ both.round(1) + 0.0  # no zero below zero
 # market. The best guess is home, and it is right six times in ten. On a Tuesday at six this person always goes home.
 #
 # On real people nobody knows the chances. But we can count how often two such Fridays **agree**, that is, lead to the same
-# place. What does this say about the best guess?
+# place. If they are decided independently, both lead home with probability $0.6 \cdot 0.6$, and so on. What does this say about
+# the best guess?
 
 # %%
 days = {"Friday": [0.6, 0.3, 0.1], "Tuesday": [1, 0, 0]}
@@ -391,10 +389,10 @@ print(f"{n} stays; of the pairs {share:.2f} agree; root {share**0.5:.2f}")
 print(f"best guess {best_of_them:.2f}; it was {stays.then[at]}")
 
 # %% [markdown]
-# Three of the eight stays led home and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs agree. The best
-# guess by these stays is home, right in three of eight. With so few stays the ends may miss: of two stays that led to different
+# Three of the eight stays led home (114 Maple Walk) and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs
+# agree. The best guess by these stays is home, right in three of eight. (This time none of the eight places was right.) With so few stays the ends may miss: of two stays that led to different
 # places no pair agrees (root 0), yet the best guess by them is right once in two. Only the mean over many targets is to be
-# trusted, and only if habits stay as they were: past pairs speak for the present target.
+# trusted, and only if habits stay as they were, and days are decided independently.
 #
 # Where no two stays are alike in all four ways, we ask for less, until there are two. The mean over all targets is **the lower
 # end**, and its root **the upper end**:
@@ -412,9 +410,10 @@ def most_alike(at):
             return rows
 
 
-targets = tests[100].target  # rows; the stay before each is the present one
-mean = np.mean([agreement(most_alike(row - 1))[1] for row in targets])
-print(f"{len(targets)} targets: {100 * mean:.1f} to {100 * mean**0.5:.1f} %")
+# `target` of windows: rows of `visits`. The stay before is the present one.
+rows = tests[100].target
+mean = np.mean([agreement(most_alike(row - 1))[1] for row in rows])
+print(f"{len(rows)} targets: {100 * mean:.1f} to {100 * mean**0.5:.1f} %")
 
 # %% [markdown]
 # On GeoLife, counted in the same way, the ends are {{ least:.1f }} and {{ root:.1f }} %. How often is which likeness used?
@@ -439,8 +438,8 @@ used.rename_axis(index=None, columns="alike in (rounded)")
 
 # %% [markdown]
 # A quarter of the targets are judged by stays at *any* place, as the person was hardly ever here before. If "about the same time"
-# means half an hour, or two hours, the upper end moves by less than a point ([evidence](evidence_improvements.ipynb)). It depends
-# on who was recorded: on GeoLife its 95 % interval over people reaches from {{ least_end:.1f }} to {{ most_end:.1f }}.
+# means half an hour, or two hours, the upper end moves by less than a point ([evidence](evidence_improvements.ipynb)). The upper
+# end depends on who was recorded: on GeoLife its 95 % interval over people reaches from {{ least_end:.1f }} to {{ most_end:.1f }}.
 
 # %%
 found = limits.set_index(["data", "table", "group"]).sort_index()
@@ -476,11 +475,12 @@ best_town = 100 * (counted / 100) ** 0.5
 alone = too_high - best_town  # what too low a count takes from the root
 of_a_kind = table.loc["two agree", "mean of both"]  # not in the figure
 town_reach = 100 - found["city", "novelty", "whole past"]
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
-drawn = {  # the pointer, the insider, agreement, reach
-    "the town": (town_ours, (known,), (counted, best_town), (town_reach,)),
-    "GeoLife": (ours, (), (least, root), (100 - new,)),
-}
+fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
+drawn = {  # the pointer; the insider, agreement counted and true, reach
+    "the town": (town_ours, (known,), (counted, best_town),
+                 (really, too_high), (town_reach,)),
+    "GeoLife": (ours, (), (least, root), (), (100 - new,)),
+}  # fmt: skip
 for ax, (name, (right, *spans)) in zip(panels, drawn.items(), strict=True):
     for k, span in enumerate(spans):
         ax.plot(span, [k] * len(span), "o-", color=INK, lw=5)
@@ -488,44 +488,41 @@ for ax, (name, (right, *spans)) in zip(panels, drawn.items(), strict=True):
         ax.annotate(text, (max(span, default=0) + 2, k - 0.2), fontsize=8)
     ax.axvline(right, color=EXTRA)
     text = f"pointer {right:.1f}"
-    ax.text(right + 1, 2.5, text, color=EXTRA, fontsize=8)
+    ax.text(right + 1, 3.55, text, color=EXTRA, fontsize=8)
     ax.set(xlabel="percent of targets", xlim=(0, 100))
     ax.set_title(name, fontsize=10)
 borders = [0, ours, root, 100 - new, 100]
 FOUR = {"right": EXTRA, "could\nwin": TRUTH, "chance": MUTED, "new": PAPER}
 bar = {"ec": INK, "lw": 0.8, "height": 0.7, "zorder": 3}
-text = {"fontsize": 6.5, "ha": "center", "va": "center", "zorder": 4}
+text = {"fontsize": 7.5, "ha": "center", "va": "center", "zorder": 4}
 for k, (name, fill) in enumerate(FOUR.items()):
     start, end = borders[k : k + 2]
-    panels[1].barh(3, end - start, left=start, color=fill, **bar)
+    panels[1].barh(4, end - start, left=start, color=fill, **bar)
     ink = INK if fill == PAPER else PAPER
-    panels[1].text((start + end) / 2, 3, name, color=ink, **text)
-panels[0].plot([really, too_high], [1.4] * 2, "o-", color=INK, mfc=PAPER)
-text = f"true: {really:.1f} to {too_high:.1f}"
-panels[0].annotate(text, (too_high + 4, 1.5), fontsize=8)
-lines = ["insider (town)", "agreement", "reach (all past)", "parts (GeoLife)"]
-panels[0].set(yticks=range(4), yticklabels=lines, ylim=(3.6, -0.6))
+    panels[1].text((start + end) / 2, 4, name, color=ink, **text)
+lines = ["insider (town)", "agreement, counted", "agreement, true (town)"]
+lines += ["reach (all past)", "parts (GeoLife)"]
+panels[0].set(yticks=range(5), yticklabels=lines, ylim=(4.6, -0.6))
 show(
     fig,
     alt="Limits on the best possible accuracy and the pointer, for the town "
     "and GeoLife. In the town the insider, who knows all habits, is near the "
     "upper end of agreement, and the pointer is little below. On GeoLife a "
     "bar divides the targets into right, could win, chance and new.",
-    caption="From the top: the insider's Acc@1 in the town (on GeoLife there "
-    "is none); the lower and the upper end, as counted (hollow: by the "
-    "simulator's own chances); targets anywhere in "
-    "the person's past; four parts of GeoLife's targets, explained below. "
-    "Line: Acc@1 of the pointer with a hundred visits, five seeds (in the "
-    "town with summaries: there it was not run without).",
+    caption="From the top: the insider's Acc@1; the lower and the upper end, "
+    "as counted, and by the simulator's own chances; targets anywhere in the "
+    "person's past; four parts of GeoLife's targets, if the upper end is the "
+    "best guess. Line: Acc@1 of the pointer with a hundred visits, five "
+    "seeds (in the town with summaries: there it was not run without).",
 )
 
 # %% [markdown]
 # The pointer is above the lower end already, so from here on only the upper end matters. In the town the pointer (five seeds, with
 # summaries) is {{ left_over:.1f }} points below the insider: little is left to win, it seems (this difference has no interval).
 #
-# The insider is right in {{ known:.1f }} %, close to the upper end of agreement. **But this is because two errors cancel.** By the
-# simulator's own chances two agree in {{ really:.1f }} %, and the root of this is {{ too_high:.1f }} %. We counted
-# {{ counted:.1f }}, with the root {{ best_town:.1f }}.
+# The insider is right in {{ known:.1f }} %, close to the upper end of agreement, {{ best_town:.1f }}. **But this is because two errors
+# cancel.** By the simulator's own chances two agree in {{ really:.1f }} %, not in {{ counted:.1f }}, and the root of this is
+# {{ too_high:.1f }} %.
 #
 # - **The count is too low,** as stays that look alike are not, least of all in the quarter judged by stays at any place. If a Friday is taken for a Tuesday, such a pair
 #   agrees with chance 0.6, as both days must lead home. That is less than the mean of two Fridays and two Tuesdays,
@@ -548,25 +545,28 @@ parts = {
 }
 rows = ["the pointer is right", "a better model could win"]
 rows += ["chance", "new to the person"]
-pd.DataFrame(parts, rows).round().astype(int)
+parts = pd.DataFrame(parts, rows).round().astype(int)
+parts.rename_axis("% of targets, rounded", axis=1)
 
 # %% [markdown]
-# *Chance*: the person has been there, but the best guess from such a situation is wrong; part of it may fall to who knows more. *New*: no pointer can name such a place, and PGT's
-# generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other ceilings, too). Each would be about a fifth
-# of all targets; together, most of what the pointer misses, at either end of the interval, too. But the interval is over people
-# alone, and that the errors cancel in one simulated town does not show that they cancel here. If only the root is too high,
-# still more is chance. If only the count is too low, less is: in the town this error alone is worth {{ alone:.0f }} points, and as
-# many here would leave {{ luck_left:.0f }}.
+# *New*: no pointer can name such a place, and PGT's generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other
+# ceilings, too). *Chance*: the person has been there, but the best guess from such a situation is wrong. (A model that sees more of
+# the situation may win a part of it.) Each is about a fifth of all targets, and together they are most of what the pointer misses,
+# at both ends of the interval, too.
+#
+# How far can this be off? The interval knows nothing of the two errors. If only the count were too low, the upper end would be
+# higher: by {{ alone:.0f }} points, as in the town, and chance would be {{ luck_left:.0f }}. If only the root were too high, chance
+# would be larger than a fifth.
 #
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
-#   {{ lead:.1f }} points are left; our best estimate is that memory brings more than half. If every person counts equally, a
-#   better model is shown with seven days, not with a hundred visits.
+#   {{ lead:.1f }} points are left; our best estimate is that memory brings more than half.
 # - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ root:.0f }} %,
-#   where the pointer is right in {{ ours:.0f }} %. Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and
-#   perhaps about {{ luck:.0f }} are chance.
+#   where the pointer is right in {{ ours:.0f }} %.
+# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and roughly {{ luck:.0f }} are chance (between
+#   {{ luck_left:.0f }} and more).
 #
 # ## Exercises
 #
@@ -627,7 +627,8 @@ for name, n in {"with summaries": 100, "everything": 10**6}.items():
     rows, found = past.lengths.mean(), 100 * in_sight(past).mean()
     print(f"{name}: {rows:.0f} rows, {found:.1f} %")
 # The same reach with a third of the rows, and their number has a bound.
-# The first guess hardly changes: on GeoLife the interval holds zero.
+# The first guess hardly changes: on GeoLife the interval holds zero (see the
+# evidence on the contextual pointer).
 
 # %% [markdown]
 # **Exercise 3** (quick). Widen the hour: how many earlier stays are like the one in row `at` within *three* hours, and what are

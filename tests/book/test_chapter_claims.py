@@ -431,7 +431,8 @@ def test_claims_of_12() -> None:
     share = {v: slope / np.log(0.8) for v, slope in bias.items()}
     tenth, same, tenfold = share.values()
     assert tenth < 0.1 < 0.2 < same < 0.5 < 0.85 < tenfold < 1.15, (
-        "takes next to nothing of it, less than half, or all, when it learns 0.1, 1 or 10 times as fast"
+        "takes next to nothing of it, less than half, or all, when it learns 0.1, 1 or 10 times as "
+        "fast"
     )
     worlds = ("short memory", "no recency", "city")
     loud = fall("city", "fast bias", "b")
@@ -1118,10 +1119,10 @@ def test_claims_of_21() -> None:
                      results.ranks(**where, **rivals["kernel"])], axis=0)  # fmt: skip
     own_week = pd.Series(short - seven).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(own_week[None], np.arange(len(own_week))))
-    assert at[0] > 0, "For such a person the model is clearly better with seven days"
+    assert at[0] > 0, "With seven days it is better for such a mean, too"
     each = pd.Series(rule - short).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(each[None], np.arange(len(each))))
-    assert at[0] > 0, "which is clear of zero"
+    assert at[0] > 0, "and memory brings clearly more than the model"
     memories = [results.mean(variant=f"memory_{n}", model="contextual", **where)
                 for n in (50, 100, 200, 400)]  # fmt: skip
     assert max(memories) - memories[1] < 0.1 < memories[1] - memories[0], "curve is flat after a"
@@ -1151,15 +1152,15 @@ def test_claims_of_21() -> None:
     real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
     new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
     luck = 100 - new - 10 * real.value["agreement", "finest"] ** 0.5
-    assert abs(ours - 50) < 1, "it misses half of all targets"
-    assert abs(new - 20) < 2, "about a fifth of all targets because the place is new"
-    assert abs(luck - 20) < 2, "and perhaps another fifth by chance"
+    assert abs(ours - 50) < 1, "of all targets it misses half"
+    assert abs(new - 20) < 2, "a fifth because the place is new"
+    assert abs(luck - 20) < 2, "and roughly another fifth by chance"
     ten = results.mean(variant="memory_10", model="contextual", **where)
     assert abs(ten - kernel[0]) < 0.5, "the pointer is level with the kernel that sees seven days"
     for end in real.loc[("agreement", "finest"), ["low", "high"]].astype(float):
         beyond = 100 - 10 * end**0.5  # chance and new
         assert new < beyond and beyond > 0.7 * (100 - ours), (
-            "most of what the pointer misses, at either end of the interval, too"
+            "most of what the pointer misses, at both ends of the interval, too"
         )
 
 
