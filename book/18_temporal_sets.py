@@ -6,7 +6,7 @@
 # gate predict it better than a count?
 #
 # *You will be able to* turn visits or purchases into sets, predict the next one with a graph and masked self-attention, and
-# test the network against a count. *You need* [Position and encoder](06_position_and_encoder.ipynb), [Generator and
+# test it against a count. *You need* [Position and encoder](06_position_and_encoder.ipynb), [Generator and
 # gate](08_generator_and_gate.ipynb) and [Baselines](04_baselines.ipynb). *It takes* half an hour to read and about a minute to
 # run.
 #
@@ -49,8 +49,8 @@ days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 
 # %% [markdown]
 # Here the answer is a *set*: several places are right at once, in any order. We build DNNTSP, the *deep neural network for
-# temporal sets prediction* of [Yu et al. (2020)](https://arxiv.org/abs/2006.11483). It loses to counting, as [Li et al.
-# (2023)](https://arxiv.org/abs/2109.14233) found of such networks. We look inside for the reason.
+# temporal sets prediction* of [Yu et al. (2020)](https://arxiv.org/abs/2006.11483). It loses to counting. We look inside for
+# the reason.
 #
 # ## One person's week
 #
@@ -89,9 +89,6 @@ person = days["test"].batch([12])  # a batch of U = 1
 assert torch.equal(person.elements[0], elements)  # (U, N)
 assert torch.equal(person.present[0], present)  # (U, N, T)
 
-# %% [markdown]
-# We follow Sage & Jolly through every box of figure 18.1.
-
 # %% tags=["hide-input"]
 # @title Figure 18.1: a history of sets, and what DNNTSP makes of it
 grid = pd.DataFrame(person.present[0].int(), index=places, columns=past)
@@ -104,13 +101,11 @@ axes.set(xlabel="active day", ylabel="")
 steps = ["rows of E\n(N, D)", "weighted GCN\n(T, N, D)"]
 steps += ["masked self-\nattention\n(N, T, D)"]
 steps += ["weighted sum\n(N, D)", "gate\n(V)"]
-above = ["E, the table of\nplaces (V, D)", "edges of the sets\n(T, N, N)"]
-above += ["", "", "all of E\n(V, D)"]
-flow = {}
-for k, (name, source) in enumerate(zip(steps, above, strict=True)):
+above = {0: "E, the table of\nplaces (V, D)", 4: "all of E\n(V, D)"}
+above[1] = "edges of the sets\n(T, N, N)"
+flow = {above[k]: (3.1 * k, 1.2, figures.MUTED, steps[k]) for k in above}
+for k, name in enumerate(steps):
     flow[name] = (3.1 * k, 0, figures.MUTED, *steps[k + 1 : k + 2])
-    if source:
-        flow[source] = (3.1 * k, 1.2, figures.MUTED, name)
 figures.flowchart(panels[1], flow)
 show(
     figure,
@@ -123,13 +118,13 @@ show(
 )
 
 # %% [markdown]
-# Sage & Jolly starts with its row of the table $E$, $D$ = 32 numbers. In the *graph convolution* (GCN) it hears of the other
-# places of each of its days, and gets a vector for every day. In *self-attention* each day looks back at the earlier ones. A
-# *sum* makes one vector of the seven. A *gate* mixes its score with that of the plain row.
+# We follow Sage & Jolly. It starts with its row of the table $E$, $D$ = 32 numbers. In the *graph convolution* (GCN) it hears
+# of the other places of each of its days, and gets a vector for every day. In *self-attention* each day looks back at the
+# earlier ones. A *sum* makes one vector of the seven. A *gate* mixes its score with that of the plain row.
 #
 # ## Train first, look inside later
 #
-# We want real numbers in every box, so we first train the package's DNNTSP. It computes the same as ours will, faster. Several
+# For real numbers in every box, we first train the package's DNNTSP. It computes the same as ours will, but faster. Several
 # places are right at once. So a sigmoid makes a probability of the score of each of the {{ V:,}} places, and the loss is the
 # binary cross-entropy of *yes* and *no*:
 
@@ -145,8 +140,8 @@ def step(network, adam, batch):
 
 
 # %% [markdown]
-# We watch **NDCG** of ten guesses: each right answer adds $1 / \log_2(\text{rank} + 1)$, as in equation (4.1), and the sum is
-# divided by that of a perfect list.
+# We watch **NDCG** of ten guesses. Each right answer adds what equation (4.1) gives to its rank, and the sum is divided by that
+# of a perfect list.
 
 # %%
 V, lessons = days["train"].n_elements, days["train"]  # V: all places
@@ -192,8 +187,8 @@ trained = train(packaged("full"))  # as described in the paper
 # %% [markdown]
 # ## Who goes with whom: the weighted GCN
 #
-# Whoever buys pasta buys sauce. So an element should know its company, above all what it was *often* together with. Join the
-# places of each day by **edges**. Sage & Jolly was together with 46 Alder Walk on two days: on both, their edge counts 2. With
+# Whoever buys pasta buys sauce. So an element should know its company, above all what it was *often* together with. **Edges**
+# join the places of each day. Sage & Jolly was together with 46 Alder Walk on two days: on both, their edge counts 2. With
 # Winter Garden Centre it was together once: this edge counts 1. No pair has more than 2, so we divide by 2, and all weights lie
 # between 0 and 1. This is the **co-occurrence graph**. In set $i$ (in code: `t`), the edge between elements $\ell$ and $\ell'$
 # weighs
@@ -204,8 +199,8 @@ trained = train(packaged("full"))  # as described in the paper
 # 1 & \text{if } \ell = \ell', \\ 0 & \text{otherwise,} \end{cases} \tag{18.1}
 # $$
 #
-# where "largest" is the largest number in the brace, over all sets of the person. The middle line is a **loop**, an edge to
-# itself. It is in every set, visited or not; so it is in the authors' code.
+# where "largest" is the largest number in the brace, over all sets of the person. The middle line is a **loop**, an edge of the
+# element to itself. As in the authors' code, it is in every set, visited or not.
 
 
 # %%
@@ -226,7 +221,7 @@ edges = pd.DataFrame(edges, places, past)
 edges[edges.any(axis=1)]  # the other four rows hold only zeros
 
 # %% [markdown]
-# On day −7 Sage & Jolly was the only place, on day −5 it was not visited. Its edges are the same.
+# These are the edges of Sage & Jolly. On day −7 it was the only place, on day −5 it was not visited. Its edges are the same.
 #
 # In the graph convolution each element adds up its neighbours' vectors with these weights. A linear layer, batch normalisation
 # and a ReLU follow. **Batch normalisation** brings each of the $D$ numbers to mean 0 and variance 1 over the batch; after
@@ -268,9 +263,10 @@ class WeightedGCN(nn.ModuleList):  # names its weights as the package does
 # %%
 gcn = borrow(WeightedGCN(32), trained.convolutions)
 x = gcn(trained.table(person.elements)[:, None], person)  # (1, T, N, D)
+assert torch.allclose(x[0, 0, sage], x[0, 2, sage])  # days −7 and −5
 
 # %% [markdown]
-# Where the edges of Sage & Jolly are the same, on five days, so is its state.
+# The same edges make the same state, on all five days without company.
 #
 # ## The blind spot
 #
@@ -286,8 +282,8 @@ print(f"day {past[t]}, largest change of a score: {largest:.4f}")
 
 # %% [markdown]
 # By nothing. The only sign of an element in a set is an edge to another. **An element that is alone leaves no trace of when, or
-# how often, it was there.** No later box brings this back. And {{ lonely["town"]:.0f }} % of the town's days hold a single
-# element, and {{ lonely["baskets"]:.0f }} % of the shopping baskets below.
+# how often, it was there.** No later box brings this back. And {{ lonely["city days"]:.0f }} % of the town's days hold a single
+# element, and {{ lonely["dc"]:.0f }} % of the shopping baskets below.
 #
 # > **Try it.** Set `t` to 1. On day −6 Sage & Jolly had company, and scores move.
 #
@@ -332,9 +328,9 @@ looks = pd.DataFrame(weights, past, past).round(2)
 looks.loc[["−7", "−3", "−1"]]
 
 # %% [markdown]
-# Later days weigh nothing. In the last row the five days with the same state weigh the same. Two of them, −3 and −1, still come
-# out different, for only day −1 sees day −2. **Order enters only through the mask.** It also hides missing sets, which stand at
-# the end, from the real ones.
+# Later days weigh nothing. In the last row the five days with the same state weigh the same. Yet days −3 and −1, two of them,
+# come out different: only day −1 sees day −2. **Order enters only through the mask.** It also hides missing sets, which stand
+# at the end, from the real ones.
 #
 # ## One vector for each element: the weighted sum
 #
@@ -366,7 +362,7 @@ weights = aggregation.weigh(z[sage]).T.numpy()
 pd.DataFrame(weights, ["weight"], past).round(2)
 
 # %% [markdown]
-# Unlike those of a softmax, the weights need not add up to 1. Here they are nearly alike, with company or without.
+# For Sage & Jolly the weights are nearly alike, with company or without.
 #
 # ## What was not seen: the gate
 #
@@ -534,17 +530,17 @@ means = {
 }
 means = pd.DataFrame(means).T[["ndcg@10", "repeated@10", "new@10"]]
 published, better, count = means["ndcg@10"]
+gap, told_gap = count - published, better - published
 truth, seen = days["test"].truth(), days["test"].seen()
 unknown = 100 * float((truth & ~seen).sum() / truth.sum())
 heads = ["NDCG@10, %", "recall of seen, %", "recall of new, %"]
 means.round(1).set_axis(heads, axis=1)
 
 # %% [markdown]
-# **Counting wins**, by {{ count - published:.1f }} points of NDCG. Telling the network when a place was visited brings {{
-# better - published:.1f }} of them.
+# **Counting wins**, by {{ gap:.1f }} points of NDCG. Telling the network when a place was visited brings {{ told_gap:.1f }} of
+# them.
 #
-# **Closed gates push seen places out of the ten.** Counting finds nearly all of them, DNNTSP does not. Exercise 2 opens the
-# gates.
+# **Closed gates push seen places out of the ten.** Counting finds nearly all, the networks fewer. Exercise 2 opens the gates.
 #
 # **Nobody finds the new ones**, {{ unknown:.0f }} % of the true places. By equation (18.4) the score of an unseen place does
 # not depend on the person: beyond your own history DNNTSP has one list for everybody, like counting.
@@ -555,23 +551,22 @@ means.round(1).set_axis(heads, axis=1)
 # %% tags=["hide-input"]
 # @title Figure 18.2: who is ahead of DNNTSP
 results = read_results("temporal_sets")
-facts = results.select(group="facts").set_index("data")
-lonely = {"town": facts.alone["city days"], "baskets": facts.alone["dc"]}
+lonely = results.select(group="facts").set_index("data").alone
 
 
 def points(data, variant, over="gain"):
-    """NDCG@10 minus DNNTSP's ("gain") or counting's ("lead"); interval."""
+    """NDCG@10 over DNNTSP ("gain") or counting ("lead"), and its interval."""
     own = {"data": data, "model": "dnntsp", "variant": variant}
     groups = (over, f"{over} low", f"{over} high")
     return [results.mean("ndcg@10", group=group, **own) for group in groups]
 
 
-drawn, below, told = {}, {}, {}
+below, told, drawn = {}, {}, {}
 for where, data in {"town": "city days", "baskets": "dc"}.items():
     below[where] = [-x for x in points(data, "full", "lead")]
     told[where] = points(data, "informed")
-    drawn[f"{where}: counting"] = below[where]
-    drawn[f"{where}: informed"] = told[where]
+    drawn |= {f"{where}: counting": below[where]}
+    drawn |= {f"{where}: informed": told[where]}
 for part in ("gate", "graph", "attention"):
     drawn[f"baskets: without {part}"] = points("dc", f"no_{part}")
 level, no_gate = points("dc", "informed", "lead"), points("dc", "no_gate")
@@ -592,9 +587,9 @@ show(
 )
 
 # %% [markdown]
-# **Telling helps in both.** On baskets it brings {{ told["baskets"][0]:.1f }} points, and *informed* is level with counting: {{
-# level[0]:+.1f }} [{{ level[1]:+.1f }}, {{ level[2]:+.1f }}]. In the town it brings {{ told["town"][0]:.1f }} points of {{
-# below["town"][0]:.1f }}.
+# **Telling helps in both.** On baskets it brings {{ told["baskets"][0]:.1f }} points, and *informed* is level with counting:
+# {{ level[0]:+.1f }} [{{ level[1]:+.1f }}, {{ level[2]:+.1f }}]. In the town it brings {{ told["town"][0]:.1f }} of the
+# {{ below["town"][0]:.1f }} points that are lacking.
 #
 # **On baskets, leaving out graph or attention changes nothing that we can measure.** Most baskets have no edge, so the graph
 # has little to join.
@@ -614,9 +609,8 @@ show(
 #
 # ## Exercises
 #
-# **Exercise 1** (quick, on paper). Three sets are {1, 2}, {1, 2, 3} and {4}. What does equation (18.1) give for the edge
-# between 1 and 2 in the first, for that between 1 and 3 in the second, and for 4 to itself in the first? `weighted_graphs` can
-# check it.
+# **Exercise 1** (quick, on paper). Three sets are {1, 2}, {1, 2, 3} and {4}. By equation (18.1), what do the edges weigh
+# between 1 and 2 in the first, between 1 and 3 in the second, and from 4 to itself in the first?
 
 # %% tags=["try"]
 edge_12, edge_13, loop_4 = ..., ..., ...
@@ -628,12 +622,11 @@ in_sets = [[1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]]  # (N, T)
 graph = weighted_graphs(torch.tensor(in_sets)[None])[0]  # (T, N, N)
 edge_12, edge_13, loop_4 = graph[0, 0, 1], graph[1, 0, 2], graph[0, 3, 3]
 check.exercise("18.1", [edge_12, edge_13, loop_4])
-# 1 and 2 share two sets, the largest count. The loop of 4 is there although 4
-# is not in the first set: the blind spot again.
+# The loop of 4 is there although the first set has no 4: the blind spot.
 
 # %% [markdown]
-# **Exercise 2** (medium). What do the gates cost? In a copy, `deepcopy(informed)`, open all of them: `fusion.alpha.fill_(1)`.
-# By how many points does `score_of` rise on test days, and on validation days (`"valid"`)?
+# **Exercise 2** (medium). What do the gates cost? Open all those of a copy, `deepcopy(informed)`, with `fusion.alpha.fill_(1)`.
+# By how many points does `score_of` rise on test days, and on validation days, `"valid"`?
 
 # %% tags=["try"]
 on_test, on_valid = ..., ...  # points
@@ -652,7 +645,7 @@ print(f"test {on_test:+.1f}, validation {on_valid:+.1f} points")
 # %% [markdown]
 # **Exercise 3** (medium). A simpler repair: give an element its loop of equation (18.1) only in sets that hold it. `twice` has
 # our week as it was, and with Bright Repair Shop on day −7; now their graphs must differ. Then let `weighted_graphs` be your
-# function. Do the scores of `ours` move? What does a training gain?
+# function. Do the scores of `ours` move? What does training gain?
 
 # %% tags=["try"]
 twice = person.present.repeat(2, 1, 1)  # (2, N, T)
@@ -681,10 +674,9 @@ largest = (ours(elsewhere) - ours(person)).abs().max()
 print(f"day {past[t]}, largest change of a score: {largest:.4f}")
 simpler = DNNTSP(V)  # with the first weights of DNNTSP
 simpler.load_state_dict(packaged("full").state_dict())
-gained = score_of(train(simpler)) - published
-print(f"{gained:+.1f} points over DNNTSP")
+print(f"{score_of(train(simpler)) - published:+.1f} points over DNNTSP")
 weighted_graphs = with_loops  # as it was
-# The scores move. What this one training gains is too little to tell.
+# The scores move. What the training gains is too little to tell.
 
 # %% [markdown]
 # **Next:** [Ten improvements](19_improvements.ipynb), and what they are worth.
