@@ -910,7 +910,7 @@ def test_claims_of_18() -> None:
     parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
     assert parts > 0, "so these parts may cost something, too"
     told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
-    assert told > 0, "Telling helps in both."
+    assert told > 0, "Telling helps in both data sets."
     level_low, level_high = percentile_interval("informed")
     assert level_low < 0 < level_high, "informed is level with counting"
     (short,) = days[(days.group == "lead") & (days.variant == "full")]["ndcg@10"].unique()
