@@ -19,7 +19,8 @@ try:
 except ImportError:  # on Colab
     get_ipython().run_line_magic(  # noqa: F821
         "pip",
-        "install -q https://github.com/where-next-book/where-next/archive/main.zip",
+        "install -q "
+        "https://github.com/where-next-book/where-next/archive/main.zip",
     )
 
 # %% tags=["hide-input"]

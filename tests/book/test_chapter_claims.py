@@ -1581,7 +1581,7 @@ def test_claims_of_01() -> None:
     )
     six = seen.candidates.head(6)
     thin = six[["copied", "generated"]].min(axis=1).max() < 0.005
-    assert thin, "Above, each place gets nearly all of its bar from one of them."
+    assert thin, "Above, each place gets nearly all of its bar from one part."
     top = look(model, test, 2962).candidates.iloc[0]
     assert min(top.copied, top.generated) > 0.02, "the first place gets something by copying"
 
