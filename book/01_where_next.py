@@ -8,8 +8,8 @@
 # model appears, but nothing about it is assumed. *It takes* fifteen minutes to read and less than a
 # minute to run, with or without a GPU.
 #
-# > **In one sentence.** Of a hundred next places, {{ returns:.0f }} are known to the person and {{ ceiling:.0f }} were visited
-# > in the last week; of the hundred, a child's rule gets {{ counted:.0f }} right, a wiser child's {{ wiser:.0f }},
+# > **In one sentence.** In a simulated town, of a hundred next places {{ returns:.0f }} are known to the person and
+# > {{ ceiling:.0f }} were visited in the last week; of the hundred, a child's rule gets {{ counted:.0f }} right, a wiser child's {{ wiser:.0f }},
 # > our model {{ scored:.0f }}.
 
 # %% tags=["hide-input"]
@@ -42,6 +42,7 @@ from wherenext.figures import (
     show,
 )
 from wherenext.ground import ground, located
+from wherenext.realism import REFERENCE
 
 from pgt import plots
 from pgt.checkpoint import load_model, shipped
@@ -96,7 +97,7 @@ table.tail(7)  # the end of the week
 
 # %% [markdown]
 # A row is a **visit**: one stay at one place, in local time. Two in a row can be at the same place, if the person went
-# out in between. Here is the whole week: blue where the person had been before, orange where not.
+# out in between. Here is the whole week, in which, as with real phones, some hours are missing:
 
 # %% tags=["hide-input"]
 # @title Figure 1.1: a week
@@ -130,8 +131,9 @@ show(
     alt="A row a day, with a bar for each visit from arrival to departure. "
     "Most are returns; a few are explorations, in another colour.",
     caption="A week. Each bar is a visit; a night is drawn as two bars. "
-    "Blue: been here before, orange: first time. Short gaps are trips, long "
-    "ones hours without a record. What is at the “?”?",
+    "Blue: been here before, orange: first time. Long bars are labelled. "
+    "Short gaps are trips, long ones hours without a record. What is at "
+    "the “?”?",
 )
 
 # %% [markdown]
@@ -161,7 +163,7 @@ print(f"{known:.1f} % of all visits go to a known place")
 # %% tags=["hide-input"]
 # @title Figure 1.2: exploration against experience
 edges = np.geomspace(2, all_visits.known_places.max() + 1, 13).astype(int)
-bins = np.unique(edges)
+bins = np.unique(edges)[1:]  # from three places on
 all_visits["bin"] = pd.cut(all_visits.known_places, bins, right=False)
 most_known = all_visits.groupby("user_id").known_places.transform("max")
 curious = all_visits[most_known >= 90]
@@ -180,7 +182,7 @@ for who, part, colour, width in (
     look_of = {"color": colour, "lw": width, "marker": "o", "label": who}
     sns.lineplot(x=middle, y=rate, ms=3 + width, ax=ax, **look_of)
 above = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
-for k in (0, 6, 9, 11):  # of everybody, as drawn last
+for k in (0, 5, 8, 10):  # of everybody, as drawn last
     where = (middle.iloc[k], rate.iloc[k])
     number = str(grouped.user_id.nunique().iloc[k])
     ax.annotate(number, where, (0, 7), **above)
@@ -190,13 +192,13 @@ ax.set(xscale="log", xlabel="places already known (logarithmic)")
 ax.set(ylim=(0, None), ylabel="visits to a new place (%)")
 ax.set_xticks([3, 10, 30, 100, 300])
 ax.xaxis.set_major_formatter("{x:.0f}")
-curious_then, _, all_then = (rate.iloc[6] for rate in rates.values())
-curious_later = rate.iloc[9]  # they know 86 to 130 places
+curious_then, _, all_then = (rate.iloc[5] for rate in rates.values())
+curious_later = rate.iloc[8]  # they know 86 to 130 places
 show(
     fig,
     alt="Share of visits that go to a new place, over the number of places "
     "known. Everybody together: it falls and climbs again from about thirty "
-    "places on. The curious: far above at first, it falls, then stays level. "
+    "places on. The curious: above the others, it falls, then stays level. "
     "The others: below, it mostly falls, and ends before ninety places.",
     caption="Exploration against experience. The curious are those who come "
     "to know at least ninety places. Numbers: how many people stand behind "
@@ -211,15 +213,13 @@ show(
 # Who gets that far? Only {{ n_curious }} people, the curious (chosen by how far they got). When they knew thirty places, they
 # were already exploring in {{ curious_then:.0f}} % of their visits. The other {{ n_others }} explore less and never get this
 # far, so they drop out of the average, and only the curious survive in it. From thirty places to a hundred the curious (gold)
-# stay about level, with {{ curious_later:.0f}} % at the end, and the others (blue) fall as far as they get. Yet the average
+# stay about level ({{ curious_later:.0f}} % at a hundred), and the others (blue) fall as far as they get. Yet the average
 # climbs. This is *survivorship*, which here makes a *Simpson's paradox*. (That gold follows the dashed line is a coincidence:
 # exercise 4.)
 #
 # Back to the question. Most next places are known to the person, and some are new. A model that *copies* the first kind
 # and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
 # place it has to generate, too.
-#
-# (The town was tuned to GeoLife, people tracked by GPS around Beijing; [Evidence](evidence_windows.ipynb) compares the two.)
 #
 # ## A game to play before any model
 #
@@ -245,22 +245,23 @@ hits = 100 * pd.DataFrame(guesses).eq(truth, axis=0)  # a row a window
 scores = hits.mean()
 ceiling = 100 * windows.in_window.mean()  # is the target one of `seen`?
 scores["copy ceiling: the true place is in the window"] = ceiling
-scores["the true place is known to the person"] = 100 - 100 * np.mean(new)
+returns = 100 - 100 * np.mean(new)
+scores["the true place is known to the person"] = returns
+counted, older = scores["most frequent place"], returns - ceiling
+beijing = REFERENCE.real_locations  # the same shares on GeoLife
 scores.round(1).rename("% of the test windows").to_frame()
-
-# %%
-counted = scores["most frequent place"]
-returns = scores["the true place is known to the person"]
-older = returns - ceiling  # known, but not in the window
-print(f"known, but not in the window: {older:.0f} %")
 
 # %% [markdown]
 # A rule that copies can be right only where the true place is in the window: {{ ceiling:.1f }} %, the **copy ceiling**. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# The {{ returns:.1f }} % of known targets are more than the {{ known:.0f }} % that we counted before: those were all visits, also each
-# person's first days, when nearly every place is new, and these are targets of the last days. The ceiling is {{ older:.0f }} points below it, since
-# some returns go to a place last visited more than a week ago.
+# {{ returns:.1f }} % are known to the person, more than the {{ known:.0f }} % of before, because the {{ known:.0f }} % include everybody's
+# first days, when nearly every place is new. The ceiling is {{ older:.0f }} points below the {{ returns:.1f }} %: some returns go to a place last visited more
+# than a week ago.
+#
+# On GeoLife, people tracked by GPS around Beijing, to which the town was tuned, the copy ceiling is
+# {{ beijing["target_in_window"]:.0f }} %, and the most frequent place is right in
+# {{ beijing["target_is_top1"]:.0f }} % ([evidence](evidence_windows.ipynb)).
 #
 # ## A first look at the model
 #
@@ -268,14 +269,14 @@ print(f"known, but not in the window: {older:.0f} %")
 # is kept for choosing settings). It plays the same game, on the same windows, which it has not seen.
 #
 # Is the model better, or was it lucky with these people? We put an *interval* around its lead over the rule. `resampled_means`
-# draws the people with replacement, many times, and takes the mean lead of each draw; the interval holds the middle 95 % of
-# these means. If it holds zero, the lead may be luck. [Chapter 4](04_baselines.ipynb) explains it.
+# (it takes a list, with an entry for each trained model) draws the people with replacement, many times, and takes the mean
+# lead of each draw; the interval holds the middle 95 % of these means. If it holds zero, the lead may be luck. [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
 model, vocabulary = load_model(shipped("city"))  # place -> number
 numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, numbered.test).predicted  # its first guesses
-# .targets: the vocabulary number of each target
+# Both are vocabulary numbers, in the order of the windows of `data`, too.
 hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
 right = hits["model"] > 0
@@ -308,15 +309,21 @@ print(f"the wiser child is right in {wiser:.1f} % of the windows")
 print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 
 # %% [markdown]
-# **The lead is gone**, and [chapter 4](04_baselines.ipynb) has a rule that is ahead. Why a network with everything at hand does not
-# beat a child is the question of this book; [chapter 20](20_contextual_pointer.ipynb) answers it.
+# **The lead is gone**, and [chapter 4](04_baselines.ipynb) has a rule that is ahead. Why a network that sees the same visits, and
+# more of each, does not beat a child is the question of this book; [chapter 20](20_contextual_pointer.ipynb) answers it.
 #
-# A network still does what neither child does: it gives a probability to every place, also to those not in the week. As a first
-# guess this has not yet paid. As a probability it can: to the targets that are not in the week, {{ unseen:.0f }} of a hundred, the
-# rules give none at all.
+# A network still does what neither child does: it gives a probability to every place, also to those not in the week, where
+# {{ unseen:.0f }} of a hundred targets are.
 #
-# The model answers with a sum of two parts: what it copies from the window (the **pointer** does that), and what it generates
-# (the **generator** does). A number between 0 and 1, its **gate**, says how much it copies.
+# It mixes what it copies from the window (its **pointer** does that) with what it generates (its **generator** does). A number
+# $g$ between 0 and 1, its **gate**, says how much it copies:
+#
+# $$
+# P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
+# $$
+#
+# Here $\ell$ is a place, and $P(\ell)$ the probability that the model gives it. $P_\text{ptr}$ is the pointer's, and
+# $P_\text{gen}$ the generator's, which gives every place of the town some.
 #
 # Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no
 # names of places. The blue circles are its **pointer attention**: how much it would like to copy each past place. The dashed
@@ -348,12 +355,6 @@ for ax, one in zip(axes, (shown, other), strict=True):
 axes[0].set_xlabel("")
 axes[0].legend(loc="center right")
 axes[1].get_legend().remove()
-both = other.candidates.iloc[0]  # the place on top
-from_pointer = both.copied / other.gate  # what the two parts gave it
-closed = 1 - other.gate
-from_generator = both.generated / closed
-print(f"below: g {other.gate:.3f}, for the first place", end=" ")
-print(f"pointer {from_pointer:.3f}, generator {from_generator:.3f}")
 show(
     fig,
     alt="Two panels of stacked bars, the six likeliest next places of two "
@@ -366,21 +367,18 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so; in the window below it fails. Each bar is a sum of two parts. Above, each place
-# gets nearly all of its bar from one of them. Below, the first place gets something by copying and something by generating. The gate $g$ mixes them:
-#
-# $$
-# P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
-# $$
-#
-# Here $\ell$ is a place, and $P(\ell)$ is the probability that the model gives it. $P_\text{ptr}$ is the pointer's,
-# $P_\text{gen}$ the generator's, which gives every place of the town some probability, so its parts are small.
-# A gate near one copies, a gate near zero generates.
-#
-# The place on top of the lower panel shows the sum at work. The gate is {{ other.gate:.2f }}. Copying gives
-# {{ other.gate:.3f }} × {{ from_pointer:.3f }} ≈ {{ both.copied:.2f }}, and generating gives
-# {{ closed:.3f }} × {{ from_generator:.3f }} ≈ {{ both.generated:.2f }}. The gate is low, and yet the copied place stays on top (here wrongly): the pointer
-# puts most of its probability on this place, and the generator spreads over many.
+# The person went home, and the model said so; in the window below it fails. Above, each place gets nearly all of its bar from
+# one part. Below, the first place gets something by copying and something by generating, by equation (1.2):
+
+# %%
+top, g = other.candidates.iloc[0], other.gate  # the first place
+from_pointer, from_generator = top.copied / g, top.generated / (1 - g)
+print(f"copied:    {g:.3f} * {from_pointer:.3f} = {top.copied:.3f}")
+print(f"generated: {1 - g:.3f} * {from_generator:.3f} = {top.generated:.3f}")
+
+# %% [markdown]
+# The gate is low, and yet the copied place stays on top (here wrongly): the pointer gives {{ from_pointer:.2f }} to this place,
+# and the generator, which spreads over many, {{ from_generator:.2f }}.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
 # its name promises.
@@ -477,7 +475,7 @@ honest.rename_axis("bin").round(3)
 # %% [markdown]
 # **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? The law is
 # about free choices. Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
-# choice (`why` is not `"routine"`)? (`why` says what the simulator did; `curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
+# choice (`why` is not `"routine"`)? (`why` says what the simulator did, whose own $S$ leaves out places that a person gave up; `curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
 
 # %% tags=["try"]
 free_share, new_share = ..., ...  # in percent

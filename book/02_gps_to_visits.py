@@ -1,7 +1,7 @@
 # %% [markdown]
 # # From GPS to visits
 #
-# No telephone measures visits. Somebody computes them from positions, with thresholds. What do these keep, and what do they
+# No phone measures visits. They are computed from positions, with thresholds. What do these keep, and what do they
 # throw away?
 #
 # *You will be able to* turn raw position fixes into visits, measure what each of the steps and its thresholds throw away, and
@@ -9,8 +9,8 @@
 # to run, with or without a GPU.
 #
 # > **In one sentence.** Visits are computed in three steps (staypoints, locations, visits), and the second one loses what
-# > was seen once: of the visits to places where a person was only once, {{ once["found as staypoints, %"]:.0f }} % are found as
-# > staypoints, and {{ once["left as visits, %"]:.0f }} % survive.
+# > was seen once: of eight people's visits to places where they were only once in four weeks,
+# > {{ once["found as staypoints, %"]:.0f }} % are found as staypoints, and {{ once["left as visits, %"]:.0f }} % survive.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -47,9 +47,9 @@ from pgt.readers import gps
 # %% [markdown]
 # ## What a fix is
 #
-# A telephone records **position fixes**. A fix says who, when, and where; it names no place. Real fixes come without the
-# truth. Our simulated town, Larkmere, knows it. So we take the eight people of Larkmere
-# with the most visits, and switch on a receiver for the first four weeks of each.
+# A phone records **position fixes**. A fix says who, when, and where; it names no place. Real fixes come without the
+# truth; our simulated town, Larkmere, knows it. We take its eight people with the most visits, and switch on a receiver for
+# the first four weeks of each.
 
 # %%
 town = city.load()
@@ -69,10 +69,10 @@ fixes = record()
 fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 
 # %% [markdown]
-# Times are in UTC. The receiver has four faults, as yours has. Its error *drifts*: if it is eight metres off now, it is
-# still about eight metres off a minute later. Now and then a wall reflects the signal, and the position *jumps*. Now and
-# then the recorder is *off*. *Indoors* it hears nothing for half of each stay. (The simulator also leaves out
-# each pause of more than two hours between two visits: no fixes at all.)
+# Times are in UTC. The record has five faults. The receiver's error, about 5 m, *drifts*: a minute
+# later it is nearly the same. Now and then a wall reflects the signal, and the position *jumps*. Now and then the recorder is
+# *off*. *Indoors* it hears nothing for half of each stay. Fifth, the town does not say where people are in a *pause* of more
+# than two hours between two visits, and there the simulator makes no fixes, as with a phone switched off for the night.
 #
 # ## Staypoints: the sliding rule
 #
@@ -103,7 +103,7 @@ def haversine(lon1, lat1, lon2, lat2):
 # Now the rule, from [Li et al. (2008)](https://doi.org/10.1145/1463434.1463477). Take the first fix as **anchor**. Walk
 # through the fixes that follow as long as they are nearer to the anchor than $\Delta$ metres. The first fix
 # that is not nearer ends the stretch and is the next anchor. If at least $\tau$ minutes
-# pass from the anchor to the fix that ends the stretch, it is a **staypoint**:
+# pass from the anchor to the fix that ends the stretch, the stretch is a **staypoint**:
 #
 # $$
 # \begin{aligned}
@@ -125,7 +125,7 @@ eps = 20  # @param {type:"slider", min:5, max:160, step:5}
 
 
 # %%
-def stretches(at, lon, lat, metres, silence=24 * 3600):
+def stretches(at, lon, lat, silence=24 * 3600):
     """For each stretch: its anchor, the fix that ends it, and whether a
     silence did."""
     found, anchor = [], 0
@@ -139,17 +139,17 @@ def stretches(at, lon, lat, metres, silence=24 * 3600):
 
 
 # %% [markdown]
-# Which stretches are staypoints? Those that last long enough and do not end in a silence. The last one of all may be one, too.
+# The stretches that last long enough are staypoints. The last of all needs no end.
 
 
 # %%
-def find_stays(fixes, metres, minutes):
+def find_stays(fixes):
     """For each stay: its first fix, the fix after its last one, and the
     fix at whose time it ends."""
     since = fixes.tracked_at - fixes.tracked_at.iloc[0]
     at = since.dt.total_seconds().to_numpy()  # (F,)
     lon, lat = fixes.lon.to_numpy(), fixes.lat.to_numpy()  # (F,)
-    ended, last = stretches(at, lon, lat, metres)
+    ended, last = stretches(at, lon, lat)
     stays = []
     for i, j, silent in ended:
         if at[j] - at[i] >= 60 * minutes and not silent:
@@ -171,7 +171,7 @@ def make_staypoints(fixes):
     for user, own in fixes.groupby("user_id"):
         own = own.reset_index(drop=True)
         at, xy = own.tracked_at, own[["lon", "lat"]].to_numpy()
-        for i, j, end in find_stays(own, metres, minutes):
+        for i, j, end in find_stays(own):
             lon, lat = np.unique(xy[i:j], axis=0).mean(axis=0)
             rows.append((user, at[i], at[end], lon, lat, j - i))
     columns = ["user_id", "started_at", "finished_at"]
@@ -220,10 +220,9 @@ look = {"arrowprops": {"arrowstyle": "->", "color": INK}, "fontsize": 9}
 spot = at[0] - 0.45, 0.25 * metres
 ax.annotate("an anchor", at, spot, ha="center", **look)
 own = truth[(truth.user_id == person) & (truth.started_at.dt.date == day)]
-start, end = hours(own.started_at), hours(own.finished_at)
-bars = ax.barh(
-    -0.12 * metres, end - start, 0.13 * metres, start, color=TRUTH
-)  # fmt: skip
+start = hours(own.started_at)
+lasts, low = hours(own.finished_at) - start, -0.12 * metres
+bars = ax.barh(low, lasts, 0.13 * metres, start, color=TRUTH)
 leaves = own.finished_at.dt.tz_convert(town.timezone).iloc[-1]
 note |= {"color": "white", "fontsize": 8}
 ax.text(13.95, -0.125 * metres, f"until {leaves:%H:%M} →", **note)
@@ -241,12 +240,11 @@ show(
 )
 
 # %% [markdown]
-# In a stay the line is nearly level. It usually lies above zero, because the anchor was set on the way there; so a staypoint
-# begins a little too early. On a trip on foot the line falls to zero at each new anchor; on a fast one every fix is a new anchor,
-# and the line lies at zero.
+# In a stay the line is nearly level, above zero where the anchor was set on the way there. On a trip on foot it falls to
+# zero at each new anchor; on a fast one every fix is a new anchor, and it lies at zero.
 #
-# A staypoint ends when the person is first seen elsewhere. If nothing was recorded, that may be the next day: the last
-# shade runs on long after its visit. So a very long duration may be a silence.
+# A staypoint ends when the person is first seen elsewhere. The second shade runs on to nine o'clock, since nothing was
+# heard after 8:23, and the last one, by the fifth fault, to the next day. So a very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
@@ -292,8 +290,7 @@ def with_location(staypoints, label):
 
 
 # %% [markdown]
-# The others become **visits**. If a person's next staypoint is at the same location and begins within a minute, the two are
-# one visit.
+# The others become **visits**. If a person's next one is at the same location and begins within a minute, the two are one.
 
 
 # %%
@@ -337,13 +334,18 @@ print("Equal." if same else "Not equal.")
 #
 # When is a found visit a true one? `match` may pair the two if they are the same person's, lie within 200 m, and the found
 # one covers at least half of the true one's time. Each has one partner at most; of all ways to pair them, `match` takes the one
-# with the most time in common. (A found visit that is far too long is not punished; hence the error of the end, below.)
-# *Recall* is the share of the true visits that are paired, *precision* that of the found ones. How many of the true visits are
-# found as staypoints, and how many are left as visits in the end?
-
+# with the most time in common. First with the staypoints:
 
 # %%
 pairs = match(stays, truth)
+pairs.round(1).head(3)
+
+# %% [markdown]
+# A row is a true visit, `found` the number of its staypoint. The errors are in minutes, above zero if the staypoint begins or
+# ends too late. *Recall* is the share of the true visits that are paired, *precision* that of the found ones. How many of the
+# true visits are found as staypoints, and how many are left as visits in the end?
+
+# %%
 kept = pd.DataFrame({"found as staypoints, %": pairs.found.notna()})
 kept["left as visits, %"] = match(found, truth).found.notna()
 at_place = truth.groupby(["user_id", "location_id"]).location_id
@@ -353,22 +355,21 @@ kept["true visit"] = np.where(only, ONCE, "any other")
 grouped = kept.groupby("true visit")
 table = (100 * grouped.mean()).round(1).loc[[ONCE, "any other"]]
 once = table.loc[ONCE]
-n_once, n_true = grouped.size()[ONCE], len(truth)
 table.assign(number=grouped.size())
 
 # %% [markdown]
 # Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
 # loses what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near,
-# such as another person's. When a benchmark whose places were clustered this way says that people return, remember that only
-# places seen twice were counted. ({{ n_once }} of {{ n_true }} visits, in four weeks; in a longer record their share is smaller.)
+# such as another person's. With all the town's people, or these eight's whole record, more have one, and about a quarter
+# survives ([evidence](evidence_windows.ipynb) takes both). When a benchmark whose places were clustered this way says that
+# people return, remember that most places seen once were not counted.
 #
-# **Change this.** Move `metres`, `minutes` or `eps` above, and run all that follows. Which visits are lost?
+# **Change this.** Move `metres`, `minutes` or `eps` above, and run all that follows.
 #
 # And what is found, is it true, and when does it end?
 
 # %%
 precision = 100 * kept["left as visits, %"].sum() / len(found)
-# end_error: minutes, found end - true end
 late = pairs.end_error.quantile(0.9) / 60  # hours
 missed = pairs.found.isna()
 stayed_on = truth.groupby("user_id").location_id.shift(-1)
@@ -382,10 +383,10 @@ print(f"without a staypoint: {n_missed}; next to a visit", end=" ")
 print(f"to the same place: {n_twice} of them")
 
 # %% [markdown]
-# Nearly every found visit covers a true one, or half of it at least. But one staypoint in ten ends more than {{ late:.0f }} hours late: a silence again. (How
-# many depends on the simulator's pauses.) Of the true visits that have no staypoint, most
-# ({{ n_twice }} of {{ n_missed }}) lie next to another visit to the same place: home, a silence, home again. The rule sees one long stay
-# there.
+# Nearly every found visit is a true one. But `match` does not punish a staypoint that is too long, and one in ten ends more
+# than {{ late:.0f }} hours late: the fifth fault. Of the true visits that have no staypoint, most
+# ({{ n_twice }} of {{ n_missed }}) lie next to another visit to the same place: home, a silence, home again. The rule sees
+# one long stay there.
 #
 # And the two thresholds? Other pairs of them, each through the whole pipeline, `eps` as it is. *Metres off* is the median distance
 # of a staypoint from the true place:
@@ -409,14 +410,11 @@ grid.rename_axis(["metres", "minutes"])
 # %% [markdown]
 # An hour loses what is short. With 400 metres a staypoint takes in more of the way, its mean lies further off, and
 # the clustering drops a third of what was found. With 100 metres the pipeline keeps *more* than with the published 200,
-# for this receiver and this town.
-#
-# > **Try it.** Put `record(noise_m=40)`, a bad receiver, in the place of `fixes` in the cell above. Do 100 metres still keep
-# > the most?
+# for this receiver and this town (for a worse receiver, see exercise 1).
 #
 # ## A receiver that is too good
 #
-# Which receiver gives the best visits? Turn the drifting error alone from nothing to bad (so far it was 5 m). Bet first.
+# Which receiver gives the best visits? Turn the drifting error alone from nothing to bad. Bet first.
 
 # %%
 rows = {}
@@ -432,9 +430,10 @@ before = by_noise.iloc[0, 1]
 by_noise.rename_axis("drifting error").round(1)
 
 # %% [markdown]
-# The perfect receiver loses to the second one: without drift (jumps and gaps are left), {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with
+# The perfect receiver loses to the second one: without drift (the other faults are left), {{ by_noise.iloc[0, 0]:.0f }} % of the visits are found; with
 # five metres of it, {{ by_noise.iloc[1, 0]:.0f }} %. Does noise help? Of the stays that only the second one keeps, look at the one that
 # suffers most.
+
 
 # %% tags=["hide-input"]
 # @title Figure 2.2: the same stay, two receivers
@@ -466,11 +465,12 @@ for ax, noise in zip(panels, (0, 5), strict=True):
         spots, times = np.unique(xy[which], axis=0, return_counts=True)
         area = 25 * np.sqrt(times)
         ax.scatter(*spots.T, area, colour, alpha=0.5, label=name)
-    look = {"ls": "", "ms": 13, "mew": 3}
     distinct = np.unique(xy, axis=0).mean(0)
-    ax.plot(*distinct, "x", color=EXTRA, label="mean of distinct", **look)
-    ax.plot(0, 0, "+", color=TRUTH, label="mean of all", **look)
-    ax.add_patch(plt.Circle((0, 0), eps, fill=False, color=TRUTH))
+    look = {"ls": "", "color": EXTRA, "ms": 14, "mew": 3.5}
+    ax.plot(*distinct, "x", label="mean of distinct", **look)
+    look = {"ls": "", "color": INK, "ms": 9, "mew": 1.5}
+    ax.plot(0, 0, "+", label="mean of all", **look)
+    ax.add_patch(plt.Circle((0, 0), eps, fill=False, color=INK))
     ax.set(title=f"{noise} m of drift", ylabel="across (m)", aspect="equal")
 ax.set(xlabel="along the way (m)")
 handles, _ = ax.get_legend_handles_labels()
@@ -482,16 +482,16 @@ show(
     fig,
     alt="A stay, and far off two fixes of the way. Without drift the mean "
     "of distinct positions lies between; with drift it lies in the stay.",
-    caption="Above, the receiver without drift: its large dot is one "
-    "position, many times. Below, the one with five metres. ×: the mean of "
-    "the distinct positions, which the pipeline takes; +: the mean of all "
-    "fixes, with a circle of eps around it.",
+    caption="Above, without drift: the large dot is one position, many "
+    "times. Below, with five metres. ×: mean of the distinct positions, "
+    "which the pipeline takes; +: mean of all fixes, in a circle of eps. "
+    "Below, the two coincide.",
 )
 
 # %% [markdown]
-# Indoors the perfect receiver repeats one position, so its {{ n_inside }} fixes of {{ n_hours:.0f }} hours count as one. The two fixes on the way count as
-# one each, and pull the mean of three positions two thirds of the way out. Other stays at this place are pulled elsewhere, or not
-# at all: DBSCAN finds no neighbour, and drops the stay. With a little noise, every fix indoors is a position of its own, and the way hardly counts. Much
+# Indoors the perfect receiver repeats one position, so its {{ n_inside }} fixes in {{ n_hours:.0f }} hours (the rest is silence) count as
+# one. The two fixes on the way count as one each, and pull the mean of three positions two thirds of the way out. Other stays at
+# this place are presumably pulled elsewhere, or not at all: DBSCAN finds no neighbour, and drops the stay. With a little noise, every fix indoors is a position of its own, and the way hardly counts. Much
 # noise spreads the means again.
 #
 # The figure shows the worst case. If the others have the same cause, the perfect receiver needs no noise, only another mean:
@@ -521,24 +521,24 @@ by_mean.rename_axis("drifting error").round(1)
 # perfect receiver is as good as the second one, and more drift is worse, as one expects. From five metres on no position
 # repeats, and the two means are the same. (Whether it costs GeoLife anything, we have not measured.)
 #
-# > **Pitfall.** A telephone that repeats its last position to save power is such a perfect receiver. If your data repeats
+# > **Pitfall.** A phone that repeats its last position to save power is such a perfect receiver. If your data repeats
 # > positions, average all of them.
 #
 # ## Latitude first, and local days
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
 # latitude). There is no error and no warning. But equation (2.1) shortens the east-west difference by the cosine of the
-# latitude, as the sphere does. Swapped, the formula multiplies the north-south difference by $|\cos\lambda|$, and the
-# east-west one by nothing. So `eps` reaches $\text{eps} / |\cos\lambda|$ to the north, and only $\text{eps} \cdot \cos\varphi$ to the
-# east: in Beijing {{ high:.0f }} and {{ wide:.0f }} metres.
-# This ellipse covers more than the circle, so fewer staypoints are noise.
+# latitude, as the sphere does. Swapped, it shortens the north-south difference, by $|\cos\lambda|$, and leaves the east-west
+# one as it is. So $d$ metres to the north come out as $d \cdot |\cos\lambda|$, too short, and `eps` reaches
+# $\text{eps} / |\cos\lambda|$; to the east they come out as $d / \cos\varphi$, too long, and it reaches
+# $\text{eps} \cdot \cos\varphi$: in Beijing {{ high:.0f }} and {{ wide:.0f }} metres. This ellipse covers more than the circle, so
+# fewer staypoints are noise.
 #
-# **Whose midnight?** Fixes are in UTC, and people follow local days. If nobody converts the times, a day
-# begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
+# **Whose midnight?** Fixes are in UTC. If nobody converts the times, a day begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
 #
-# If we make both mistakes, we get the numbers of windows that are published of GeoLife, but for two windows. With swapped
-# coordinates there are {{ swapped:,.0f }} visits; with the latitude first there would be {{ straight:,.0f }}
-# ([evidence](evidence_windows.ipynb), where the time zone is counted, too).
+# If we make both mistakes, the published numbers of windows of GeoLife come out, except that the test set differs by two
+# ([evidence](evidence_windows.ipynb), where the time zone is counted, too). With swapped coordinates there are
+# {{ swapped:,.0f }} visits; with the latitude first there would be {{ straight:,.0f }}.
 
 # %% tags=["hide-input"]
 # @title The two pitfalls in numbers
@@ -557,7 +557,7 @@ print(f"GeoLife: {swapped:,.0f} visits, latitude first {straight:,.0f}")
 # %% [markdown]
 # ## Your own life, from your phone to a map in three lines
 #
-# Some telephones do all of this themselves. On Android, *Settings, Location, Timeline, Export Timeline data* writes a file
+# Some phones do all of this themselves. On Android, *Settings, Location, Timeline, Export Timeline data* writes a file
 # `Timeline.json`. We made one up, with a month of a person of Larkmere. Put your own in its place (in Colab, drag it into *Files*), and leave out `ground`, which
 # draws Larkmere:
 
@@ -573,32 +573,34 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 # %% [markdown]
 # ## What to remember
 #
-# - A staypoint is a stretch of fixes near an anchor, a location is a group of staypoints, and a visit is a stay at a
-#   location.
-# - Kept is what was visited twice. Clustering with `min_samples` = 2 throws away places seen once: of the visits to these,
-#   {{ once["left as visits, %"]:.0f }} % survive.
+# - A staypoint is a stretch of fixes near an anchor, a location a group of staypoints, and a visit a stay at a location.
+# - Clustering with `min_samples` = 2 drops what was seen once: of these visits {{ once["left as visits, %"]:.0f }} % survive
+#   here, with eight people and four weeks.
 # - A mean of distinct positions fails where positions repeat, as those of a very good receiver do.
 # - Give scikit-learn the latitude first, and count days in local time. Both mistakes go without a warning.
 #
-# Libraries that read recordings have more such traps:
-# [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
+# More such traps: [Traps of libraries](https://where-next-book.github.io/where-next/book/traps_of_libraries.html).
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). At a latitude of $\varphi$ = 60° and a longitude of $\lambda$ = 25°, roughly in Helsinki, how far
-# does `eps` = 20 m reach with swapped coordinates, in metres, east-west and north-south?
+# **Exercise 1** (quick). Put a bad receiver, `record(noise_m=40)`, in the place of `fixes` in the cell with the pairs of
+# thresholds. Do 100 metres still keep the most? With 30 minutes, how many visits are left with 100 metres, and with 200?
 
 # %% tags=["try"]
-east_west, north_south = ..., ...
-check.exercise("2.1", [east_west, north_south])
+with_100, with_200 = ..., ...
+check.exercise("2.1", [with_100, with_200])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-east_west = 20 * np.cos(np.radians(60))
-north_south = 20 / np.cos(np.radians(25))
-check.exercise("2.1", [east_west, north_south])
-print(f"{east_west:.1f} m and {north_south:.1f} m.")
-# At 0° and 0°, in the Gulf of Guinea, nobody would ever notice.
+left = []
+for m in (100, 200):
+    then = gps.generate_staypoints(record(noise_m=40), dist_threshold=m)
+    last = gps.merge_staypoints(*gps.generate_locations(then))
+    left.append(match(last, truth).found.count())
+check.exercise("2.1", left)
+print(f"{left[0]} with 100 metres, {left[1]} with 200")
+# No: the error carries fixes of a stay more than 100 metres apart, and so
+# breaks it in pieces.
 
 # %% [markdown]
 # **Exercise 2** (medium). The text cured the recall of the perfect receiver; are its places right, too? Take the fixes
@@ -619,7 +621,7 @@ print(f"{with_all:.1f} m with all positions")
 
 # %% [markdown]
 # **Exercise 3** (medium). Keep the single visits. With `min_samples=1`, which `steps` hands on, every staypoint is in a location.
-# What are then, in percent, recall and precision in `record()`? And how many locations then have a single visit?
+# What are then, in percent, recall and precision in `record()`? And how many locations have a single visit?
 
 # %% tags=["try"]
 recall, precision = ..., ...

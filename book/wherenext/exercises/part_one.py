@@ -135,13 +135,22 @@ def _fixes(noise_m: float = 5.0) -> pd.DataFrame:
     return simulate_fixes(town(), people, days=DAYS, every_s=60, noise_m=noise_m)
 
 
-@works_out("2.1", ["East-west [m]", "North-south [m]"], atol=0.1)
-def _half_axes() -> Worked:
-    """The circle has become an ellipse, more than twice as long as it is wide."""
-    lat, lon = np.radians([60, 25])
-    swapped = [20 * np.cos(lon), 20 / np.cos(lat)]
-    return [20 * np.cos(lat), 20 / np.cos(lon)], {
-        "the shrinking comes from the latitude, the stretching from the longitude.": swapped,
+@works_out("2.1", ["With 100 metres", "With 200 metres"], code=True)
+def _bad_receiver() -> Worked:
+    """A bad receiver breaks stays in pieces where the threshold is as small as its error."""
+
+    def left(noise_m: float, located: bool = True) -> list[float]:
+        counts = []
+        for metres in (100, 200):
+            found = gps.generate_staypoints(_fixes(noise_m=noise_m), dist_threshold=metres)
+            if located:
+                found = gps.merge_staypoints(*gps.generate_locations(found))
+            counts.append(float(match(found, _truth()).found.count()))
+        return counts
+
+    return left(40.0), {
+        "that is the usual receiver; take record(noise_m=40).": left(5.0),
+        "those are found as staypoints; take what is left as visits.": left(40.0, located=False),
     }
 
 
