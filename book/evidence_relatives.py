@@ -136,14 +136,14 @@ def first_is_longest(diary):
 
 
 first = 100 * np.array([first_is_longest(d) for d in diaries.test])
-rule = {"mostly": first.mean(), "also": first.mean()}
-rule |= {"mostly_met": first[~never].mean(), "mostly_never": first[never].mean()}
+by_rule = {"mostly": first.mean(), "also": first.mean()}
+by_rule |= {"mostly_met": first[~never].mean(), "mostly_never": first[never].mean()}
 for name in ("days", "errands"):
     k = SENTENCES.index(name)
     told = [" ".join(sentence(d.summary, k)) for d in diaries.train]
     asked = [" ".join(sentence(d.summary, k)) for d in diaries.test]
     ((usual, _),) = Counter(told).most_common(1)
-    rule[name] = 100 * np.mean([text == usual for text in asked])
+    by_rule[name] = 100 * np.mean([text == usual for text in asked])
 heads = {
     "days": "first: how many days, how full, new",
     "mostly": "second: the longest stay",
@@ -166,7 +166,7 @@ def beside_the_rule(models):
     for what, head in models.items():
         three = zip(means.loc[what], low.loc[what], high.loc[what], strict=True)
         table[head] = [f"{m:.0f} ({a:.0f} to {b:.0f})" for m, a, b in three]
-    table["a rule"] = [f"{rule[name]:.0f}" if name in rule else "" for name in heads]
+    table["a rule"] = [f"{by_rule[name]:.0f}" if name in by_rule else "" for name in heads]
     return table.rename(heads)
 
 
@@ -184,7 +184,7 @@ beside_the_rule({ALL + LONGER: "no pointer", POINTER + LONGER: "pointer"})
 #   it stays. At whole summaries the lead grows.
 # - **Names never met** are right a little more often than others. Do not read them as easier to copy: only {{ n_never }}
 #   diaries of {{ n_people }} people have one, and theirs are easier. The rule is right in
-#   {{ rule["mostly_never"]:.0f }} % of them, and in {{ rule["mostly_met"]:.0f }} % of the others.
+#   {{ by_rule["mostly_never"]:.0f }} % of them, and in {{ by_rule["mostly_met"]:.0f }} % of the others.
 # - **Lists take longer than single places.** At the third sentence the rule beats the network with a pointer, until that is
 #   trained longer.
 # - **Where nothing can be copied,** the pointer buys nothing at first: errands are right about as often without it.
