@@ -548,7 +548,8 @@ print("right, in %:", spoken)
 
 # %% [markdown]
 # It cannot write a name that it has never met, and of the others it rarely writes the right one. Does it only need more
-# training? The table has the mean of three seeds, also after {{ longer }} times as many steps.
+# training? The table has the second sentence again, and whole summaries: the mean of three seeds, also after {{ longer }} times as
+# many steps.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -563,7 +564,7 @@ means = rows.assign(met=met).groupby("what")[measures].mean()
 both = ["sequence to sequence, all words", "pointer-generator"]
 table = means.loc[[*both, *(f"{name}, trained longer" for name in both)]]
 table = table.T.round().astype(int)
-table.index = ["2nd sentence, name met", "name never met", "whole summary"]
+table.index = ["name met", "name never met", "whole summary"]
 steps = [f"{n_steps} steps", f"{longer * n_steps} steps"]
 table.columns = pd.MultiIndex.from_product([steps, ["no pointer", "pointer"]])
 table.rename_axis(["", "right, %"], axis=1)

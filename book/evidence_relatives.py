@@ -55,7 +55,7 @@ baskets = read_results("temporal_sets")
 # %% [markdown]
 # ## Summaries: all rows
 #
-# With the same weights, the package's `PointerGenerator` has the same loss as the chapter's network. The table has the mean over
+# With the weights of the chapter's network, the package's `PointerGenerator` has the same loss. The table has the mean over
 # three seeds and their standard deviation; with Adagrad, the optimizer of the paper, one seed and the same few
 # steps. *Trained longer* is five times as many. *First words* is a rule that prints the beginning of the diary. **ROUGE**
 # ([Lin, 2004](https://aclanthology.org/W04-1013)) counts the words (1), pairs of words (2) or words in the same order (L) that
