@@ -84,7 +84,7 @@ print("->", *story.summary)
 # Our vocabulary has $V = 120$ entries (`SMALL.n_words`): the words that most people use, and four special tokens. One of these,
 # `[UNK]`, stands for every unknown word. "Spoon" is in the vocabulary. Most names are not, not even "Street".
 #
-# How can one answer with a word that has no number? Each text lends numbers to its own unknown words, from 120 on. Vocabulary
+# How can one answer with a word that has no number? Each text lends numbers to its own unknown words, from $V$ on. Vocabulary
 # and lent words together are the **extended vocabulary**.
 
 # %%
@@ -117,7 +117,7 @@ print(f"{100 * len(lacked) / len(asked):.0f} % of the words are unknown")
 #
 # - It looks at the text: at "Winter" with attention 0.9, at the "the" before it with 0.1.
 # - It proposes a word of its vocabulary. The right one is not there, so "the" again gets 0.7.
-# - It weighs both: generating gets 0.2, copying 0.8.
+# - It weighs both: generating gets $0.2$, copying $0.8$.
 #
 # So "Winter" gets $0.8 \cdot 0.9 = 0.72$, all of it copied. "The" has two sources: $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$.
 #
