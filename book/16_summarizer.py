@@ -365,7 +365,7 @@ class MySummarizer(nn.Module):
 #
 # In training the writer is fed the *true* previous words (**teacher forcing**). The loss of a word is $-\log P$ of the true one.
 #
-# A batch has for this: `given`, the words to feed; `target`, the words to answer, by their lent numbers; and `taught`, which is 0
+# For this a batch has `given`, the words to feed; `target`, the words to answer, by their lent numbers; and `taught`, which is 0
 # where a summary has ended.
 
 
@@ -570,8 +570,8 @@ table.columns = pd.MultiIndex.from_product([steps, ["no pointer", "pointer"]])
 table.rename_axis(["", "right, %"], axis=1)
 
 # %% [markdown]
-# **More training makes the pointer's lead smaller where names are met, and nowhere else.** Our explanation: without a pointer the
-# network must learn for each name by itself that what it looks at is this word. A pointer learns to copy once for all.
+# **More training narrows the pointer's lead at names that were met, not at names never met.** Our explanation: without a pointer
+# the network must learn for each name by itself that what it looks at is this word. A pointer learns to copy once for all.
 # [Evidence: the relatives](evidence_relatives.ipynb) goes through the other sentences, and the seeds.
 #
 # ## Not twice

@@ -708,10 +708,10 @@ def test_claims_of_16() -> None:
         assert narrower, (
             "makes the pointer's lead smaller where names are met, but does not close it"
         )
-        assert narrower, "makes the pointer's lead smaller where names are met, and nowhere else"
-    assert lead[1].mostly_never > lead[0].mostly_never - 1, "Where the name is never met, it stays"
-    elsewhere = min(lead[1][name] - lead[0][name] for name in ("mostly_never", "exact"))
-    assert elsewhere > -1, "makes the pointer's lead smaller where names are met, and nowhere else"
+        assert narrower, "More training narrows the pointer's lead at names that were met"
+    stays = lead[1].mostly_never > lead[0].mostly_never - 1
+    assert stays, "Where the name is never met, it stays"
+    assert stays, "narrows the pointer's lead at names that were met, not at names never met"
     assert lead[1].exact > lead[0].exact + 20, "At whole summaries the lead grows"
     nothing = whole.never_right[[every, every + longer]].max() == 0
     assert nothing, "Without a pointer it can write none of them, however long it trains"
