@@ -4,15 +4,15 @@
 # Before it pointed at places, this network pointed at the names of football players. How can a network write a name that it
 # has never met?
 #
-# *You will be able to* build the network from which PGT takes its name, train it, watch it copy a name that it has never met,
-# and say which of its parts PGT kept, reversed, replaced or dropped. *You need* [The pointer](07_pointer.ipynb) and
-# [The generator and the gate](08_generator_and_gate.ipynb); an LSTM is explained here in short, and with pictures by
-# [Olah (2015)](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* forty minutes to read and about a
-# minute to run.
+# *You will be able to* build the network that PGT is named after, train it, watch it copy a name that it has never met, and say
+# what PGT made of its parts. *You need* [The pointer](07_pointer.ipynb) and
+# [The generator and the gate](08_generator_and_gate.ipynb). LSTMs are explained here in short, and with pictures by
+# [Olah (2015)](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* half an hour to read and about a minute
+# to run.
 #
-# > **In one sentence.** The text lends each unknown word a number, so a network can copy what it does not know: in our run the
-# > sentence on the longest stay is right in {{ copied["never met"]:.0f }} % of the diaries where a word of the place's name is in
-# > no training text; without a pointer in {{ spoken["never met"]:.0f }} %, also when it trains {{ longer }} times as long.
+# > **In one sentence.** A text lends a number to each word that the network does not know, so the network can copy a name that it
+# > has never met: ours gets {{ copied["never met"] }} % of such names right, and without a pointer
+# > {{ spoken["never met"] }} %.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -28,7 +28,7 @@ except ImportError:  # on Colab
 # %% tags=["hide-input"]
 # @title Imports
 from collections import Counter
-from itertools import compress, islice
+from itertools import islice
 from typing import NamedTuple
 
 import pandas as pd
@@ -50,39 +50,42 @@ from pgt import colours, plots
 torch.set_num_threads(1)
 
 # %% [markdown]
-# [See et al. (2017)](https://arxiv.org/abs/1704.04368) made the pointer-generator to summarize news, and the trouble with news
-# is names. A network that chooses from a fixed list of words can only write "somebody scored". A network that can only copy
-# cannot write "won" where the report says "beat". Theirs does both. Predicting places has the same trouble: somebody goes to
-# a place that training has never shown, and PGT names it with the same idea.
+# [See et al. (2017)](https://arxiv.org/abs/1704.04368) made the pointer-generator to summarize news. The trouble with news is
+# names. A network that chooses from a fixed list of words can only write "somebody scored". One that can only copy cannot
+# write "won" where the report says "beat". Theirs does both.
 #
-# We build the original, but cannot ship its news: it will summarize diaries of our town.
+# Predicting places has the same trouble: people go to places that training has never shown. PGT names them with the same idea.
+#
+# We build the original. Instead of news, which we cannot ship, it summarizes diaries of our town.
 #
 # ## Trip diaries
 #
-# Here are one person's stays of a few days, written by a rule, and their summary.
+# A rule wrote this diary of a few days, and its summary:
 
 # %%
 diaries = write_diaries(city.load())
-story = diaries.test[9]  # one that fits on a page
+story = diaries.test[9]
 print(*story.source)
 print("->", *story.summary)
 
 # %% [markdown]
-# With two places away from home the days are *quiet*, with three *lively*, with more *busy*. A new place makes them days of
-# *discovery*, otherwise of *routine*. "Mostly" is where the longest *single* stay away from home was (here two places tie: the
-# first). "Also" lists the others in the order of the diary; "( new )" marks a first visit. Errands are stays to shop, to settle
-# something or for a check-up.
+# A summary has four sentences:
 #
-# A summary needs names, and the word "errand", which no diary has.
+# 1. Days with two places away from home are *quiet*, with three *lively*, with more *busy*. With a new place they are days of
+#    *discovery*, otherwise of *routine*.
+# 2. "Mostly" names the place of the longest single stay, here the first of two that tie.
+# 3. "Also" lists the other places; "( new )" marks a first visit.
+# 4. Errands are stays to shop, to settle something or for a check-up.
+#
+# So the network must copy names, and it must generate words such as "errand", which no diary has.
 #
 # ## Words that nobody knows
 #
-# Our vocabulary has $V = 120$ entries (`SMALL.n_words`): four special tokens (`[UNK]` for an unknown word, padding, start and
-# stop) and the words used by the most people. "Spoon" is among them. Most names are not, nor is "Street": in the diaries only
-# other people's homes and some stops have it. To the network's embeddings all unknown words are one word, `[UNK]`.
+# Our vocabulary has $V = 120$ entries (`SMALL.n_words`): the words that most people use, and four special tokens. One of these,
+# `[UNK]`, stands for every unknown word. "Spoon" is in the vocabulary. Most names are not, not even "Street".
 #
-# How can one answer with a word that has no number? Each text lends its own unknown words the numbers after the end of the
-# vocabulary: an **extended vocabulary**.
+# How can one answer with a word that has no number? Each text lends numbers to its own unknown words, from $V$ on. Vocabulary
+# and lent words together are the **extended vocabulary**.
 
 # %%
 words = diaries.words(SMALL.n_words)  # words.number: word -> number
@@ -96,12 +99,11 @@ def extend(source):
 
 
 numbers, oov = extend(story.source)
-assert (numbers, oov) == words.extend(story.source)  # the package's
 number_of = dict(zip(story.source, numbers, strict=True))
 print({word: number_of[word] for word in ["the", "Spoon", *oov]})
 
 # %% [markdown]
-# The same word has the same number wherever it stands. How many words of the summaries need such a number?
+# How many words of the summaries need a lent number?
 
 # %%
 asked = [word for d in diaries.test for word in d.summary]
@@ -111,19 +113,25 @@ print(f"{100 * len(lacked) / len(asked):.0f} % of the words are unknown")
 # %% [markdown]
 # ## One word, from two sources
 #
-# At step $t$ the network gives each word $i$ of the text an attention $a_i^t$, and each word of the vocabulary a probability
-# $P_\text{gen}$. The weight of the vocabulary is one number (mind the case), $p_\text{gen} = 1 - g$. With words in place of
-# locations and the sum of [chapter 7](07_pointer.ipynb) written out, this is equation (8.4):
+# We follow one step of our story: ", the" is written, and "Winter" is due. Suppose that the network does three things.
+#
+# - It looks at the text: at "Winter" with attention 0.9, at the "the" before it with 0.1.
+# - It proposes a word of its vocabulary. The right one is not there, so "the" again gets 0.7.
+# - It weighs both: generating gets $0.2$, copying $0.8$.
+#
+# So "Winter" gets $0.8 \cdot 0.9 = 0.72$, all of it copied. "The" has two sources: $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$.
+#
+# In symbols, step $t$ gives word $i$ of the text the attention $a_i^t$, each word of the vocabulary a probability
+# $P_\text{gen}$, and the vocabulary the weight $p_\text{gen}$ (mind the case). The next word is $\ell$ with probability
 #
 # $$
-# P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t . \tag{16.1}
+# P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t , \tag{16.1}
 # $$
 #
-# $l_i$ is the word at position $i$ of the text, and $\ell$ runs over the extended vocabulary: $V$ words and $O$ lent ones. A
-# lent word has $P_\text{gen}(\ell) = 0$, so it can only be copied.
+# where $l_i$ is the word at position $i$. This is equation (8.4), with words in place of locations and $p_\text{gen} = 1 - g$.
+# A lent word has $P_\text{gen}(\ell) = 0$: it can only be copied.
 #
-# Texts reach the network as a batch, here of one `pair` of text and summary. In `source` all unknown words have the number of
-# `[UNK]`, in `extended` their lent ones.
+# The network gets a text twice. In `source` all unknown words have the number of `[UNK]`, in `extended` their lent ones.
 
 # %%
 single = text_batch([story.pair], words)  # source, extended: (1, 60)
@@ -133,7 +141,7 @@ print("Winter:", single.source[0, at].item(), single.extended[0, at].item())
 
 # %%
 def mix(p_gen, said, a, batch):  # said: P_gen; a: the attention
-    """-> P (..., V + O), of one step or of many."""
+    """-> P (..., V + O); O words are lent."""
     none = torch.zeros(*said.shape[:-1], batch.n_oov)  # for lent words
     generated = torch.cat([p_gen * said, none], -1)
     where = batch.extended.expand_as(a)
@@ -141,9 +149,7 @@ def mix(p_gen, said, a, batch):  # said: P_gen; a: the attention
 
 
 # %% [markdown]
-# We follow one step of our story: ", the" is written, and "Winter" is due. Suppose that the network looks at "Winter" with 0.9
-# and at the "the" before it with 0.1, would generate "the" again with 0.7 (its vocabulary lacks the right word), and gives the
-# vocabulary the weight 0.2:
+# The step from above, in code:
 
 # %%
 a = torch.zeros(single.source.shape)  # (1, L)
@@ -155,57 +161,46 @@ for word in ("Winter", "the"):
     print(f"{word} {p[number_of[word]]:.2f}")
 
 # %% [markdown]
-# "Winter" is all copied, with $0.8 \cdot 0.9 = 0.72$ of the probability. "The" has both sources,
-# $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$. So $p_\text{gen}$ alone does not say whether a word was copied.
-#
-# Figure 16.1 shows where 0.9, 0.7 and 0.2 come from. The next sections explain it from top to bottom.
+# Figure 16.1 shows where 0.9, 0.7 and 0.2 come from. The next sections go through it from top to bottom.
 
 # %% tags=["hide-input"]
 # @title Figure 16.1: how one word is written
 LOOK = "attention $a_i^t$:\nWinter 0.9, the 0.1"
-BOTH = "state $d_t$, context $c_t$"
-MIX = "next word: Winter 0.72, the 0.22"
-SAY = "vocabulary $P_\\mathrm{gen}$: the 0.7\n(sees $o_t$, $c_t$)"
-WEIGHT = "$p_\\mathrm{gen}$: 0.2\n(sees $d_t$, $c_t$, $x_t$)"
-LAST = "previous state $d_{t-1}$\n(at first: made from the readers)"
+SAY = "vocabulary $P_\\mathrm{gen}$:\nthe 0.7"
+WEIGHT = "weight $p_\\mathrm{gen}$:\n0.2"
+MIX = "next word:\nWinter 0.72, the 0.22"
 STEP = {  # name: x, y, colour, and where its arrows lead
-    "words of the text": (-3, 4, INK, "two readers: $h_i$"),
-    LAST: (0, 4, INK, "writer"),
-    "previous word: the": (2.9, 4, INK, "input $x_t$"),
-    "previous context $c_{t-1}$": (5.3, 4, INK, "input $x_t$"),
-    "two readers: $h_i$": (-3, 3, INK, LOOK, BOTH),
-    "writer": (0, 3, colours.EXTRA, LOOK, BOTH),
-    "input $x_t$": (4, 3, INK, "writer", WEIGHT),
-    LOOK: (-3, 1.9, COPIED, BOTH, MIX),
-    BOTH: (0, 1.9, INK, SAY, WEIGHT),
-    SAY: (0, 0.9, GENERATED, MIX),
-    WEIGHT: (4, 0.9, colours.GATE, MIX),
-    MIX: (-1.3, -0.2, colours.TRUTH),
+    "words of the text": (-3, 4, INK, "readers $h_i$"),
+    "previous word: the": (1.5, 4, INK, "writer $d_t$"),
+    "readers $h_i$": (-3, 3, INK, LOOK),
+    "writer $d_t$": (1.5, 3, colours.EXTRA, LOOK, SAY, WEIGHT),
+    LOOK: (-3, 2, COPIED, "context $c_t$", MIX),
+    "context $c_t$": (-0.7, 2, COPIED, SAY, WEIGHT),
+    SAY: (0.4, 0.9, GENERATED, MIX),
+    WEIGHT: (3.2, 0.9, colours.GATE, MIX),
+    MIX: (-1.8, -0.2, colours.TRUTH),
 }
 figure, axes = plt.subplots(figsize=(7.2, 3.6))
 flowchart(axes, STEP)
 show(
     figure,
-    alt="Readers and writer lead to the attention; readers, attention and "
-    "writer to context and state; these to the vocabulary and, with the "
-    "input, to p_gen; attention, vocabulary and p_gen to the next word.",
+    alt="Readers and writer lead to the attention, this to the context, "
+    "writer and context to vocabulary and weight, all to the next word.",
     caption="One step of writing, with the numbers of our example. The "
-    "readers work once for a text; all else is done again for every word. "
-    "Olive: asks; blue: copies; orange: generates; purple: weighs both; "
-    "green: the prediction.",
+    "readers work once for a text, all else once for every word.",
 )
 
 # %% [markdown]
 # ## Reading
 #
-# Readers and writer are LSTMs. An *LSTM* goes through words one by one. At each it updates two vectors: its *output* (usually:
-# hidden state), which it shows, and its *cell*, its memory. Its gates, numbers from 0 to 1 made from the word and the last
-# output, say how much of the cell to keep, to write and to show.
+# Readers and writer are LSTMs. An **LSTM** goes through words one by one and keeps two vectors: its *output*, which it shows,
+# and its *cell*, its memory. At each word its *gates* decide how much of the cell to keep, to write and to show. Gates are
+# numbers from 0 to 1, made from the word and the last output.
 #
-# Two LSTMs, the readers (usually: the *encoder*), go through the text once, one from each end. Their outputs at word $i$, side
-# by side, are $h_i$, which knows the words before and after.
+# Two readers (together: the *encoder*) go through the text once, one from each end. Their outputs at word $i$, side by side, are
+# $h_i$. So $h_i$ knows the words before and after.
 #
-# The writer has no state yet when it begins. One layer with a ReLU makes its first output from the readers' last outputs, and
+# The writer needs something to begin with. One layer with a ReLU makes its first output from the readers' last outputs, and
 # another its first cell from their last cells.
 
 
@@ -231,12 +226,12 @@ class Reader(nn.Module):  # both LSTMs, and what the writer starts from
 # %% [markdown]
 # ## The writer's step
 #
-# A third LSTM, the writer (the *decoder*), makes one step for each word of the summary. Its cell and its output $o_t$, side by
+# The writer (the *decoder*) is an LSTM that makes one step for each word of the summary. Its cell and its output $o_t$, side by
 # side, are its **state** $d_t$.
 #
-# Its input $x_t$ fuses two vectors: $e_{t-1}$, the embedding of the previous word, here "the"; and the previous **context**
-# $c_{t-1}$, which tells what was looked at to write that word. (This is usually called *input feeding*.) The first context is
-# zero.
+# What does it read at each step? The embedding $e_{t-1}$ of the previous word, here "the". But a copied name comes in as
+# `[UNK]`, which says nothing. So the writer is also told what it looked at when it wrote that word: the **context** $c_{t-1}$,
+# which the next section makes. At first it is zero. A layer fuses both into the input $x_t$:
 #
 # $$
 # \begin{aligned}
@@ -245,12 +240,15 @@ class Reader(nn.Module):  # both LSTMs, and what the writer starts from
 # \end{aligned} \tag{16.2}
 # $$
 #
-# A lent word comes in as `[UNK]`. But $c_{t-1}$ comes from where it was copied, and $h_i$ there knows the words around it.
-#
 # ## Looking back
 #
-# Now the state $d_t$ asks all $h_i$. PGT would multiply query and key. **Additive attention** ([Bahdanau et al.,
-# 2015](https://arxiv.org/abs/1409.0473)) adds what asks and what is there, and a small network says how they fit.
+# Now the state $d_t$ asks which words of the text matter. Each gets a score. In our step let "Winter" score $2.2$, "the" $0$,
+# and all others far less. A softmax makes attention of the scores: as $e^{2.2} \approx 9$ and $e^0 = 1$, "Winter" gets 0.9 and
+# "the" 0.1. The context is the mean of what is looked at, here $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
+#
+# Where do the scores come from? PGT multiplies a query and a key. **Additive attention** ([Bahdanau et al.,
+# 2015](https://arxiv.org/abs/1409.0473)) adds them, and a small network makes one number of the sum. In symbols, score,
+# attention and context are
 #
 # $$
 # \begin{aligned}
@@ -259,12 +257,6 @@ class Reader(nn.Module):  # both LSTMs, and what the writer starts from
 # c_t &= \sum_i a_i^t h_i .
 # \end{aligned} \tag{16.3}
 # $$
-#
-# These are the score of word $i$, its attention, and the context, a mean of what is looked at. (The context $c$ of
-# [chapter 8](08_generator_and_gate.ipynb) was the vector of the last visit.)
-#
-# In our step let "Winter" score $2.2$, "the" $0$, all others far less. As $e^{2.2} \approx 9$ and $e^0 = 1$, "Winter" gets
-# 0.9 of the attention and "the" 0.1. The context is $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
 #
 # The keys $W_h h_i$ are the same at every step, so they are made once for a text.
 
@@ -285,8 +277,7 @@ class AdditiveAttention(nn.Module):
 
 
 # %% [markdown]
-# The step so far, equations (16.2) and (16.3), as one module. A `Step` is what it leaves behind; the next step needs the first
-# three.
+# Equations (16.2) and (16.3) make one module, `Ask`. It leaves a `Step` behind.
 
 
 # %%
@@ -318,7 +309,7 @@ class Ask(nn.Module):
 # %% [markdown]
 # ## Generate, or copy?
 #
-# Two boxes of figure 16.1 are left:
+# Two boxes of figure 16.1 are left, the vocabulary and its weight:
 #
 # $$
 # \begin{aligned}
@@ -327,8 +318,7 @@ class Ask(nn.Module):
 # \end{aligned} \tag{16.4}
 # $$
 #
-# As in the authors' program, the vocabulary sees only $o_t$, not all of $d_t$. Between $W_1$ and $W_2$ there is no ReLU: $W_1$
-# only serves to keep $W_2$ narrow, which has a row for each word.
+# $W_2$ has a row for each word of the vocabulary. $W_1$ keeps these rows short.
 #
 # In our step let $p_\text{gen}$ be $\sigma(-1.4) \approx 0.2$: rather copy.
 
@@ -350,7 +340,7 @@ class Speak(nn.Module):
 
 
 # %% [markdown]
-# Here are all parts together:
+# Here are all parts together.
 
 
 # %%
@@ -373,11 +363,10 @@ class MySummarizer(nn.Module):
 # %% [markdown]
 # ## Training
 #
-# A batch has three more fields, all $(B, T)$. The writer is fed `given`, the start and the *true* words (**teacher forcing**;
-# lent ones as `[UNK]`). It should answer `target`: the true words, by their lent numbers, and the stop. `taught` marks where
-# there is something to answer. The loss of a word is $-\log P$ of the true one.
+# In training the writer is fed the *true* previous words (**teacher forcing**). The loss of a word is $-\log P$ of the true one.
 #
-# Writer and attention must go word by word. The rest is done for all $T$ words at once.
+# For this a batch has `given`, the words to feed; `target`, the words to answer, by their lent numbers; and `taught`, which is 0
+# where a summary has ended.
 
 
 # %%
@@ -397,9 +386,7 @@ def loss_of(network, batch):
 
 
 # %% [markdown]
-# (With the same weights,
-# [the package's](https://where-next-book.github.io/where-next/book/api.html) `PointerGenerator` has the same loss.) We train a
-# small one, by a loop like that of [chapter 10](10_training.ipynb):
+# We train a small network, by a loop like that of [chapter 10](10_training.ipynb):
 
 # %%
 training = summarizer.SummarizerTraining()  # batches of 16 diaries
@@ -425,16 +412,13 @@ n_steps, D, H = 520, 32, 32
 torch.manual_seed(0)
 model = MySummarizer(len(words), D, H)
 losses = learn(model, words, n_steps)
-late = sum(losses[-10:]) / 10  # the last ten batches
-print(f"loss a word from {losses[0]:.1f} to {late:.1f}")
-passes = n_steps * training.batch / len(pairs)
-print(f"{len(pairs)} diaries, {passes:.1f} passes")
+print(f"loss a word from {losses[0]:.1f} to {losses[-1]:.1f}")
 
 # %% [markdown]
 # ## A summary, word by word
 #
-# The simplest way to write is **greedy**: take the most probable word, feed it back, go on until the stop. (The paper's *beam
-# search* tries several drafts at once. Here it [changes little](evidence_relatives.ipynb).)
+# The simplest way to write is **greedy**: take the most probable word, feed it back, go on until the stop. *Beam search* follows
+# several drafts at once; here it [changes little](evidence_relatives.ipynb).
 
 
 # %%
@@ -459,7 +443,7 @@ print("true: ", *story.summary)
 print("yours:", *draft)
 
 # %% [markdown]
-# What is wrong in yours: a name, a count, a place that comes twice, or nothing?
+# Ours has one mistake, the count of errands. And yours? Figure 16.2 shows what the network looked at.
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from
@@ -468,40 +452,34 @@ for word, column in zip(story.source, attention[0].T, strict=True):
     shares[word] += column[: len(draft)]  # as in equation (16.1)
 labels = [w for w, share in shares.items() if share.max() >= 0.1]
 labels.sort(key=lambda w: w in (".", ","))  # these two last
-columns = [shares[w] for w in labels]
-grid = torch.stack([*columns, 1 - sum(columns)], 1)
 figure, axes = plt.subplots(figsize=(7.4, 6.2))
-plots.attention(grid, labels=[*labels, "all others"], axes=axes)
+grid = torch.stack([shares[w] for w in labels], 1)
+plots.attention(grid, labels=labels, axes=axes)
 weights = p_gen[0, : len(draft)].tolist()
 rows = [f"{w}  {p:.2f}" for w, p in zip(draft, weights, strict=True)]
 axes.set_yticks(torch.arange(len(draft)) + 0.5, rows, fontsize=9)
-axes.set_xlabel("words of the diary")
-axes.set_ylabel(r"summary as written, and $p_\mathrm{gen}$")
+label = r"summary as written, and $p_\mathrm{gen}$"
+axes.set(xlabel="words of the diary", ylabel=label)
 axes.tick_params(axis="x", rotation=90, labelsize=9.5)
 for label, p in zip(axes.get_yticklabels(), weights, strict=True):
     label.set_color(GENERATED if p >= 0.5 else COPIED)
 show(
     figure,
     alt="Heat map, summary by words of the diary; a bright diagonal where "
-    "names are, a bright column at the full stop. Copied words are blue, "
-    "generated words orange.",
-    caption="The attention that each word was written with, summed over "
-    "equal words of the diary, and its weight of the vocabulary. Orange: "
-    "at least 1/2; blue: less. Here nearly all weights are 0 or 1, so the "
-    "colour says who wrote the word. All others: words that never get a "
-    "tenth of the attention.",
+    "names are, a bright column at the full stop.",
+    caption="Orange words are generated, blue ones copied; the number is "
+    "the weight of the vocabulary. Each row is the attention of one step, "
+    "summed over equal words of the diary. Words that never get a tenth "
+    "of it are left out.",
 )
 
 # %% [markdown]
-# (In ours: the count.) The diagonal is names, copied word after word; the full
-# stops, the comma and "the" are copied, too. Generated words attend as well, since the vocabulary sees the context: the first
-# three to many words, most others to full stops. Our guess: there $h_i$ may hold a whole stay, and the count may sit in the
-# writer's state.
+# The diagonal is names, copied word after word. The network also copies the full stops, the comma and "the", which it could
+# generate. Where it generates, it looks mostly at full stops.
 #
 # ## Names that training never had
 #
-# Rename the place where this person ate, in the diary only. **Change this** to any word that neither the vocabulary nor this
-# diary has.
+# Rename the place where this person ate. **Change this** to any word that neither the vocabulary nor this diary has.
 
 # %%
 my_place = "Zanzibar"  # @param {type:"string"}
@@ -512,9 +490,8 @@ print(*words.decode(write(model, yours)[0][0].tolist(), yours.oov[0]))
 # %% [markdown]
 # All such words have one embedding, so the rest of the summary stays.
 #
-# The test diaries, too, hold names that no training text has. How often is the second sentence right, "mostly at" and one
-# name? The name is *never met* if one of its words is in no training text. (Diaries whose name the small vocabulary has do
-# not count.)
+# The test diaries, too, have names that no training text has. How often is the second sentence right, "mostly at" and a name?
+# We call a name *never met* if one of its words is in no training text.
 
 # %%
 every = diaries.words()  # all words of the training diaries
@@ -528,37 +505,31 @@ def texts_of(network, known):
 
 
 def kind_of(text):
-    """Which words it has that the small vocabulary lacks."""
-    lacks = [w for w in text if w not in words]
-    never = [w for w in lacks if w not in every]
-    return "never met" if never else "met" if lacks else "none"
+    return "met" if all(w in every for w in text) else "never met"
 
 
 # %%
 def second_right(texts):
-    """How often the second sentence is right, in %, by its name."""
+    """How often the second sentence is right, in %."""
     right, number = Counter(), Counter()
     for text, d in zip(texts, diaries.test, strict=True):
         true = sentence(d.summary, 1)  # counted from 0
         number[kind_of(true)] += 1
         right[kind_of(true)] += sentence(text, 1) == true
-    return {kind: 100 * right[kind] / number[kind] for kind in number}
+    return {kind: round(100 * right[kind] / number[kind]) for kind in number}
 
 
 texts = texts_of(model, words)
 copied = second_right(texts)
-for kind in ("met", "never met"):
-    print(f"{kind} in training: {copied[kind]:.0f} % right")
+print("right, in %:", copied)
 
 # %% [markdown]
-# A name that it has never met comes out right about as often as one that it has: to the network both are `[UNK]`. (Do not read
-# the one as better than the other. Only {{ n_never }} diaries of {{ n_people }} people have a name never met, and theirs are
-# easier: a rule that takes a diary's first place is right in {{ ruled[2]:.0f }} % of them, and in {{ ruled[1]:.0f }} % of the others.)
+# A name that it has never met comes out right about as often as one that it has: to the network both are `[UNK]`.
 #
 # ## What the pointer is worth
 #
-# We train the same network without a pointer. It gives the vocabulary all the weight. To have a chance, it knows *every* word
-# of the training diaries, so its softmax has {{ n_every }} entries instead of {{ SMALL.n_words }}.
+# We train the same network without a pointer: the vocabulary gets all the weight. To give it a chance, the network knows *every*
+# word of the training diaries, {{ n_every }} instead of {{ SMALL.n_words }}.
 
 
 # %%
@@ -573,80 +544,39 @@ speaker = MySummarizer(len(every), D, H)
 speaker.speak = OnlySpeak(len(every), D, H)
 learn(speaker, every, n_steps)
 spoken = second_right(texts_of(speaker, every))
-for kind in ("met", "never met"):
-    print(f"{kind} in training: {spoken[kind]:.0f} % right")
+print("right, in %:", spoken)
 
 # %% [markdown]
-# It cannot write a name that it has never met, and even of the names it has met it rarely writes the right one. Was it one
-# unlucky seed, or too short a training? The table has three seeds of the package's networks, after {{ n_steps }} steps and
-# after {{ longer }} times as many. *A rule* is given a diary's places and which are new, and takes the first for the longest stay;
-# so its third sentence is right just when its second is.
+# It cannot write a name that it has never met, and of the others it rarely writes the right one. Does it only need more
+# training? The table has the second sentence again, and whole summaries: the mean of three seeds, also after {{ longer }} times as
+# many steps.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
-MODELS = {
-    "sequence to sequence, all words": "no pointer",
-    "pointer-generator": "pointer",
-    "sequence to sequence, all words, trained longer": "no pointer, longer",
-    "pointer-generator, trained longer": "pointer, longer",
-}
-FIRST = "first sentence: days, how full, new"
-LIST, WHOLE = "third: the other places", "the whole summary"
-MET, NEVER = "the same, other names", "the same, name never met"
-ERRANDS = "fourth: errands"
-MEASURES = {
-    "days": FIRST,
-    "mostly": "second: mostly where",
-    "mostly_met": MET,
-    "mostly_never": NEVER,
-    "also": LIST,
-    "errands": ERRANDS,
-    "exact": WHOLE,
-}
 results = read_results("summarizer")
-kinds = [kind_of(sentence(d.summary, 1)) for d in diaries.test]
-never = [kind == "never met" for kind in kinds]
-n_met, n_never = kinds.count("met"), sum(never)
-n_people = len({d.user_id for d in compress(diaries.test, never)})
-rows = results.rows[results.rows.search != "beam"]
-rest = rows.n * rows.mostly - n_never * rows.mostly_never  # of all others
-rows = rows.assign(mostly_met=rest / (rows.n - n_never))
-rows = rows.assign(what=rows.what.replace(MODELS)).rename(columns=MEASURES)
-seeds = rows.groupby("what")[[*MEASURES.values()]]
-means, low, high = seeds.mean(), seeds.min(), seeds.max()
-table = pd.DataFrame(index=MEASURES.values())
-for name in MODELS.values():
-    parts = (part.loc[name] for part in (means, low, high))
-    table[name] = [
-        f"{mean:.0f}" + f" ({a:.0f} to {b:.0f})" * (a < b)
-        for mean, a, b in zip(*parts, strict=True)
-    ]
 longer, n_every = results.header["longer"], len(every)
-firsts = []
-for d in diaries.test:
-    text, places = " ".join(d.source), places_of(d.summary)
-    firsts.append(100 * (min(places, key=text.find) == places[0]))
-rule, by_kind = sum(firsts) / len(firsts), pd.Series(firsts).groupby(never)
-ruled = [rule, *by_kind.mean(), rule]  # of the second and third sentences
-table["a rule"] = ["", *(f"{share:.0f}" for share in ruled), "", ""]
-table.rename_axis("right, % (seeds)", axis=1)
+kinds = [kind_of(sentence(d.summary, 1)) for d in diaries.test]
+n, never = len(kinds), kinds.count("never met")
+rows = results.rows[results.rows.search != "beam"]
+met = (n * rows.mostly - never * rows.mostly_never) / (n - never)
+measures = ["met", "mostly_never", "exact"]
+means = rows.assign(met=met).groupby("what")[measures].mean()
+both = ["sequence to sequence, all words", "pointer-generator"]
+table = means.loc[[*both, *(f"{name}, trained longer" for name in both)]]
+table = table.T.round().astype(int)
+table.index = ["name met", "name never met", "whole summary"]
+steps = [f"{n_steps} steps", f"{longer * n_steps} steps"]
+table.columns = pd.MultiIndex.from_product([steps, ["no pointer", "pointer"]])
+table.rename_axis(["", "right, %"], axis=1)
 
 # %% [markdown]
-# In brackets: the lowest and the highest of three seeds. **Training longer makes the pointer's lead smaller where names are met,
-# but does not close it**: there the second sentence is right in {{ means[MET]["pointer, longer"]:.0f }} against
-# {{ means[MET]["no pointer, longer"]:.0f }} % (at first {{ means[MET]["pointer"]:.0f }} against
-# {{ means[MET]["no pointer"]:.0f }}). Where the name is never met, it stays: {{ means[NEVER]["pointer, longer"]:.0f }} against
-# {{ means[NEVER]["no pointer, longer"]:.0f }} %. At whole summaries the lead grows. Our explanation: without a pointer the network
-# must learn for each name by itself that what it attends to is this word. A pointer learns to copy once for all.
-#
-# **Lists take longer than single places:** at the third sentence the rule ({{ rule:.0f }} %) beats the network with a pointer
-# ({{ means[LIST]["pointer"]:.0f }} %), until that is trained longer ({{ means[LIST]["pointer, longer"]:.0f }} %). And where nothing
-# can be copied, the pointer buys nothing at first: errands are right in {{ means[ERRANDS]["pointer"]:.0f }} % with it, and in
-# {{ means[ERRANDS]["no pointer"]:.0f }} % without.
+# **More training narrows the pointer's lead at names that were met, not at names never met.** Our explanation: without a pointer
+# the network must learn for each name by itself that what it looks at is this word. A pointer learns to copy once for all.
+# [Evidence: the relatives](evidence_relatives.ipynb) goes through the other sentences, and the seeds.
 #
 # ## Not twice
 #
-# Networks that write tend to repeat themselves. How often does our pointer network name a place twice?
+# Networks that write tend to repeat themselves. How often does ours, with its pointer, name a place twice?
 
 # %%
 lists = [places_of(text) for text in texts]
@@ -654,75 +584,85 @@ twice = 100 * sum(len({*x}) < len(x) for x in lists) / len(lists)
 print(f"a place comes twice in {twice:.0f} % of its summaries")
 
 # %% [markdown]
-# The paper's cure is **coverage** $C_i^t$: the attention that position $i$ of the text has had so far. It enters the score, as a
-# term $w_C C_i^t$ inside the $\tanh$ of equation (16.3), and the loss fines attention that goes where some has been. With
-# $\ell^*$ for the true word, the loss of a step is
+# The paper's cure is **coverage**: a fine for looking where one has looked. Say that the first step looks at "the" with 0.9 and
+# at "Winter" with 0.1. If the second looks at them with 0.1 and 0.9, each is looked at twice with 0.1: the fine is 0.2. If it
+# looks as the first did, the fine is $0.9 + 0.1 = 1$.
+#
+# In symbols, the coverage $C_i^t$ of position $i$ is all attention that it has had before step $t$. With $\ell^*$ for the true
+# word, the loss of a step is
 #
 # $$
 # \mathcal{L}_t = - \log P(\ell^*) + \sum_i \min\big( a_i^t , C_i^t \big) ,
 # \qquad C_i^t = \sum_{t' < t} a_i^{t'} . \tag{16.5}
 # $$
 #
-# Why the minimum? Say that the first step looked at "the" with 0.9 and at "Winter" with 0.1. If the second has 0.1 and 0.9, the
-# fine is $0.1 + 0.1 = 0.2$; if it stays, $0.9 + 0.1 = 1$. Only what is looked at *both* times
-# costs.
-#
-# On the paper's long news texts coverage removed most repetition. On our diaries it did not help: with three seeds each of the
-# four sentences is right less often, and whether fewer summaries name a place twice depends on the seed
-# ([Evidence: the relatives](evidence_relatives.ipynb)). Our guess: it also fines what does no harm, such as the full stops at
-# which most generated words look in figure 16.2 (exercise 3).
+# The score of equation (16.3) gets a term $w_C C_i^t$ inside its $\tanh$. On the paper's long texts coverage removed most
+# repetition; on our diaries [it did not help](evidence_relatives.ipynb).
 #
 # ## What PGT made of it
 #
-# | part | here | in PGT | why |
-# |---|---|---|---|
-# | mixture of copied and generated | equation (16.1) | *kept*, equation (8.4) | each names what the other cannot |
-# | gate | $p_\text{gen}$ weighs the vocabulary | *reversed*: $g = 1 - p_\text{gen}$ weighs the window | the same gate, read from the other end |
-# | reading and attention | two LSTMs, a sum | *replaced* by a Transformer and a product | all visits at once; no small network for each pair |
-# | writer, input feeding, coverage | an LSTM, a step a word | *dropped* | one place is asked for: there is no second step |
-# | lent numbers | for words outside the vocabulary | *dropped*: every place has a row | places are listed beforehand; [chapter 22](22_open_vocabulary.ipynb) takes lent ones back |
+# | part | in PGT | why |
+# |---|---|---|
+# | mixture of copied and generated | *kept*, equation (8.4) | each names what the other cannot |
+# | gate | *reversed*: $g = 1 - p_\text{gen}$ | it weighs the window, not the vocabulary |
+# | reading and attention | *replaced* by a Transformer | all visits at once |
+# | writer, its context, coverage | *dropped* | one place is asked for: no second step |
+# | lent numbers | *dropped*: every place has a row | [chapter 22](22_open_vocabulary.ipynb) takes them back |
 #
 # ## What to remember
 #
-# - A pointer-generator can copy a word that it has never met, since the text lends the word a number,
-#   and does it about as well as with one that it has met.
-# - A network without a pointer cannot write such a word, and learns each other name by itself: training longer narrows the
-#   pointer's lead where names are met, and does not close it. Where nothing can be copied, the pointer buys little.
-# - PGT kept the mixture, reversed the gate, replaced the readers and additive attention, and dropped the rest.
+# - A network can write a name that it has never met by copying it, since the text lends the name a number. Ours gets
+#   {{ copied["never met"] }} % of such names right, about as many as of names that it has met
+#   ({{ copied["met"] }} %).
+# - Without a pointer it can write none of them, however long it trains, and learns each other name by itself.
+# - PGT kept the mixture, reversed the gate, replaced readers and attention, and dropped the rest.
 #
 # ## Exercises
 #
-# **Exercise 1** (medium). Write `targets(summary, oov)`, what the network should answer: the number of each word of a summary
-# whose text lends `oov`. A word that has no number is `UNK`. `right` is what the package asks for in our story, with "Zanzibar"
-# at its end.
+# **Exercise 1** (quick, by hand). A batch holds two texts; the vocabulary has 120 entries. The first text lends three words a
+# number, the second five. How many probabilities has a row of equation (16.1) in this batch? Which number has the last lent word
+# of the second text? And how many entries of the first text's row are zero whatever the network says?
 
 # %% tags=["try"]
-longer_summary = [*story.summary, "Zanzibar"]
-right = words.encode_summary(longer_summary, oov)
-
-
-def targets(summary, oov):
-    return ...
-
-
-check.same(targets(longer_summary, oov), right, name="the targets")
+wide, last_lent, never_used = ..., ..., ...
+check.exercise("16.1", [wide, last_lent, never_used])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-def targets(summary, oov):
-    lent = {word: len(words) + k for k, word in enumerate(oov)}
-    number = words.number | lent
-    return [number.get(word, UNK) for word in summary]
-
-
-check.same(targets(longer_summary, oov), right, name="the targets")
-# Were "Zanzibar" in the diary, it would be lent a number, and could be asked
-# for. A word that stands nowhere can only be UNK.
+wide, last_lent, never_used = 120 + 5, 120 + 5 - 1, 5 - 3
+check.exercise("16.1", [wide, last_lent, never_used])
+# Numbers begin at 0, so the lent ones at 120. In the first text 123 and 124
+# stand for no word: nothing there can be copied to them.
 
 # %% [markdown]
-# **Exercise 2** (longer). "A lent word comes in as `[UNK]`. But $c_{t-1}$ comes from where it was copied." Does the network
-# need this? Say what you expect. Then write `forget(step)`, the same `Step` with zeros in the place of its context; train, for
-# 150 steps, a network whose `ask` forgets the last context; and compare its loss with `losses`, both in steps 131 to 150.
+# **Exercise 2** (medium). Write `fine(a)`, the fines of equation (16.5) summed over all steps, for the attention `a` $(T, L)$. A
+# text has four words, and four steps are written. How large is the sum if every step looks at the same word? If each looks at
+# another? If every step looks at all four evenly?
+
+# %% tags=["try"]
+def fine(a):
+    return ...
+
+
+same_word, in_turn = torch.eye(4)[[0, 0, 0, 0]], torch.eye(4)
+evenly = torch.full((4, 4), 0.25)
+check.exercise("16.2", [fine(a) for a in (same_word, in_turn, evenly)])
+
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
+# @title Solution 2
+def fine(a):
+    covered = a.cumsum(0) - a  # before each step
+    return torch.minimum(a, covered).sum()
+
+
+check.exercise("16.2", [fine(a) for a in (same_word, in_turn, evenly)])
+# Looking everywhere costs as much as staring: all steps but the first look
+# only where one has looked.
+
+# %% [markdown]
+# **Exercise 3** (longer). Does the writer need the context of its last step? Say what you expect. Then write `forget(step)`, the
+# same `Step` with a context of zeros. Train a network whose `ask` forgets for 150 steps, and compare its loss in steps 131 to 150
+# with `losses`.
 
 # %% tags=["try"]
 last = Step(torch.ones(1, H), torch.ones(1, H), torch.ones(1, 2 * H))
@@ -735,8 +675,8 @@ def forget(step):
 forgotten = getattr(forget(last), "context", ...)
 check.same(forgotten, torch.zeros(1, 2 * H), name="the context")
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
-# @title Solution 2
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
 def forget(step):
     return step._replace(context=torch.zeros_like(step.context))
 
@@ -753,37 +693,8 @@ other = MySummarizer(len(words), D, H)
 other.ask = Blind(D, H)
 blind = sum(learn(other, words, 150)[130:]) / 20
 print(f"ours {sum(losses[130:150]) / 20:.2f}, without {blind:.2f}")
-# About the same, at this stage and over all words. Each h_i knows the words
-# around it, so a state that has written an unknown word can ask for one that
-# follows an unknown word.
-
-# %% [markdown]
-# **Exercise 3** (medium). Write `fine(a)`, the fines of equation (16.5) summed over all steps of one summary with the attention
-# `a`, $(T, L)$. A text has four words, and four steps are written. How large is the sum if the network always looks at the same
-# word? If it looks at one word after the other? And if it looks at all four evenly, at every step?
-
-# %% tags=["try"]
-def fine(a):
-    return ...
-
-
-same_word, in_turn = torch.eye(4)[[0, 0, 0, 0]], torch.eye(4)
-evenly = torch.full((4, 4), 0.25)
-check.exercise("16.3", [fine(a) for a in (same_word, in_turn, evenly)])
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
-def fine(a):
-    covered = a.cumsum(0) - a  # before each step
-    return torch.minimum(a, covered).sum()
-
-
-check.exercise("16.3", [fine(a) for a in (same_word, in_turn, evenly)])
-ours = fine(attention[0, : len(draft)])
-print(f"our summary: {ours:.1f} of at most {len(draft) - 1}")
-# Looking everywhere costs as much as staring: each word but the first costs
-# at most 1. To train with coverage, add the fines to loss_of, and w_C times
-# the coverage to the keys.
+# About the same, at this stage: the state can ask for a word that follows an
+# unknown one, as each h_i knows the words around it.
 
 # %% [markdown]
 # **Next:** [Side by side](17_side_by_side.ipynb), where parent and child stand in one table.

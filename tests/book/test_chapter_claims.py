@@ -708,45 +708,50 @@ def test_claims_of_16() -> None:
         assert narrower, (
             "makes the pointer's lead smaller where names are met, but does not close it"
         )
-    assert lead[1].mostly_never > lead[0].mostly_never - 1, "Where the name is never met, it stays"
+        assert narrower, "More training narrows the pointer's lead at names that were met"
+    stays = lead[1].mostly_never > lead[0].mostly_never - 1
+    assert stays, "Where the name is never met, it stays"
+    assert stays, "narrows the pointer's lead at names that were met, not at names never met"
     assert lead[1].exact > lead[0].exact + 20, "At whole summaries the lead grows"
-    assert whole.never_right[[every, every + longer]].max() == 0, "cannot write such a word"
+    nothing = whole.never_right[[every, every + longer]].max() == 0
+    assert nothing, "Without a pointer it can write none of them, however long it trains"
     assert results.header["longer"] == 5, "Trained longer is five times as many."
     easier = whole.mostly_never[pointer] > whole.mostly[pointer] + 2
     assert easier, "and theirs are easier"
+    assert easier, "are right a little more often than others"
     singles, lists = whole.mostly[pointer], whole.also[pointer + longer]
     assert singles > 80 and lists < 65, "Lists take longer than single places"
     assert abs(lead[0].errands) < 2, "the pointer buys nothing at first"
-    assert whole.mostly_never[[every, every + longer]].max() == 0, (
-        "also when it trains … times as long"
-    )
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.4, "It lowers them a little"
     for name in ("days", "mostly", "also", "errands"):
-        assert whole[name][covered] < whole[name][pointer], (
-            "with three seeds each of the four sentences is right less often"
-        )
+        less = whole[name][covered] < whole[name][pointer]
+        assert less, "each of the four sentences is right less often"
+        assert less, "it did not help"
     seeds = results.select(search="greedy").pivot_table(["rouge2", "place_twice"], "seed", "what")
     assert (seeds.rouge2[covered] < seeds.rouge2[pointer]).all(), "ROUGE-2 falls with each seed"
     fewer = seeds.place_twice[covered] < seeds.place_twice[pointer]
-    assert fewer.any() and not fewer.all(), "whether fewer summaries name a place twice depends on"
-    assert fewer.any() and not fewer.all(), "Whether fewer summaries name a place twice depends on"
+    assert fewer.any() and not fewer.all(), (
+        "Whether fewer summaries name a place twice depends on the seed"
+    )
     assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15, "ROUGE hardly notices"
-    beam = results.select(what=pointer, search="beam").mean(numeric_only=True)
-    assert abs(beam.exact - whole.exact[pointer]) < 2, "Here it changes little"
+    for what in (pointer, pointer + longer):
+        beam = results.select(what=what, search="beam").mean(numeric_only=True)
+        assert abs(beam.rouge1 - whole.rouge1[what]) < 1, "Here it changes little"
+        assert abs(beam.exact - whole.exact[what]) < 4, "Here it changes little"
 
 
 @pytest.mark.built
 @claims_of("16_summarizer")
 def test_claims_of_16_on_what_it_printed() -> None:
-    tables = (printed("16_summarizer", "met in training", k) for k in range(2))
-    found = [[float(re.findall(r"(\d+) %", line)[0]) for (line,) in table] for table in tables]
+    lines = [line for k in range(2) for (line,) in printed("16_summarizer", "right, in %:", k)]
+    found = [[float(share) for share in re.findall(r"\d+", line)] for line in lines]
     (met, never), (spoken, nothing) = found
     assert never > met - 10, "comes out right about as often as one that it has"
     assert spoken < 20 and nothing == 0, "it rarely writes the right one"
 
 
-@claims_of("16_summarizer")
+@claims_of("16_summarizer", "evidence_relatives")
 def test_the_loss_of_16_is_that_of_the_package() -> None:
     script = jupytext.read(ROOT / "book" / "16_summarizer.py")
     code = [cell.source for cell in script.cells if cell.cell_type == "code"]

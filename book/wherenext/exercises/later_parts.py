@@ -313,7 +313,16 @@ def _two_ceilings() -> Worked:
     }
 
 
-@works_out("16.3", ["The same word", "One after the other", "Evenly"], digits=0, atol=0.05)
+@works_out("16.1", ["Numbers of a row", "Number of the word", "Always zero"], digits=0, atol=0.1)
+def _extended() -> Worked:
+    """A lent number means another word in each text."""
+    return [125, 124, 2], {
+        "all rows of a batch are as wide as the text that lends most.": [123, 124, 2],
+        "the vocabulary has the numbers 0 to 119, so the first lent word has 120.": [125, 125, 2],
+    }
+
+
+@works_out("16.2", ["The same word", "One after the other", "Evenly"], digits=0, atol=0.05)
 def _looking() -> Worked:
     """Looking everywhere costs as much as staring at one word."""
     return [3, 0, 3], {
