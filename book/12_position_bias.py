@@ -7,8 +7,8 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** In towns where people forget fast, a trained model typically gives recent visits (3 to 5 visits back)
-# > {{ ratio["sum"]:.1f }} times the attention of old ones (11 to 15), but its position bias alone would
+# > **In one sentence.** In three towns where people forget fast, a trained model typically gives recent visits (3 to 5 visits
+# > back) {{ ratio["sum"]:.1f }} times the attention of old ones (11 to 15), but its position bias alone would
 # > give them {{ ratio["bias"]:.2f }} times: query and key say the rest.
 
 # %% tags=["hide-input"]
@@ -81,12 +81,12 @@ mean_content = curves("city", "c")
 # Only differences of scores matter, so all our curves have a mean of zero, in the files already.
 #
 # And the truth? A person whom no routine sends anywhere may **return freely**: they choose among the places they know, and
-# each past visit adds a weight to its place. A visit $k$ visits before the last one has the weight $0.97^k$, plus a
-# part that does not fade ({{ always:.2f }}).
+# each past visit adds a weight to its place. The visit at position $p$ has the weight $0.97^{p-1}$, plus a part that does not
+# fade ({{ always:.2f }}).
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about
-# age, the right bias would be about the logarithm of this weight. (Only about: the rule raises a place's sum of weights to a
-# power, and counts visits before the window, too.)
+# age, the right bias would be about the logarithm of this weight. (Only about: in most returns the hour counts, too; the rule
+# raises a place's sum of weights to a power, above one in some returns and below in others; and it counts visits before the window.)
 
 # %%
 town = city.load()
@@ -154,9 +154,10 @@ def fall(table):
 windows = prepare(town.visits, protocol="exact").train
 targets = windows.target[windows.in_window]  # rows of `visits`
 free = 100 * (windows.visits.why.iloc[targets] == "return").mean()
-by_rule, by_content = fall(truth), fall(mean_content).mean()
-print(f"weight in the rule: {by_rule:.2f}; mean content: {by_content:.2f}")
+by_rule, content = fall(truth), fall(mean_content)
+print(f"weight in the rule: {by_rule:.2f}")
 print(f"bias: from {fall(learned).min():.2f} to {fall(learned).max():.2f}")
+print(f"mean content: from {content.min():.2f} to {content.max():.2f}")
 print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
@@ -167,8 +168,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# In our town the content hardly falls either ({{ by_content:.2f }}), which speaks against the first suspect. But in other
-# towns it may be true.
+# In our town the content hardly falls either, in the mean of ten models ({{ content.mean():.2f }}), which speaks against the first
+# suspect. But in other towns it may be true.
 #
 # ## The content can say the same
 #
@@ -185,8 +186,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes.
 #
 # And the sum? Within a window it is the logarithm of the attention, up to a constant. So two models with the same attention
-# have the same sum, and may have quite different biases. As of the constant in [chapter 7](07_pointer.ipynb), we say that the
-# attention identifies the sum, but not the bias.
+# have the same sum, and may have quite different biases. In the word of [chapter 7](07_pointer.ipynb): the attention *identifies*
+# the sum (up to the constant), and not the bias.
 #
 # ## A world in which the answer is known
 #
@@ -204,9 +205,9 @@ def live(kappa, people=100, visits=200):
     rng, rows = np.random.default_rng(0), []
     for _ in range(people):
         life = list(range(20))  # places; a past to begin with
-        for new in range(20, 20 + visits):
+        for unseen in range(20, 20 + visits):
             old = life[-1 - rng.choice(20, p=kappa / kappa.sum())]
-            life.append(old if rng.random() < 0.8 else new)
+            life.append(old if rng.random() < 0.8 else unseen)
             # The last twenty, newest first, against the place just visited:
             rows.append(np.array(life[-2:-22:-1]) == life[-1])
     hits = torch.tensor(np.array(rows))
@@ -286,8 +287,8 @@ show(
 
 # %% [markdown]
 # All three pointers get as near to the truth as a pointer can, and all three have the right sum, because there are enough
-# visits to fix it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. Small
-# whole models do the same ([Evidence](evidence_model.ipynb)). **Looking only at the bias, you cannot tell whether content took a
+# visits to fix it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
+# rates (middle) the content takes most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **Looking only at the bias, you cannot tell whether content took a
 # part.**
 #
 # Why is the content so quick? Adam moves each number by about the learning rate, and query and key have many of them. Once
@@ -307,7 +308,7 @@ show(
 #
 # The last world is the **control**: the same people, without what we look for. (Fast forgetting shows in three towns; slow
 # forgetting needs ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
-# rate of 0.1 instead of 0.01. `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
+# rate of 0.1 instead of 0.01 (more steps change little). `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
 # %%
@@ -398,9 +399,9 @@ pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
 # The third row speaks for the second suspect. There *is* something to say, but little: a bias alone finds about
-# {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide), and with a short memory half. Two reasons are known:
-# only {{ free:.0f }} % of our town's targets in the window are free returns, and the diamonds leave out the power and the older
-# visits. We have not separated them. (In the control the fall is about zero.)
+# {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide), and with a short memory half. Reasons are known:
+# only {{ free:.0f }} % of our town's targets in the window are free returns, and the diamonds leave out the hour, the powers and the
+# older visits. We have not separated them. (In the control the fall is about zero.)
 #
 # And towns differ by more than slow forgetting is worth: the falls of the first row have an SD of {{ apart:.2f }}.
 #
@@ -408,7 +409,8 @@ pd.DataFrame(found, heads).T.round(2)
 #
 # If the bias cannot show how fast people forget, can the sum? Whole models were trained as in [chapter 10](10_training.ipynb)
 # on the three towns with a short memory, and on the first three towns without forgetting. Between them stand the ten models of
-# our town. *Rule* is the fall of the rule's weight, *alone* again that of a bias without content, in the same towns.
+# our town; elsewhere each town has one model. *Rule* is the fall of the rule's weight, *alone* again that of a bias without content,
+# in the same towns.
 
 
 # %%
@@ -417,13 +419,10 @@ kept["no forgetting"] = "no recency"  # their names in the files
 falls = {}
 for world, what in kept.items():
     same = worlds[world][:3]  # the first three: the same people
-    bias, content = curves(what), curves(what, "c")
-    falls[world] = {
-        "rule": fall(rule[world]),
-        "alone": fall(same).mean(),
-        "bias": fall(bias).mean(),
-        "sum": fall(bias + content).mean(),
-    }
+    sums = fall(curves(what) + curves(what, "c"))  # one a model
+    own = {"rule": fall(rule[world]), "alone": fall(same).mean()}
+    own |= {"bias": fall(curves(what)).mean(), "sum": sums.mean()}
+    falls[world] = own | {"lowest": sums.min(), "highest": sums.max()}
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
@@ -446,26 +445,27 @@ ratio = {name: np.exp(each) for name, each in short.items()}
 #
 # Let the bias learn a hundred times as fast, in the same towns, and it does speak: it falls by {{ short["bias ×100"]:.2f }}, and the
 # sum by {{ short["sum ×100"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** So read the sum.
-# But not as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
+# It moves, too, but less than its parts. And do not read it as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
 #
 # ## Back to our town
 #
-# Why are the curves of *our* town flat? Slow forgetting is worth {{ worth:.2f }}, towns differ by {{ apart:.2f }}, and ours happens
-# to show none: even a bias alone does not fall there ({{ here["alone"]:.2f }}). The sum has nothing to find
-# ({{ here["sum"]:.2f }}).
+# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}), though it has no content to
+# hide behind. So it is the second suspect: there is little to say. Slow forgetting is worth only {{ worth:.2f }}, which the other
+# habits of a town (SD {{ apart:.2f }}) can cancel.
 #
-# And one such sum proves little. Our ten models learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart:.2f }}: **training alone moves the sum by about as much as slow forgetting is worth.** More seeds average that out,
-# but they are still one town. In the [evidence](evidence_model.ipynb) ten seeds seem to say the opposite of what ten towns say.
+# One such sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
+# {{ seeds_apart:.2f }}: **training alone moves the sum by about as much as slow forgetting is worth.** So does the learning rate of
+# the bias. More seeds average chance out, but they are still one town: at ×100 our ten seeds say that old visits count *more*, and
+# ten towns rather the opposite ([Evidence](evidence_model.ipynb)).
 #
 # ## What to remember
 #
-# - Our town's curve is flat because slow forgetting ({{ worth:.2f }}) is worth less than towns differ by ({{ apart:.2f }}), and
-#   ours happens to show none.
+# - Our town's curve is flat because there is little to say: slow forgetting is worth {{ worth:.2f }} logits, which the other habits
+#   of a town (SD {{ apart:.2f }}) can cancel.
 # - Bias and content can exchange what both can say about positions, equation (12.1). Given the attention, only their sum is
 #   fixed. So a flat bias does not exclude forgetting: with a short memory the bias of a whole model falls by
 #   {{ short["bias"]:.2f }}, and the sum by {{ short["sum"]:.2f }}.
-# - Which of the two learns a shape depends on the optimizer.
+# - Which of the two learns a shape depends on the optimizer. Even the sum moves with it, by as much as slow forgetting is worth.
 # - Spread over seeds is not spread over people.
 # - A bias without content, in many towns and beside a control, tells *whether* people forget ({{ worth:.2f }}
 #   [{{ low:.2f }}, {{ high:.2f }}]). It shows only a part of the rule's fall, and without a simulator nobody knows which part. Real
@@ -493,9 +493,8 @@ print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
 # nearly invisible at ×1, are its bias. (The slider multiplies the bias, not its learning rate.) Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
-# place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly
-# any bias; its rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of
-# $e^{s+b}$ over its visits.)
+# place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly any bias; its
+# rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of $e^{s+b}$ over its visits.)
 
 # %%
 playground(small="bias")
@@ -514,7 +513,7 @@ check.exercise("12.2", times)
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.
-# Set the seed, `torch.manual_seed(0)`, and `train` on it at one rate. By how many logits does the *sum* at position 7 lie
+# Set the seed, `torch.manual_seed(0)`, and `train` on it with `faster=1`. By how many logits does the *sum* at position 7 lie
 # above that at position 6? And what should it be, by `kappa`? (Counting from 0, these are entries 6 and 5.) Look at the bias,
 # too: does it have the peak?
 

@@ -550,8 +550,8 @@ def test_claims_of_12_in_its_tables() -> None:
     )
     (short,) = (row for row in table if row[0] == "short memory")
     for total in (number(short[4]), said['short["sum ×100"]']):
-        assert 0.4 < total / whole < 0.6, "But not as a speed: it finds about half of the rule's"
-    assert abs(alone["our town"]) < 0.05, "even a bias alone does not fall there"
+        assert 0.4 < total / whole < 0.6, "as a speed: it finds about half of the rule's"
+    assert abs(alone["our town"]) < 0.05, "Even a bias alone does not fall there"
 
 
 @pytest.mark.built
