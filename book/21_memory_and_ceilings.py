@@ -14,7 +14,7 @@
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
 # > both remember a hundred visits; of all targets it misses half, a fifth because the place is new, and roughly another fifth by
-# > chance.
+# > chance, if two errors cancel as they do in our town.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -123,8 +123,8 @@ places_map(
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: a vote fades with each visit made since, in fifty visits to {{ fade:.2f }} of what it was.
-# Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into reach, and the kernel hits {{ far_hits:.1f }} of these
-# {{ more_reach:.0f }}.
+# (The decay chosen here is {{ chosen["decay"]:.2f }}.) Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into
+# reach, and of these {{ more_reach:.0f }} the kernel hits next to none ({{ far_hits:.1f }}).
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
 # memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one line for each place found only further back. We leave them out;
@@ -135,7 +135,7 @@ memory = 100  # @param {type:"slider", min:10, max:400, step:10}
 
 # %%
 # older=0: without the summaries of exercise 2.
-variant = pointer_variants.Variant(memory=memory, older=0)
+variant = pointer_variants.Variant(memory=memory, older=0)  # all facts
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
@@ -219,14 +219,15 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 #
 # Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for each
 # memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to
-# {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings nothing to the first guess.** But seven days hold only
-# about {{ in_week:.0f }}. (With ten visits the pointer is level with the kernel that sees seven days.)
+# {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings nothing to the first guess that we can measure.** But seven
+# days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep. So a part of
+# the lead must be memory.
 #
 # **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits?
 #
 # ## Memory or model?
 #
-# So how much of the pointer's lead on GeoLife is memory? Four numbers tell: each model with seven days, and with a hundred
+# How much of the pointer's lead on GeoLife is memory? Four numbers tell: each model with seven days, and with a hundred
 # visits. The kernel's numbers were chosen, and the pointer was trained, for the memory that it has. Acc@1 is in percent, a mean
 # over five seeds.
 
@@ -255,8 +256,8 @@ steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. (Four of the eight terms cancel:
-# what is left is the *kernel* with a hundred visits minus the *pointer* with seven days.) Is it more than luck?
+# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. (Written out, the difference of the
+# two means is the *kernel* with a hundred visits minus the *pointer* with seven days.) Is it more than luck?
 
 
 # %% tags=["hide-input"]
@@ -301,8 +302,8 @@ both.round(1) + 0.0  # no zero below zero
 #
 # *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
 # mostly from people with many windows. With seven days it is better for such a mean, too ({{ short:.1f }}), and memory brings
-# clearly more than the model ({{ person_more[0]:.1f }}). Which mean counts? For the next question of all that come, the first; for a
-# person drawn by lot, the second.
+# clearly more than the model ({{ person_more[0]:.1f }}). If each question is to count alike, take the first; if each person, the
+# second.
 #
 # ## How good can a guess be?
 #
@@ -385,12 +386,12 @@ def agreement(rows):
 
 
 n, share, best_of_them = agreement(like(at))
-print(f"{n} stays; of the pairs {share:.2f} agree; root {share**0.5:.2f}")
-print(f"best guess {best_of_them:.2f}; it was {stays.then[at]}")
+print(f"{n} stays; of the pairs {share:.3f} agree; root {share**0.5:.3f}")
+print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 
 # %% [markdown]
 # Three of the eight stays led home (114 Maple Walk) and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs
-# agree. The best guess by these stays is home, right in three of eight. (This time none of the eight places was right.) With so few stays the ends may miss: of two stays that led to different
+# agree. The best guess by these stays is home, right in three of eight. (This time none of the five places was right.) With so few stays the ends may miss: of two stays that led to different
 # places no pair agrees (root 0), yet the best guess by them is right once in two. Only the mean over many targets is to be
 # trusted, and only if habits stay as they were, and days are decided independently.
 #
@@ -492,6 +493,8 @@ for ax, (name, (right, *spans)) in zip(panels, drawn.items(), strict=True):
     ax.set(xlabel="percent of targets", xlim=(0, 100))
     ax.set_title(name, fontsize=10)
 borders = [0, ours, root, 100 - new, 100]
+luck = 100 - new - root
+luck_left = luck - alone
 FOUR = {"right": EXTRA, "could\nwin": TRUTH, "chance": MUTED, "new": PAPER}
 bar = {"ec": INK, "lw": 0.8, "height": 0.7, "zorder": 3}
 text = {"fontsize": 7.5, "ha": "center", "va": "center", "zorder": 4}
@@ -524,9 +527,9 @@ show(
 # cancel.** By the simulator's own chances two agree in {{ really:.1f }} %, not in {{ counted:.1f }}, and the root of this is
 # {{ too_high:.1f }} %.
 #
-# - **The count is too low,** as stays that look alike are not, least of all in the quarter judged by stays at any place. If a Friday is taken for a Tuesday, such a pair
-#   agrees with chance 0.6, as both days must lead home. That is less than the mean of two Fridays and two Tuesdays,
-#   {{ of_a_kind:.2f }}.
+# - **The count is too low** for somebody who knows more than our four facts: stays that look alike differ, most of all in the
+#   quarter judged by stays at any place. If a Friday is taken for a Tuesday, such a pair agrees with chance 0.6, as both days must
+#   lead home. That is less than the mean of two Fridays and two Tuesdays, {{ of_a_kind:.2f }}.
 # - **The true root is too high:** it is well above what the insider reaches, as on Friday the root was above the best guess.
 #
 # ## And on GeoLife?
@@ -537,8 +540,6 @@ show(
 
 # %%
 missed, within = 100 - ours, 100 - new
-luck = within - root
-luck_left = luck - alone
 parts = {
     f"upper end {end:.1f}": [ours, end - ours, within - end, new]
     for end in (root, least_end, most_end)
@@ -560,13 +561,14 @@ parts.rename_axis("% of targets, rounded", axis=1)
 #
 # ## What to remember
 #
-# - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory does not help the first guess.
+# - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory brings the first guess nothing that we can
+#   measure.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
 #   {{ lead:.1f }} points are left; our best estimate is that memory brings more than half.
-# - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ root:.0f }} %,
-#   where the pointer is right in {{ ours:.0f }} %.
-# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and roughly {{ luck:.0f }} are chance (between
-#   {{ luck_left:.0f }} and more).
+# - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ root:.0f }} %, if two errors cancel as
+#   they do in the town. The pointer is right in {{ ours:.0f }} %.
+# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and roughly {{ luck:.0f }} are chance
+#   ({{ luck_left:.0f }}, if only the count is off; more, if only the root is).
 #
 # ## Exercises
 #
@@ -586,11 +588,11 @@ check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
 # All three are equal only if one place is certain.
 
 # %% [markdown]
-# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one line for
+# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row for
 # each place that is only found further back than its last visits. Write `remembered(places, memory, older)`: which rows of a
 # past (places, oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they
-# are (0). Before them come the summaries, at most `older` (the most recent): the latest row of each place that is not among the
-# last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one line for the gym: its second visit,
+# are (0). Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each place that is
+# not among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one line for the gym: its second visit,
 # which stands for two.
 
 # %% tags=["try"]
@@ -605,6 +607,8 @@ right = [1, 4, 5], [2, 0, 0]
 check.same(remembered(six, 2, 100), right, name="the summaries")
 check.same(remembered(six, 2, 0), ([4, 5], [0, 0]), name="no summaries")
 check.same(remembered(six[:1], 2, 9), ([0], [0]), name="a short past")
+pair = ["gym", "café", "gym", "home", "work"]
+check.same(remembered(pair, 2, 9), ([1, 2, 3, 4], [1, 2, 0, 0]), name="two")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -622,6 +626,8 @@ def remembered(places, memory, older):
 check.same(remembered(six, 2, 100), right, name="the summaries")
 check.same(remembered(six, 2, 0), ([4, 5], [0, 0]), name="no summaries")
 check.same(remembered(six[:1], 2, 9), ([0], [0]), name="a short past")
+pair = ["gym", "café", "gym", "home", "work"]
+check.same(remembered(pair, 2, 9), ([1, 2, 3, 4], [1, 2, 0, 0]), name="two")
 for name, n in {"with summaries": 100, "everything": 10**6}.items():
     past = with_history(data, memory=n, older=100).test  # the package's
     rows, found = past.lengths.mean(), 100 * in_sight(past).mean()
