@@ -43,6 +43,7 @@ import answer_times  # noqa: E402
 from lab.data_sets import GEOLIFE_WINDOWS, has_data, read_windows_folder  # noqa: E402
 from lab.gps_protocol import staypoints_and_triplegs  # noqa: E402
 from reference import DocumentedTraining, prepare_by_loop  # noqa: E402
+from suite_times import bench_suite  # noqa: E402
 from wherenext import city, pointer_variants  # noqa: E402
 
 from pgt import graphs  # noqa: E402
@@ -246,9 +247,15 @@ def bench_answers() -> Iterator[Row]:
         yield row(name, ours, reference, peak=peak)
 
 
+def bench_tests() -> Iterator[Row]:
+    """The tests of a day, in processor seconds."""
+    for one in bench_suite():
+        yield row(*one)
+
+
 SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "windows": bench_windows, "training": bench_training, "gpu": bench_gpu, "gps": bench_gps,
-    "vocabulary": bench_vocabulary, "answers": bench_answers,
+    "vocabulary": bench_vocabulary, "answers": bench_answers, "tests": bench_tests,
 }  # fmt: skip
 
 

@@ -1,0 +1,31 @@
+"""How long `make test` takes from a finished environment, in two fresh clones: processor seconds.
+
+PGT_BEFORE names a checkout of an earlier version of this package; without it nothing is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from answer_times import BEFORE, ROOT, processor_time
+
+READY = (".venv/.installed", "_build/stamps/speller", "vendor")  # what `make test` would install
+
+
+def bench_suite() -> list[tuple[str, float, float]]:
+    """The name of the row, and the seconds of ours and of before; both suites must pass."""
+    if (before := os.environ.get(BEFORE)) is None:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        clones = [Path(folder) / name for name in ("ours", "before")]
+        for source, clone in zip((ROOT, before), clones, strict=True):
+            subprocess.run(["git", "clone", "--quiet", str(source), str(clone)], check=True)
+            subprocess.run(["make", "-C", str(clone), *READY], check=True, capture_output=True)
+        ours, theirs = (processor_time(["make", "-C", str(clone), "test"]) for clone in clones)
+        for clone in clones:
+            # What has passed is not asked again, so this is quick.
+            subprocess.run(["make", "-C", str(clone), "test"], check=True, capture_output=True)
+    return [("make test (reference: before)", ours, theirs)]
