@@ -155,9 +155,10 @@ windows = prepare(town.visits, protocol="exact").train
 targets = windows.target[windows.in_window]  # rows of `visits`
 free = 100 * (windows.visits.why.iloc[targets] == "return").mean()
 by_rule, content = fall(truth), fall(mean_content)
+by_content = content.mean()
 print(f"weight in the rule: {by_rule:.2f}")
 print(f"bias: from {fall(learned).min():.2f} to {fall(learned).max():.2f}")
-print(f"mean content: from {content.min():.2f} to {content.max():.2f}")
+print(f"content: from {content.min():.2f} to {content.max():.2f}")
 print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
@@ -168,7 +169,7 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# In our town the content hardly falls either, in the mean of ten models ({{ content.mean():.2f }}), which speaks against the first
+# In our town the content hardly falls either, in the mean of ten models ({{ by_content:.2f }}), which speaks against the first
 # suspect. But in other towns it may be true.
 #
 # ## The content can say the same
@@ -192,7 +193,7 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # ## A world in which the answer is known
 #
 # When bias and content are both trained, which one learns what is true? Take a world with nothing else to learn: people only
-# copy. They go where they were $p$ visits ago ($p = 1$: they stay) with a probability $\kappa_p$ that shrinks by a fifth with every step back. The
+# copy. They go where they were $p$ visits ago ($p = 1$: they stay) with a probability in proportion to $\kappa_p$, which shrinks by a fifth with every step back. The
 # right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
 #
 # By copying alone, everybody would soon be at one place for ever. So one visit in five, on average, goes to a new place. Nobody
@@ -286,8 +287,8 @@ show(
 )
 
 # %% [markdown]
-# All three pointers get as near to the truth as a pointer can, and all three have the right sum, because there are enough
-# visits to fix it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
+# All three pointers get as near to the truth as a pointer can, and all three have nearly the right sum, because there are
+# enough visits to fix it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
 # rates (middle) the content takes most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **Looking only at the bias, you cannot tell whether content took a
 # part.**
 #
@@ -308,7 +309,7 @@ show(
 #
 # The last world is the **control**: the same people, without what we look for. (Fast forgetting shows in three towns; slow
 # forgetting needs ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
-# rate of 0.1 instead of 0.01 (more steps change little). `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
+# rate of 0.1 instead of 0.01. `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
 # %%
@@ -407,31 +408,32 @@ pd.DataFrame(found, heads).T.round(2)
 #
 # ## Read the sum
 #
-# If the bias cannot show how fast people forget, can the sum? Whole models were trained as in [chapter 10](10_training.ipynb)
-# on the three towns with a short memory, and on the first three towns without forgetting. Between them stand the ten models of
-# our town; elsewhere each town has one model. *Rule* is the fall of the rule's weight, *alone* again that of a bias without content,
-# in the same towns.
+# If the bias cannot show how fast people forget, can the sum? Whole models were trained on the three towns with a short memory,
+# and on the first three towns without forgetting, each town twice: at the same rate throughout, as in
+# [chapter 10](10_training.ipynb), and with a bias that learns *×100* as fast. Between them stand the ten models of our town.
+# *Rule* is the fall of the rule's weight, *alone* again that of a bias without content, in the same towns.
 
 
 # %%
 kept = {"short memory": "short memory", "our town": "city"}
 kept["no forgetting"] = "no recency"  # their names in the files
+rates = {"": "as documented", " ×100": "fast bias"}
 falls = {}
 for world, what in kept.items():
     same = worlds[world][:3]  # the first three: the same people
-    sums = fall(curves(what) + curves(what, "c"))  # one a model
-    own = {"rule": fall(rule[world]), "alone": fall(same).mean()}
-    own |= {"bias": fall(curves(what)).mean(), "sum": sums.mean()}
-    falls[world] = own | {"lowest": sums.min(), "highest": sums.max()}
+    falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
+    for rate, variant in rates.items():
+        b, c = (curves(what, letter, variant) for letter in "bc")
+        both = {f"bias{rate}": fall(b).mean(), f"sum{rate}": fall(b + c).mean()}
+        falls[world] |= both
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 short, here = falls["short memory"], falls["our town"]
-for name, letters in {"bias": "b", "sum": "bc"}.items():
-    parts = [curves("short memory", one, "fast bias") for one in letters]
-    short[f"{name} ×100"] = fall(sum(parts)).mean()
+three = fall(curves("short memory") + curves("short memory", "c"))
+least, most = three.min(), three.max()
 worth, low, high, _ = found["difference"]
 apart = slow.std(ddof=1)
 seeds_apart = fall(learned + mean_content).std(ddof=1)
@@ -439,29 +441,30 @@ ratio = {name: np.exp(each) for name, each in short.items()}
 
 # %% [markdown]
 # Take the first row, where people forget fast. The bias of the whole model says nothing of it ({{ short["bias"]:.2f }}). But the
-# sum falls by {{ short["sum"]:.2f }}, nearly as far as a bias that is alone ({{ short["alone"]:.2f }}). So the content has said
-# it, and the first suspect is at work. (A fall of {{ short["sum"]:.2f }} means that recent visits typically get
-# {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
+# sum falls by {{ short["sum"]:.2f }} (from {{ least:.2f }} to {{ most:.2f }}), nearly as far as a bias that is alone
+# ({{ short["alone"]:.2f }}). So the content has said it, and the first suspect is at work. (A fall of {{ short["sum"]:.2f }} means
+# that recent visits typically get {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
-# Let the bias learn a hundred times as fast, in the same towns, and it does speak: it falls by {{ short["bias ×100"]:.2f }}, and the
-# sum by {{ short["sum ×100"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** So read the sum.
-# It moves, too, but less than its parts. And do not read it as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
+# At ×100, in the same towns, the bias does speak: it falls by {{ short["bias ×100"]:.2f }}, and the sum by
+# {{ short["sum ×100"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** So read the sum. It moves,
+# too, but less than its parts. And do not read it as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
 #
 # ## Back to our town
 #
-# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}), though it has no content to
-# hide behind. So it is the second suspect: there is little to say. Slow forgetting is worth only {{ worth:.2f }}, which the other
-# habits of a town (SD {{ apart:.2f }}) can cancel.
+# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}), so nothing is hidden. And
+# that is no surprise: slow forgetting is worth only {{ worth:.2f }}, and towns differ by more (SD {{ apart:.2f }}). It was the second
+# suspect.
 #
-# One such sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart:.2f }}: **training alone moves the sum by about as much as slow forgetting is worth.** So does the learning rate of
-# the bias. More seeds average chance out, but they are still one town: at ×100 our ten seeds say that old visits count *more*, and
-# ten towns rather the opposite ([Evidence](evidence_model.ipynb)).
+# One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
+# {{ seeds_apart:.2f }} (one of the ten makes much of it): **training alone moves the sum by about as much as slow forgetting is
+# worth.** So does the learning rate of the bias: at ×100 the sum of our town falls by {{ here["sum ×100"]:.2f }} instead of
+# {{ here["sum"]:.2f }}. More seeds average chance out, but they are still one town: the [evidence](evidence_model.ipynb) shows
+# ten seeds that agree on what ten towns deny.
 #
 # ## What to remember
 #
-# - Our town's curve is flat because there is little to say: slow forgetting is worth {{ worth:.2f }} logits, which the other habits
-#   of a town (SD {{ apart:.2f }}) can cancel.
+# - Our town's curve is flat, and that is no surprise: slow forgetting is worth {{ worth:.2f }} logits, and towns differ by more (SD
+#   {{ apart:.2f }}).
 # - Bias and content can exchange what both can say about positions, equation (12.1). Given the attention, only their sum is
 #   fixed. So a flat bias does not exclude forgetting: with a short memory the bias of a whole model falls by
 #   {{ short["bias"]:.2f }}, and the sum by {{ short["sum"]:.2f }}.
@@ -487,8 +490,8 @@ pair = slow, slow - none
 unaided, beside = [(2 * x.std(ddof=1) / x.mean()) ** 2 for x in pair]
 check.exercise("12.1", [unaided, beside])
 print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
-# With a control, a third of the towns will do: what the same people do in
-# both worlds cancels.
+# With a control, a third of the towns will do (each made twice): what the
+# same people do in both worlds cancels.
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,

@@ -439,8 +439,7 @@ show(
 )
 
 # %% [markdown]
-# The models of the first row learned from the same visits, and their falls have an SD of {{ seeds_apart:.2f }} (one of the ten
-# makes much of it). From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero.
+# The models of the first row learned from the same visits, and their falls have an SD of {{ seeds_apart:.2f }}. From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero.
 # (That of the same people at the same rate does not.) The last row has ten towns, one model each, also at ×100. Their mean lies far
 # outside that interval, and their own interval just touches zero. **Ten seeds are not ten samples of people.**
 #
