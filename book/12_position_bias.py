@@ -424,8 +424,8 @@ for world, what in kept.items():
     falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
     for rate, variant in rates.items():
         b, c = (curves(what, letter, variant) for letter in "bc")
-        both = {f"bias{rate}": fall(b).mean(), f"sum{rate}": fall(b + c).mean()}
-        falls[world] |= both
+        falls[world][f"bias{rate}"] = fall(b).mean()
+        falls[world][f"sum{rate}"] = fall(b + c).mean()
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
