@@ -106,7 +106,7 @@ print({word: number_of[word] for word in ["the", "Spoon", *oov]})
 # %% [markdown]
 # ## One word, from two sources
 #
-# One step of our story: ", the" is written, and "Winter" is due. Suppose that the network does three things.
+# In our story let ", the" be written, and "Winter" be due. Suppose that the network does three things.
 #
 # - It looks at the text: at "Winter" with attention 0.9, at the "the" before it with 0.1.
 # - It proposes words of its vocabulary, which lacks "Winter". "The" gets 0.7.
@@ -125,8 +125,8 @@ print({word: number_of[word] for word in ["the", "Spoon", *oov]})
 # A lent word has $P_\text{gen}(\ell) = 0$: it can only be copied.
 #
 # The network gets a text twice. In `source` all unknown words have the number of `[UNK]`, in `extended` their lent ones. In a
-# batch every row of (16.1) has $V + O$ entries, with $O$ the most words that one of its texts lends. The same number may stand
-# for another word in the next text. A text that lends fewer leaves its last entries unused, at probability 0.
+# batch every row of equation (16.1) has $V + O$ entries, with $O$ the most words that one of its texts lends. The same number
+# may stand for another word in the next text. A text that lends fewer leaves its last entries unused, at probability 0.
 
 # %%
 single = text_batch([story.pair], words)  # source, extended: (1, 60)
@@ -246,7 +246,8 @@ class Reader(nn.Module):  # both LSTMs, and what the writer starts from
 # "the" 0.1. The context is the mean of what is looked at, here $0.9\, h_\text{Winter} + 0.1\, h_\text{the}$.
 #
 # For a score PGT multiplies a query and a key. **Additive attention** ([Bahdanau et al.,
-# 2015](https://arxiv.org/abs/1409.0473)) adds them, and a small network makes one number of the sum. In symbols:
+# 2015](https://arxiv.org/abs/1409.0473)) adds them, and a small network makes one number of the sum. In symbols,
+# score, attention and context are
 #
 # $$
 # \begin{aligned}
@@ -307,7 +308,7 @@ class Ask(nn.Module):
 # %% [markdown]
 # ## Generate, or copy?
 #
-# Left are the vocabulary and its weight:
+# Two boxes are left, the vocabulary and its weight:
 #
 # $$
 # \begin{aligned}
@@ -335,10 +336,6 @@ class Speak(nn.Module):
         p_gen = self.gate(torch.cat([now.context, d, now.x], -1)).sigmoid()
         narrow = self.narrow(torch.cat([now.output, now.context], -1))
         return p_gen, self.generate(narrow).softmax(-1)
-
-
-# %% [markdown]
-# Here are all parts together.
 
 
 # %%
@@ -489,7 +486,7 @@ yours = text_batch([(renamed, [])], words)
 print(*words.decode(write(model, yours)[0][0].tolist(), yours.oov[0]))
 
 # %% [markdown]
-# All such words have one embedding, so the rest of the summary stays.
+# All such words are read as `[UNK]`, so the rest of the summary stays.
 #
 # Now the test: {{ n }} diaries, of other people than the {{ n_train }} of training. How often is the second sentence right,
 # "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training text.
@@ -590,8 +587,8 @@ table.rename_axis(["", "right, %"], axis=1)
 # **More training narrows the pointer's lead at names that were met, not at names never met.** Our explanation: without a pointer
 # the network must learn for each name separately to turn what it looks at into that word. A pointer learns to copy once for all.
 #
-# But only {{ soon }} % of whole summaries are right after {{ steps[0] }}: copying one name is learned first. Counting days
-# and listing the other places take longer, {{ late }} % after {{ steps[1] }}.
+# But even with a pointer only {{ soon }} % of whole summaries are right after {{ steps[0] }}: copying one name is learned first.
+# Counting days and listing the other places take longer, {{ late }} % after {{ steps[1] }}.
 # [Evidence: the relatives](evidence_relatives.ipynb) has all sentences, and the seeds.
 #
 # ## Not twice
@@ -655,9 +652,9 @@ check.exercise("16.1", [wide, last_lent, never_used])
 # stand for no word: nothing there can be copied to them.
 
 # %% [markdown]
-# **Exercise 2** (medium). Write `penalty(a)`, the penalties of equation (16.5) summed over all steps, for the attention `a` $(T, L)$. A
-# text has four words, and four steps are written. How large is the sum if all look at the same word? If each looks at another?
-# If all look at all four evenly?
+# **Exercise 2** (medium). Write `penalty(a)`, the penalties of equation (16.5) summed over all steps, for the attention `a` $(T, L)$.
+# A text has four words, and four steps are written. How large is the sum if all look at the same word? If each looks at another?
+# If each looks evenly at all four?
 
 # %% tags=["try"]
 def penalty(a):
@@ -714,7 +711,7 @@ other.ask = Blind(D, H)
 blind = sum(learn(other, words, 150)[130:]) / 20
 print(f"ours {sum(losses[130:150]) / 20:.2f}, without {blind:.2f}")
 # One explanation: the state can ask for a word after an unknown one, as each
-# h_i knows its neighbours. After 150 steps and with one seed we cannot see what
+# h_i knows its neighbours. After 150 steps, with one seed, we cannot see what
 # the context is good for.
 
 # %% [markdown]
