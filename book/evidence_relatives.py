@@ -100,7 +100,7 @@ greedy.loc[among, list(lengths)].rename(columns=lengths).round(1)
 
 # %% [markdown]
 # Coverage is there to lower these numbers. It lowers them a little; but each of the four sentences is right less often, and
-# ROUGE-2 falls with each seed. Our guess: coverage also fines what does no harm, such as the full stops at which words that are
+# ROUGE-2 falls with each seed. Our guess: coverage also penalizes what does no harm, such as the full stops at which words that are
 # generated look. Whether fewer summaries name a *place* twice depends on the seed:
 
 # %% tags=["hide-input"]
