@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Memory and ceilings
 #
-# On GeoLife the contextual pointer, given a hundred visits, leads the kernel, a rule that sees seven days, by {{ lead:.1f }}
-# points. Is it a better model, or has it a longer memory? And could any model do better on the half that it misses?
+# On GeoLife the contextual pointer leads the kernel, a rule, by {{ lead:.1f }} points. But the pointer sees a hundred visits, and
+# the kernel seven days. Is it a better model, or has it a longer memory? And could any model do better on the half that it misses?
 #
 # (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
 # *kernel* of [chapter 4](04_baselines.ipynb) is a vote of past visits with five numbers. Both are scored on the windows of the
@@ -13,8 +13,8 @@
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; of all targets it misses half, a fifth because the place is new, and roughly another fifth by
-# > chance, if two errors cancel as they do in our town.
+# > both remember a hundred visits; of a hundred targets it misses {{ missed:.0f }}: {{ new:.0f }} are new to the person, and by a
+# > rough estimate {{ luck:.0f }} are chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -123,7 +123,7 @@ places_map(
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: a vote fades with each visit made since, in fifty visits to {{ fade:.2f }} of what it was.
-# (The decay chosen here is {{ chosen["decay"]:.2f }}.) Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into
+# (The decay chosen here is {{ chosen["decay"]:.2f }}, so this kernel could not use four hundred visits if it wanted to.) Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into
 # reach, and of these {{ more_reach:.0f }} the kernel hits next to none ({{ far_hits:.1f }}).
 #
 # Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
@@ -150,7 +150,7 @@ GEOLIFE, TOWN = EXACT | {"data": "geolife"}, EXACT | {"data": "city"}
 WEEK = {"model": "kernel", "variant": "full"}  # seven days
 RULE = {"model": "kernel_memory", "variant": "memory_100"}
 # Seven days; a hundred visits; these with summaries (exercise 2).
-SHORT, HUNDRED, OURS = (
+SHORT, HUNDRED, SUMMARIES = (
     {"model": "contextual", "variant": variant}
     for variant in ("window", "memory_100", "full")
 )
@@ -159,10 +159,6 @@ SHORT, HUNDRED, OURS = (
 # @title Figure 21.1: memory and Acc@1
 trained = {n: HUNDRED | {"variant": f"memory_{n}"} | GEOLIFE for n in sizes}
 anew = [(results.mean(**t), *results.interval(**t)) for t in trained.values()]
-longer = results.difference(trained[400], trained[100])
-below = -longer[1]
-more_reach = by_memory["reach, %"][400] - by_memory["reach, %"][10]
-far_hits = by_memory.iloc[-1, 1] - by_memory.iloc[-1, 2]
 curves = {"the town": {}, "GeoLife": {"pointer, trained anew": anew}}
 for name in ("your pointer", "kernel"):
     means = [100 * gains(r)["acc@1"].mean() for r in ranked[name]]
@@ -201,6 +197,14 @@ show(
     "this memory; the two kernels have no band.",
 )
 
+# %% tags=["hide-input"]
+# @title Numbers: for the text
+longer = results.difference(trained[400], trained[100])
+below = -longer[1]
+more_reach = by_memory["reach, %"][400] - by_memory["reach, %"][10]
+far_hits = by_memory.iloc[-1, 1] - by_memory.iloc[-1, 2]
+in_week = data.test.lengths.mean()  # visits
+
 # %% [markdown]
 # In the town the pointer is ahead of the kernel at each memory, but after fifty visits its curve is about as flat as the
 # kernel's. The bands overlap; but both models answer the same windows, so what counts is the interval of the difference:
@@ -223,7 +227,8 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep. So a part of
 # the lead must be memory.
 #
-# **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits?
+# **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits? (Ours did, by
+# less than half as much.)
 #
 # ## Memory or model?
 #
@@ -236,7 +241,6 @@ four = {
     "kernel": [results.mean(**GEOLIFE, **one) for one in (WEEK, RULE)],
     "pointer": [results.mean(**GEOLIFE, **one) for one in (SHORT, HUNDRED)],
 }
-in_week = data.test.lengths.mean()  # visits, in the town
 pd.DataFrame(four, ["seven days", "hundred visits"]).round(1)
 
 # %% [markdown]
@@ -287,7 +291,7 @@ both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 left = both.iloc[1, 3]
-short = both.iloc[2, 3]
+in_seven = both.iloc[2, 3]
 more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
@@ -301,8 +305,8 @@ both.round(1) + 0.0  # no zero below zero
 # memory brings more than half of the lead; that it brings less is just not excluded.**
 #
 # *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
-# mostly from people with many windows. With seven days it is better for such a mean, too ({{ short:.1f }}), and memory brings
-# clearly more than the model ({{ person_more[0]:.1f }}). If each question is to count alike, take the first; if each person, the
+# mostly from people with many windows. With seven days it is better for such a mean, too ({{ in_seven:.1f }}), and memory brings
+# clearly more than the model ({{ person_more[0]:.1f }}). If each window is to count alike, take the first; if each person, the
 # second.
 #
 # ## How good can a guess be?
@@ -370,7 +374,7 @@ def like(at, minutes=60, same=ALL):
 
 
 # %%
-at = visits.user_id.searchsorted(8) + 624  # a stay of person 8
+at = visits.user_id.searchsorted(8) + 624  # a stay of person 8, by hand
 name = town.places.set_index("location_id").name
 stays = pd.DataFrame({"left on": ended.strftime("%a %d %b, %H:%M")})
 stays["then"] = place.shift(-1).map(name)
@@ -417,7 +421,7 @@ mean = np.mean([agreement(most_alike(row - 1))[1] for row in rows])
 print(f"{len(rows)} targets: {100 * mean:.1f} to {100 * mean**0.5:.1f} %")
 
 # %% [markdown]
-# On GeoLife, counted in the same way, the ends are {{ least:.1f }} and {{ root:.1f }} %. How often is which likeness used?
+# On GeoLife, counted in the same way, the ends are {{ lower_end:.1f }} and {{ upper_end:.1f }} %. How often is which likeness used?
 
 # %% tags=["hide-input"]
 # @title Table: which likeness is used, of a hundred targets
@@ -440,17 +444,18 @@ used.rename_axis(index=None, columns="alike in (rounded)")
 # %% [markdown]
 # A quarter of the targets are judged by stays at *any* place, as the person was hardly ever here before. If "about the same time"
 # means half an hour, or two hours, the upper end moves by less than a point ([evidence](evidence_improvements.ipynb)). The upper
-# end depends on who was recorded: on GeoLife its 95 % interval over people reaches from {{ least_end:.1f }} to {{ most_end:.1f }}.
+# end depends on who was recorded: on GeoLife its 95 % interval over people reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}.
 
 # %%
 found = limits.set_index(["data", "table", "group"]).sort_index()
 ends = found.loc[("geolife", "agreement", "finest"), ["value", "low", "high"]]
-least = ends.value  # percent, as all here
-root, least_end, most_end = 100 * (ends.astype(float) / 100) ** 0.5
+lower_end = ends.value  # percent, as all here
+upper_end, upper_low, upper_high = 100 * (ends.astype(float) / 100) ** 0.5
 found = found.value
 new = found["geolife", "novelty", "whole past"]  # targets in no past visit
-ours = results.mean(**GEOLIFE, **HUNDRED)  # the pointer's
-print(f"pointer {ours:.1f} %, upper end {root:.1f} %, new {new:.1f} %")
+right_now = results.mean(**GEOLIFE, **HUNDRED)  # the pointer's
+print(f"pointer {right_now:.1f} %, upper end {upper_end:.1f} %")
+print(f"new to the person: {new:.1f} %")
 
 # %% [markdown]
 # ## Does it work? The town knows
@@ -466,21 +471,18 @@ print(f"pointer {ours:.1f} %, upper end {root:.1f} %, new {new:.1f} %")
 # @title Figure 21.2: how good a guess can be, and where the pointer is
 truth = found["city", "truth"]
 known = truth["time unknown"]  # who knows all habits, but not that
-town_ours = results.mean(**TOWN, **OURS)
-left_over = known - town_ours
+right_in_town = results.mean(**TOWN, **SUMMARIES)
 told = truth["time known"]
 really = truth["time unknown, agreement"]
 too_high = 100 * (really / 100) ** 0.5
 counted = found["city", "agreement", "finest"]
 best_town = 100 * (counted / 100) ** 0.5
-alone = too_high - best_town  # what too low a count takes from the root
-of_a_kind = table.loc["two agree", "mean of both"]  # not in the figure
 town_reach = 100 - found["city", "novelty", "whole past"]
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
 drawn = {  # the pointer; the insider, agreement counted and true, reach
-    "the town": (town_ours, (known,), (counted, best_town),
+    "the town": (right_in_town, (known,), (counted, best_town),
                  (really, too_high), (town_reach,)),
-    "GeoLife": (ours, (), (least, root), (), (100 - new,)),
+    "GeoLife": (right_now, (), (lower_end, upper_end), (), (100 - new,)),
 }  # fmt: skip
 for ax, (name, (right, *spans)) in zip(panels, drawn.items(), strict=True):
     for k, span in enumerate(spans):
@@ -492,9 +494,7 @@ for ax, (name, (right, *spans)) in zip(panels, drawn.items(), strict=True):
     ax.text(right + 1, 3.55, text, color=EXTRA, fontsize=8)
     ax.set(xlabel="percent of targets", xlim=(0, 100))
     ax.set_title(name, fontsize=10)
-borders = [0, ours, root, 100 - new, 100]
-luck = 100 - new - root
-luck_left = luck - alone
+borders = [0, right_now, upper_end, 100 - new, 100]
 FOUR = {"right": EXTRA, "could\nwin": TRUTH, "chance": MUTED, "new": PAPER}
 bar = {"ec": INK, "lw": 0.8, "height": 0.7, "zorder": 3}
 text = {"fontsize": 7.5, "ha": "center", "va": "center", "zorder": 4}
@@ -503,7 +503,7 @@ for k, (name, fill) in enumerate(FOUR.items()):
     panels[1].barh(4, end - start, left=start, color=fill, **bar)
     ink = INK if fill == PAPER else PAPER
     panels[1].text((start + end) / 2, 4, name, color=ink, **text)
-lines = ["insider (town)", "agreement, counted", "agreement, true (town)"]
+lines = ["insider (town)", "agreement, counted", "by true chances (town)"]
 lines += ["reach (all past)", "parts (GeoLife)"]
 panels[0].set(yticks=range(5), yticklabels=lines, ylim=(4.6, -0.6))
 show(
@@ -512,11 +512,10 @@ show(
     "and GeoLife. In the town the insider, who knows all habits, is near the "
     "upper end of agreement, and the pointer is little below. On GeoLife a "
     "bar divides the targets into right, could win, chance and new.",
-    caption="From the top: the insider's Acc@1; the lower and the upper end, "
-    "as counted, and by the simulator's own chances; targets anywhere in the "
-    "person's past; four parts of GeoLife's targets, if the upper end is the "
-    "best guess. Line: Acc@1 of the pointer with a hundred visits, five "
-    "seeds (in the town with summaries: there it was not run without).",
+    caption="Bars reach from the lower to the upper end. Line: Acc@1 of the "
+    "pointer with a hundred visits, five seeds (in the town with summaries; "
+    "there five without were not run). Parts: if the upper end is the best "
+    "guess.",
 )
 
 # %% [markdown]
@@ -527,9 +526,9 @@ show(
 # cancel.** By the simulator's own chances two agree in {{ really:.1f }} %, not in {{ counted:.1f }}, and the root of this is
 # {{ too_high:.1f }} %.
 #
-# - **The count is too low** for somebody who knows more than our four facts: stays that look alike differ, most of all in the
-#   quarter judged by stays at any place. If a Friday is taken for a Tuesday, such a pair agrees with chance 0.6, as both days must
-#   lead home. That is less than the mean of two Fridays and two Tuesdays, {{ of_a_kind:.2f }}.
+# - **The count is too low** for somebody who knows more than our four facts. Stays that look alike differ, surely in the quarter
+#   judged by stays at any place. A Friday and a Tuesday agree with chance $0.6 \cdot 1$; like days do more often,
+#   $(0.46 + 1) / 2 = 0.73$ in the mean.
 # - **The true root is too high:** it is well above what the insider reaches, as on Friday the root was above the best guess.
 #
 # ## And on GeoLife?
@@ -539,15 +538,22 @@ show(
 # the interval.
 
 # %%
-missed, within = 100 - ours, 100 - new
+within = 100 - new  # reach
 parts = {
-    f"upper end {end:.1f}": [ours, end - ours, within - end, new]
-    for end in (root, least_end, most_end)
+    f"upper end {end:.1f}": [right_now, end - right_now, within - end, new]
+    for end in (upper_end, upper_low, upper_high)
 }
 rows = ["the pointer is right", "a better model could win"]
 rows += ["chance", "new to the person"]
 parts = pd.DataFrame(parts, rows).round().astype(int)
 parts.rename_axis("% of targets, rounded", axis=1)
+
+# %% tags=["hide-input"]
+# @title Numbers: for the text
+left_over = known - right_in_town
+missed, luck = 100 - right_now, within - upper_end
+alone = too_high - best_town  # what too low a count takes from the root
+luck_left = luck - alone
 
 # %% [markdown]
 # *New*: no pointer can name such a place, and PGT's generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other
@@ -555,19 +561,20 @@ parts.rename_axis("% of targets, rounded", axis=1)
 # the situation may win a part of it.) Each is about a fifth of all targets, and together they are most of what the pointer misses,
 # at both ends of the interval, too.
 #
-# How far can this be off? The interval knows nothing of the two errors. If only the count were too low, the upper end would be
-# higher: by {{ alone:.0f }} points, as in the town, and chance would be {{ luck_left:.0f }}. If only the root were too high, chance
-# would be larger than a fifth.
+# How far can this be off? The interval knows nothing of the two errors. If only the count were too low, as in the town, the upper
+# end would be higher, by $57.2 - 51.5$, about {{ alone:.0f }} points, and {{ luck_left:.0f }} would be chance. If only the root were
+# too high, more than {{ luck:.0f }} would be.
 #
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory brings the first guess nothing that we can
 #   measure.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
-#   {{ lead:.1f }} points are left; our best estimate is that memory brings more than half.
-# - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ root:.0f }} %, if two errors cancel as
-#   they do in the town. The pointer is right in {{ ours:.0f }} %.
-# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and roughly {{ luck:.0f }} are chance
+#   {{ lead:.1f }} points are left, and {{ left:.1f }} if each person counts alike; our best estimate is that memory brings more than
+#   half.
+# - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
+#   they do in the town. The pointer is right in {{ right_now:.0f }} %.
+# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and roughly {{ luck:.0f }} are chance, given the four facts
 #   ({{ luck_left:.0f }}, if only the count is off; more, if only the root is).
 #
 # ## Exercises
