@@ -4,9 +4,9 @@
 # No phone measures visits. They are computed from positions, with thresholds. What do these keep, and what do they
 # throw away?
 #
-# *You will be able to* turn raw position fixes into visits, measure what each of the steps and its thresholds throw away, and
-# put your own life on a map. *You need* pandas, NumPy and [chapter 1](01_where_next.ipynb). *It takes* twenty minutes to read and about a minute
-# to run, with or without a GPU.
+# *You will be able to* turn raw position fixes into visits, measure what is lost on the way, and put your own life on a map.
+# *You need* pandas, NumPy and [chapter 1](01_where_next.ipynb). *It takes* twenty minutes to read and about a minute to run,
+# with or without a GPU.
 #
 # > **In one sentence.** Visits are computed in three steps (staypoints, locations, visits), and the second one loses what
 # > was seen once: of eight people's visits to places where they were only once in four weeks,
@@ -116,7 +116,8 @@ def haversine(lon1, lat1, lon2, lat2):
 # anchor. A silence of more than 24 hours ends the stretch without a staypoint. A shorter one counts as staying.
 #
 # The thresholds below are those with which [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) made the visits of
-# GeoLife that this book and others use. (`eps` comes with the locations.)
+# GeoLife that this book and others use. `metres` is $\Delta$, `minutes` is $\tau$; `eps` comes with the
+# locations.
 
 # %%
 metres = 200  # @param {type:"slider", min:25, max:800, step:25}
@@ -236,15 +237,17 @@ show(
     "level in stays. Shaded staypoints stand over the bars of true visits. "
     "The last one goes on to the next day, though its visit ends at six.",
     caption="The sliding rule at work: how far each fix is from its anchor. "
-    "Shade: a staypoint. Long straight lines are silences.",
+    "Shade: a staypoint. Long straight lines are silences. The fix that "
+    "passes the threshold is the next anchor, and is drawn at zero.",
 )
 
 # %% [markdown]
-# In a stay the line is nearly level, above zero where the anchor was set on the way there. On a trip on foot it falls to
-# zero at each new anchor; on a fast one every fix is a new anchor, and it lies at zero.
+# In a stay the line is nearly level, above zero where the anchor was set on the way there. On a fast trip every fix is a new
+# anchor, and it lies at zero.
 #
 # A staypoint ends when the person is first seen elsewhere. The second shade runs on to nine o'clock, since nothing was
-# heard after 8:23, and the last one, by the fifth fault, to the next day. So a very long duration may be a silence.
+# heard after 8:23, and the last one, over an unrecorded pause (most likely at home), to the next day. So a very long duration
+# may be a silence.
 #
 # ## Locations: DBSCAN
 #
@@ -257,6 +260,8 @@ show(
 # 0 ── 15 ── 30                       80
 # one location            noise: no location
 # ```
+#
+# (0 and 30 are further apart than `eps`: a location grows by hops.)
 #
 # A location needs `min_samples` = 2 staypoints. One that has no other near it is called *noise*, and belongs to no location.
 #
@@ -290,7 +295,8 @@ def with_location(staypoints, label):
 
 
 # %% [markdown]
-# The others become **visits**. If a person's next one is at the same location and begins within a minute, the two are one.
+# The others become **visits**. A jump of more than 200 m can cut a stay in two. If a person's next one is at the same location
+# and begins within a minute, the two are one.
 
 
 # %%
@@ -361,10 +367,11 @@ table.assign(number=grouped.size())
 # Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
 # loses what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near,
 # such as another person's. With all the town's people, or these eight's whole record, more have one, and about a quarter
-# survives ([evidence](evidence_windows.ipynb) takes both). When a benchmark whose places were clustered this way says that
-# people return, remember that most places seen once were not counted.
+# survives. When a benchmark whose places were clustered this way says that people return, remember that most places seen once
+# were not counted.
 #
-# **Change this.** Move `metres`, `minutes` or `eps` above, and run all that follows.
+# **Change this.** Set `eps` to 160 above, and run what follows. How many single visits survive now? (Some places
+# become one, and `match` does not notice.)
 #
 # And what is found, is it true, and when does it end?
 
@@ -384,7 +391,8 @@ print(f"to the same place: {n_twice} of them")
 
 # %% [markdown]
 # Nearly every found visit is a true one. But `match` does not punish a staypoint that is too long, and one in ten ends more
-# than {{ late:.0f }} hours late: the fifth fault. Of the true visits that have no staypoint, most
+# than {{ late:.0f }} hours late, over an unrecorded pause. A shorter permitted silence mends this and loses visits
+# ([evidence](evidence_windows.ipynb)). Of the true visits that have no staypoint, most
 # ({{ n_twice }} of {{ n_missed }}) lie next to another visit to the same place: home, a silence, home again. The rule sees
 # one long stay there.
 #
@@ -405,12 +413,13 @@ for m in (100, 200, 400):
         rows[m, t] = row
 print(f"true visits: {len(truth)}")
 grid = pd.DataFrame.from_dict(rows, orient="index")
+left_at = grid["left as visits"].astype(int)
 grid.rename_axis(["metres", "minutes"])
 
 # %% [markdown]
 # An hour loses what is short. With 400 metres a staypoint takes in more of the way, its mean lies further off, and
-# the clustering drops a third of what was found. With 100 metres the pipeline keeps *more* than with the published 200,
-# for this receiver and this town (for a worse receiver, see exercise 1).
+# the clustering drops a third of what was found. With 100 metres the pipeline keeps *more* than with the published 200:
+# {{ left_at[100, 30] }} against {{ left_at[200, 30] }}, for this one record (for a worse receiver, see exercise 1).
 #
 # ## A receiver that is too good
 #
@@ -501,7 +510,7 @@ show(
 def mean_of_all(stays, fixes):
     """The staypoints, each at the mean of all its fixes."""
     stays = stays.copy()
-    for row in stays.itertuples():
+    for row in stays.itertuples():  # first_fix: its first row in `fixes`
         own = fixes.iloc[row.first_fix : row.first_fix + row.n_fixes]
         stays.loc[row.Index, ["lon", "lat"]] = own[["lon", "lat"]].mean()
     return stays
@@ -528,16 +537,20 @@ by_mean.rename_axis("drifting error").round(1)
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
 # latitude). There is no error and no warning. But equation (2.1) shortens the east-west difference by the cosine of the
-# latitude, as the sphere does. Swapped, it shortens the north-south difference, by $|\cos\lambda|$, and leaves the east-west
-# one as it is. So $d$ metres to the north come out as $d \cdot |\cos\lambda|$, too short, and `eps` reaches
-# $\text{eps} / |\cos\lambda|$; to the east they come out as $d / \cos\varphi$, too long, and it reaches
-# $\text{eps} \cdot \cos\varphi$: in Beijing {{ high:.0f }} and {{ wide:.0f }} metres. This ellipse covers more than the circle, so
-# fewer staypoints are noise.
+# latitude, as the sphere does. Swapped, it shortens the north-south one, by $|\cos\lambda|$ (the equation multiplies two nearly
+# equal cosines, so the sign goes), and leaves the east-west one as it is:
+#
+# | direction | a true $d$ comes out as | `eps` reaches | in Beijing |
+# |---|---|---|---|
+# | north | $d \cdot \lvert\cos\lambda\rvert$ | $\text{eps} / \lvert\cos\lambda\rvert$ | {{ high:.0f }} m |
+# | east | $d / \cos\varphi$ | $\text{eps} \cdot \cos\varphi$ | {{ wide:.0f }} m |
+#
+# This ellipse covers more than the circle, so fewer staypoints are noise.
 #
 # **Whose midnight?** Fixes are in UTC. If nobody converts the times, a day begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
 #
-# If we make both mistakes, the published numbers of windows of GeoLife come out, except that the test set differs by two
-# ([evidence](evidence_windows.ipynb), where the time zone is counted, too). With swapped coordinates there are
+# With both mistakes we get exactly as many GeoLife windows for training and validation as Hong et al. publish, and two fewer
+# for the test ([evidence](evidence_windows.ipynb), where the time zone is counted, too). With swapped coordinates there are
 # {{ swapped:,.0f }} visits; with the latitude first there would be {{ straight:,.0f }}.
 
 # %% tags=["hide-input"]
@@ -583,6 +596,8 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 #
 # ## Exercises
 #
+# Put the sliders back first.
+#
 # **Exercise 1** (quick). Put a bad receiver, `record(noise_m=40)`, in the place of `fixes` in the cell with the pairs of
 # thresholds. Do 100 metres still keep the most? With 30 minutes, how many visits are left with 100 metres, and with 200?
 
@@ -621,7 +636,7 @@ print(f"{with_all:.1f} m with all positions")
 
 # %% [markdown]
 # **Exercise 3** (medium). Keep the single visits. With `min_samples=1`, which `steps` hands on, every staypoint is in a location.
-# What are then, in percent, recall and precision in `record()`? And how many locations have a single visit?
+# What are then, in percent, recall and precision in `record()`? (The solution shows the price.)
 
 # %% tags=["try"]
 recall, precision = ..., ...
