@@ -1177,7 +1177,7 @@ def test_claims_of_21() -> None:
     luck = 100 - new - 10 * real.value["agreement", "finest"] ** 0.5
     assert abs(ours - 50) < 1, "could any model do better on the half that it misses?"
     assert abs(new - 20) < 2, "Each is about a fifth of all targets"
-    assert abs(luck - 20) < 2, "and by a rough estimate 20 are chance"
+    assert abs(luck - 20) < 2, "by a rough estimate … are chance"
     for end in real.loc[("agreement", "finest"), ["low", "high"]].astype(float):
         beyond = 100 - 10 * end**0.5  # chance and new
         assert new < beyond and beyond > 0.7 * (100 - ours), (
