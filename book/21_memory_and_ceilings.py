@@ -562,7 +562,7 @@ luck_left = luck - alone
 # at both ends of the interval, too.
 #
 # How far can this be off? The interval knows nothing of the two errors. If only the count were too low, as in the town, the upper
-# end would be higher, by $57.2 - 51.5$, about {{ alone:.0f }} points, and {{ luck_left:.0f }} would be chance. If only the root were
+# end would be higher, by {{ too_high:.1f }} − {{ best_town:.1f }}, about {{ alone:.0f }} points, and {{ luck_left:.0f }} would be chance. If only the root were
 # too high, more than {{ luck:.0f }} would be.
 #
 # ## What to remember
