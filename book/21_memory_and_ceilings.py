@@ -2,7 +2,8 @@
 # # Memory and ceilings
 #
 # On GeoLife the contextual pointer leads the kernel, a rule, by {{ lead:.1f }} points. But the pointer sees a hundred visits, and
-# the kernel seven days. Is it a better model, or has it a longer memory? And could any model do better on the half that it misses?
+# the kernel seven days. Is it a better model, or has it a longer memory? And the pointer is right in {{ right_now:.0f }} % of the
+# targets: could any model do much better?
 #
 # (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
 # *kernel* of [chapter 4](04_baselines.ipynb) is a vote of past visits with five numbers. Both are scored on the windows of the
@@ -13,8 +14,8 @@
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; of a hundred targets it misses {{ missed:.0f }}: {{ new:.0f }} are new to the person, and by a
-# > rough estimate {{ luck:.0f }} are chance.
+# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person,
+# > by a rough estimate {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -123,19 +124,20 @@ places_map(
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: a vote fades with each visit made since, in fifty visits to {{ fade:.2f }} of what it was.
-# (The decay chosen here is {{ chosen["decay"]:.2f }}, so this kernel could not use four hundred visits if it wanted to.) Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into
-# reach, and of these {{ more_reach:.0f }} the kernel hits next to none ({{ far_hits:.1f }}).
+# Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into reach than ten, and of these {{ more_reach:.0f }} the
+# kernel hits next to none ({{ far_hits:.1f }}).
 #
-# Does a model that learns make more of a long past? Train the pointer with a hundred visits, and ask it with the same six
-# memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one line for each place found only further back. We leave them out;
-# exercise 2 builds them.)
+# Is this only the rule? Its votes fade by {{ chosen["decay"]:.2f }} a visit (validation chose that; slower fading could have been
+# chosen). A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
+# memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one row for each place found only
+# further back. We leave them out: on GeoLife they change the first guess by less than we can measure. Exercise 2 builds them.)
 
 # %%
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
 
 # %%
 # older=0: without the summaries of exercise 2.
-variant = pointer_variants.Variant(memory=memory, older=0)  # all facts
+variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
@@ -178,6 +180,8 @@ for ax, (name, lines) in zip(panels, curves.items(), strict=True):
         look = {"color": COPIED, "ls": ":"}
         mean = results.mean(**WEEK, **GEOLIFE)
         ax.axhline(mean, label="kernel, seven days", **look)
+        look["color"], mean = EXTRA, results.mean(**SHORT, **GEOLIFE)
+        ax.axhline(mean, label="pointer, seven days", **look)
     ax.legend(loc="lower right", fontsize=8)
     ax.set(xscale="log", xlabel="visits remembered")
     ax.set_xticks(sizes, sizes)
@@ -194,7 +198,7 @@ show(
     caption="Test windows, with 95 % intervals over people (right: and "
     "seeds). Left: one training with a hundred visits, asked with other "
     "memories. Right: for each memory the mean of five trainings with just "
-    "this memory; the two kernels have no band.",
+    "this memory. What sees seven days, and the kernels, have no band.",
 )
 
 # %% tags=["hide-input"]
@@ -211,19 +215,20 @@ in_week = data.test.lengths.mean()  # visits
 
 # %%
 ahead = {}
-for n, old, own in zip(sizes, *ranked.values(), strict=True):
-    ends = interval(own, against=old)  # 95 %, over people
-    mean = 100 * (gains(own)["acc@1"].mean() - gains(old)["acc@1"].mean())
+pairs = zip(ranked["your pointer"], ranked["kernel"], strict=True)
+for n, (own, rule) in zip(sizes, pairs, strict=True):
+    ends = interval(own, against=rule)  # 95 %, over people
+    mean = 100 * (gains(own)["acc@1"].mean() - gains(rule)["acc@1"].mean())
     ahead[n] = {"pointer − kernel": mean, "from": ends[0], "to": ends[1]}
 pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# No interval holds zero. They know of people, not of seeds: this is one training. (And at ten visits the kernel's five numbers,
+# No interval holds zero. They cover people, not seeds: this is one training. (And at ten visits the kernel's five numbers,
 # chosen for a hundred, may cost it much.)
 #
 # Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for each
 # memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to
-# {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings nothing to the first guess that we can measure.** But seven
+# {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings the first guess nothing measurable.** But seven
 # days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep. So a part of
 # the lead must be memory.
 #
@@ -260,8 +265,7 @@ steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. (Written out, the difference of the
-# two means is the *kernel* with a hundred visits minus the *pointer* with seven days.) Is it more than luck?
+# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. Is it more than luck?
 
 
 # %% tags=["hide-input"]
@@ -285,6 +289,7 @@ pairs = {
     "the lead": (HUNDRED, WEEK),
     "model, with a hundred visits": (HUNDRED, RULE),
     "model, with seven days": (SHORT, WEEK),
+    # The mean of both ways, written out: four of the eight terms cancel.
     "memory minus model": (RULE, SHORT),
 }
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
@@ -301,8 +306,8 @@ both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
-# Memory minus model is {{ more:.1f }}, and its interval, up to {{ more_high:.1f }}, touches zero. **Our best estimate is that
-# memory brings more than half of the lead; that it brings less is just not excluded.**
+# Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins a hair below zero. **Our best estimate is that memory brings more than
+# half of the lead; that it brings less is just not excluded.**
 #
 # *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
 # mostly from people with many windows. With seven days it is better for such a mean, too ({{ in_seven:.1f }}), and memory brings
@@ -311,7 +316,7 @@ both.round(1) + 0.0  # no zero below zero
 #
 # ## How good can a guess be?
 #
-# Now to the other question: could any model do better on the half that the pointer misses?
+# Now to the other question: how good could any model be?
 #
 # Somebody leaves the office on a Friday at six. Suppose the chances are 0.6 for home, 0.3 for the gym and 0.1 for the
 # market. The best guess is home, and it is right six times in ten. On a Tuesday at six this person always goes home.
@@ -347,7 +352,7 @@ table.map("{:.2f}".format)
 # this mean**.
 #
 # Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
-# until about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share of
+# that ended at about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share of
 # their pairs, ordered pairs of different stays, agree? Here is somebody of the town who came to the office from home and leaves
 # it on a weekday, at ten past six.
 
@@ -374,7 +379,7 @@ def like(at, minutes=60, same=ALL):
 
 
 # %%
-at = visits.user_id.searchsorted(8) + 624  # a stay of person 8, by hand
+at = visits.user_id.searchsorted(8) + 624  # person 8; has eight like it
 name = town.places.set_index("location_id").name
 stays = pd.DataFrame({"left on": ended.strftime("%a %d %b, %H:%M")})
 stays["then"] = place.shift(-1).map(name)
@@ -395,9 +400,12 @@ print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 
 # %% [markdown]
 # Three of the eight stays led home (114 Maple Walk) and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs
-# agree. The best guess by these stays is home, right in three of eight. (This time none of the five places was right.) With so few stays the ends may miss: of two stays that led to different
-# places no pair agrees (root 0), yet the best guess by them is right once in two. Only the mean over many targets is to be
-# trusted, and only if habits stay as they were, and days are decided independently.
+# agree. The best guess by these stays is home, right in three of eight. (This time none of the five places was right.)
+#
+# Why pairs of *different* stays? A stay agrees with itself, always; without such pairs the share is right on average, however few
+# stays there are. Its root is not: of two stays that led to different places no pair agrees (root 0), yet the best guess by them is
+# right once in two. So average over many targets first, then take the root. All this holds only if habits stay as they were, and
+# days are decided independently.
 #
 # Where no two stays are alike in all four ways, we ask for less, until there are two. The mean over all targets is **the lower
 # end**, and its root **the upper end**:
@@ -464,8 +472,8 @@ print(f"new to the person: {new:.1f} %")
 # against an **insider**, who knows what the simulator knows: every person's habits, and so the chances of all places at a given
 # hour. It does not know when the next visit comes: soon after this stay ends or, if the day is over, tomorrow morning. It weighs
 # the chances at these two times by how likely each is, and names the likeliest place
-# ([its lines](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). That is no bound: told the time
-# of the next visit, it is right in {{ told:.1f }} %, and a model that foresees the time could come near that.
+# ([its lines](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right in
+# {{ known:.1f }} %. (Told the time, it would be right in {{ told:.1f }} %, so this is no bound: a model may foresee the time.)
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: how good a guess can be, and where the pointer is
@@ -522,13 +530,12 @@ show(
 # The pointer is above the lower end already, so from here on only the upper end matters. In the town the pointer (five seeds, with
 # summaries) is {{ left_over:.1f }} points below the insider: little is left to win, it seems (this difference has no interval).
 #
-# The insider is right in {{ known:.1f }} %, close to the upper end of agreement, {{ best_town:.1f }}. **But this is because two errors
-# cancel.** By the simulator's own chances two agree in {{ really:.1f }} %, not in {{ counted:.1f }}, and the root of this is
-# {{ too_high:.1f }} %.
+# The insider is close to the upper end of agreement, {{ best_town:.1f }}. **But this is because two errors cancel.** By the
+# simulator's own chances two agree in {{ really:.1f }} %, not in {{ counted:.1f }}, and the root of this is {{ too_high:.1f }} %.
 #
 # - **The count is too low** for somebody who knows more than our four facts. Stays that look alike differ, surely in the quarter
-#   judged by stays at any place. A Friday and a Tuesday agree with chance $0.6 \cdot 1$; like days do more often,
-#   $(0.46 + 1) / 2 = 0.73$ in the mean.
+#   judged by stays at any place. Our count takes a Friday and a Tuesday for alike, as both are weekdays. Such a mixed pair agrees
+#   with chance $0.6 \cdot 1$, two Fridays or two Tuesdays with $(0.46 + 1) / 2 = 0.73$ in the mean.
 # - **The true root is too high:** it is well above what the insider reaches, as on Friday the root was above the best guess.
 #
 # ## And on GeoLife?
@@ -543,8 +550,8 @@ parts = {
     f"upper end {end:.1f}": [right_now, end - right_now, within - end, new]
     for end in (upper_end, upper_low, upper_high)
 }
-rows = ["the pointer is right", "a better model could win"]
-rows += ["chance", "new to the person"]
+rows = ["the pointer is right", "could be won"]
+rows += ["chance, given the four facts", "new to the person"]
 parts = pd.DataFrame(parts, rows).round().astype(int)
 parts.rename_axis("% of targets, rounded", axis=1)
 
@@ -553,29 +560,32 @@ parts.rename_axis("% of targets, rounded", axis=1)
 left_over = known - right_in_town
 missed, luck = 100 - right_now, within - upper_end
 alone = too_high - best_town  # what too low a count takes from the root
-luck_left = luck - alone
+luck_left, luck_more = luck - alone, luck + too_high - known
+could_win = missed - new - luck
+most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 
 # %% [markdown]
 # *New*: no pointer can name such a place, and PGT's generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other
-# ceilings, too). *Chance*: the person has been there, but the best guess from such a situation is wrong. (A model that sees more of
-# the situation may win a part of it.) Each is about a fifth of all targets, and together they are most of what the pointer misses,
-# at both ends of the interval, too.
+# ceilings, too). *Chance*: the person has been there, but the best guess from the four facts is wrong. (A model that sees more may
+# win a part of it.) Each is about a fifth of all targets, and together they are most of what the pointer misses, at both ends of
+# the interval, too.
 #
-# How far can this be off? The interval knows nothing of the two errors. If only the count were too low, as in the town, the upper
-# end would be higher, by {{ too_high:.1f }} − {{ best_town:.1f }}, about {{ alone:.0f }} points, and {{ luck_left:.0f }} would be chance. If only the root were
-# too high, more than {{ luck:.0f }} would be.
+# How far can this be off? The interval knows nothing of the two errors. In the town each is worth six points. If only the count
+# were too low, the upper end would be higher, by {{ too_high:.1f }} − {{ best_town:.1f }}; {{ luck_left:.0f }} would be chance, and
+# {{ most_won:.0f }} could be won. If only the root were too high, by {{ too_high:.1f }} − {{ known:.1f }}, {{ luck_more:.0f }} would be
+# chance, and {{ least_won:.0f }} could be won.
 #
 # ## What to remember
 #
-# - Reach is not accuracy: beyond a hundred visits (in the town, fifty) a longer memory brings the first guess nothing that we can
-#   measure.
+# - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess nothing measurable.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
 #   {{ lead:.1f }} points are left, and {{ left:.1f }} if each person counts alike; our best estimate is that memory brings more than
 #   half.
 # - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
 #   they do in the town. The pointer is right in {{ right_now:.0f }} %.
-# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, and roughly {{ luck:.0f }} are chance, given the four facts
-#   ({{ luck_left:.0f }}, if only the count is off; more, if only the root is).
+# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance, given the four facts
+#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, as the two errors have it), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
+#   {{ most_won:.0f }}).
 #
 # ## Exercises
 #

@@ -1118,7 +1118,7 @@ def test_claims_of_21() -> None:
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
-    assert more > 0 and -0.05 < low < 0, "touches zero"
+    assert more > 0 and -0.05 < low < 0, "that it brings less is just not excluded"
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
@@ -1175,7 +1175,7 @@ def test_claims_of_21() -> None:
     real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
     new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
     luck = 100 - new - 10 * real.value["agreement", "finest"] ** 0.5
-    assert abs(ours - 50) < 1, "could any model do better on the half that it misses?"
+    assert abs(ours - 50) < 1, "could any model do much better?"
     assert abs(new - 20) < 2, "Each is about a fifth of all targets"
     assert abs(luck - 20) < 2, "by a rough estimate … are chance"
     for end in real.loc[("agreement", "finest"), ["low", "high"]].astype(float):
