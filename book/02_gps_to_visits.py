@@ -366,9 +366,9 @@ table.assign(number=grouped.size())
 # %% [markdown]
 # Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
 # loses what was seen once.** A location needs two staypoints, so such a visit remains only if another staypoint is near,
-# such as another person's. With all the town's people, or these eight's whole record, more have one, and about a quarter
-# survives. When a benchmark whose places were clustered this way says that people return, remember that most places seen once
-# were not counted.
+# such as another person's. With all the town's people and their whole record, more have one, and
+# six in ten survive ([evidence](evidence_windows.ipynb)). When a benchmark whose places were clustered this way says that people
+# return, remember that many places seen once were not counted.
 #
 # **Change this.** Set `eps` to 160 above, and run what follows. How many single visits survive now? (Some places
 # become one, and `match` does not notice.)
@@ -545,7 +545,7 @@ by_mean.rename_axis("drifting error").round(1)
 # | north | $d \cdot \lvert\cos\lambda\rvert$ | $\text{eps} / \lvert\cos\lambda\rvert$ | {{ high:.0f }} m |
 # | east | $d / \cos\varphi$ | $\text{eps} \cdot \cos\varphi$ | {{ wide:.0f }} m |
 #
-# This ellipse covers more than the circle, so fewer staypoints are noise.
+# In Beijing this ellipse covers more than the circle, so fewer staypoints are noise.
 #
 # **Whose midnight?** Fixes are in UTC. If nobody converts the times, a day begins at midnight in Greenwich. Of the visits found here, {{ other:.0f }} % then begin on the wrong date.
 #
@@ -570,7 +570,7 @@ print(f"GeoLife: {swapped:,.0f} visits, latitude first {straight:,.0f}")
 # %% [markdown]
 # ## Your own life, from your phone to a map in three lines
 #
-# Some phones do all of this themselves. On Android, *Settings, Location, Timeline, Export Timeline data* writes a file
+# Some phones do all of this themselves, by thresholds that you cannot see. On Android, *Settings, Location, Timeline, Export Timeline data* writes a file
 # `Timeline.json`. We made one up, with a month of a person of Larkmere. Put your own in its place (in Colab, drag it into *Files*), and leave out `ground`, which
 # draws Larkmere:
 

@@ -2,7 +2,8 @@
 # # Memory and ceilings
 #
 # On GeoLife the contextual pointer leads the kernel, a rule, by {{ lead:.1f }} points. But the pointer sees a hundred visits, and
-# the kernel seven days. Is it a better model, or has it a longer memory? And the pointer is right in {{ right_now:.0f }} % of the
+# the kernel seven days. ([Chapter 20](20_contextual_pointer.ipynb) gave both a hundred, and the pointer the kernel's facts alone:
+# they were level. Here it has eleven facts more.) Is it a better model, or has it a longer memory? And the pointer is right in {{ right_now:.0f }} % of the
 # targets: could any model do much better?
 #
 # (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
@@ -63,8 +64,7 @@ results = read_results("beyond")
 #
 # PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with
 # the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more: `with_history` keeps the targets,
-# and gives each window the person's last *n* visits before it, however old. No model is told when the target comes. (The kernel's
-# five numbers were chosen for a hundred visits; fewer might want others.)
+# and gives each window the person's last *n* visits before it, however old. No model is told when the target comes.
 #
 # The **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s ceiling of copying, for
 # any memory.
@@ -127,7 +127,7 @@ places_map(
 # Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into reach than ten, and of these {{ more_reach:.0f }} the
 # kernel hits next to none ({{ far_hits:.1f }}).
 #
-# Is this only the rule? Its votes fade by {{ chosen["decay"]:.2f }} a visit (validation chose that; slower fading could have been
+# Is this only the rule? With each visit its votes fade to {{ chosen["decay"]:.2f }} (validation chose that; slower fading could have been
 # chosen). A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
 # memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one row for each place found only
 # further back. We leave them out: on GeoLife they change the first guess by less than we can measure. Exercise 2 builds them.)
@@ -232,8 +232,8 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep. So a part of
 # the lead must be memory.
 #
-# **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits? (Ours did, by
-# less than half as much.)
+# **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits? (Ours gained
+# less than half of what the one above gains from ten to a hundred.)
 #
 # ## Memory or model?
 #
@@ -289,7 +289,6 @@ pairs = {
     "the lead": (HUNDRED, WEEK),
     "model, with a hundred visits": (HUNDRED, RULE),
     "model, with seven days": (SHORT, WEEK),
-    # The mean of both ways, written out: four of the eight terms cancel.
     "memory minus model": (RULE, SHORT),
 }
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
@@ -305,6 +304,9 @@ both.columns = pd.MultiIndex.from_tuples(columns)
 both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
+# (The last row is the kernel with a hundred visits minus the pointer with seven days: written out, the difference of the two means is
+# just that.)
+#
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
 # Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins a hair below zero. **Our best estimate is that memory brings more than
 # half of the lead; that it brings less is just not excluded.**
@@ -403,9 +405,9 @@ print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 # agree. The best guess by these stays is home, right in three of eight. (This time none of the five places was right.)
 #
 # Why pairs of *different* stays? A stay agrees with itself, always; without such pairs the share is right on average, however few
-# stays there are. Its root is not: of two stays that led to different places no pair agrees (root 0), yet the best guess by them is
-# right once in two. So average over many targets first, then take the root. All this holds only if habits stay as they were, and
-# days are decided independently.
+# stays there are. Its root is not. Let two places be equally likely. Of two stays the share is 0 or 1, on average 0.5, as it should
+# be; but its root is 0.5 on average, too, and not 0.71. So average over many targets first, then take the root. All this holds only
+# if habits stay as they were, and days are decided independently.
 #
 # Where no two stays are alike in all four ways, we ask for less, until there are two. The mean over all targets is **the lower
 # end**, and its root **the upper end**:
@@ -511,7 +513,7 @@ for k, (name, fill) in enumerate(FOUR.items()):
     panels[1].barh(4, end - start, left=start, color=fill, **bar)
     ink = INK if fill == PAPER else PAPER
     panels[1].text((start + end) / 2, 4, name, color=ink, **text)
-lines = ["insider (town)", "agreement, counted", "by true chances (town)"]
+lines = ["insider (town)", "agreement, counted", "agreement, true (town)"]
 lines += ["reach (all past)", "parts (GeoLife)"]
 panels[0].set(yticks=range(5), yticklabels=lines, ylim=(4.6, -0.6))
 show(
@@ -551,7 +553,7 @@ parts = {
     for end in (upper_end, upper_low, upper_high)
 }
 rows = ["the pointer is right", "could be won"]
-rows += ["chance, given the four facts", "new to the person"]
+rows += ["chance", "new to the person"]
 parts = pd.DataFrame(parts, rows).round().astype(int)
 parts.rename_axis("% of targets, rounded", axis=1)
 
@@ -566,9 +568,8 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 
 # %% [markdown]
 # *New*: no pointer can name such a place, and PGT's generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other
-# ceilings, too). *Chance*: the person has been there, but the best guess from the four facts is wrong. (A model that sees more may
-# win a part of it.) Each is about a fifth of all targets, and together they are most of what the pointer misses, at both ends of
-# the interval, too.
+# ceilings, too). *Chance*: the person has been there, but even somebody who knows all habits would name another place. Each is about
+# a fifth of all targets, and together they are most of what the pointer misses, at both ends of the interval, too.
 #
 # How far can this be off? The interval knows nothing of the two errors. In the town each is worth six points. If only the count
 # were too low, the upper end would be higher, by {{ too_high:.1f }} − {{ best_town:.1f }}; {{ luck_left:.0f }} would be chance, and
@@ -581,9 +582,9 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
 #   {{ lead:.1f }} points are left, and {{ left:.1f }} if each person counts alike; our best estimate is that memory brings more than
 #   half.
-# - How often like stays agree says, roughly, how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
+# - How often similar stays agree tells roughly how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
 #   they do in the town. The pointer is right in {{ right_now:.0f }} %.
-# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance, given the four facts
+# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
 #   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, as the two errors have it), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
 #   {{ most_won:.0f }}).
 #
@@ -626,6 +627,7 @@ check.same(remembered(six, 2, 0), ([4, 5], [0, 0]), name="no summaries")
 check.same(remembered(six[:1], 2, 9), ([0], [0]), name="a short past")
 pair = ["gym", "café", "gym", "home", "work"]
 check.same(remembered(pair, 2, 9), ([1, 2, 3, 4], [1, 2, 0, 0]), name="two")
+check.same(remembered(pair, 2, 1), ([2, 3, 4], [2, 0, 0]), name="one of two")
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -645,6 +647,7 @@ check.same(remembered(six, 2, 0), ([4, 5], [0, 0]), name="no summaries")
 check.same(remembered(six[:1], 2, 9), ([0], [0]), name="a short past")
 pair = ["gym", "café", "gym", "home", "work"]
 check.same(remembered(pair, 2, 9), ([1, 2, 3, 4], [1, 2, 0, 0]), name="two")
+check.same(remembered(pair, 2, 1), ([2, 3, 4], [2, 0, 0]), name="one of two")
 for name, n in {"with summaries": 100, "everything": 10**6}.items():
     past = with_history(data, memory=n, older=100).test  # the package's
     rows, found = past.lengths.mean(), 100 * in_sight(past).mean()
@@ -665,6 +668,7 @@ check.exercise("21.3", [n, lower, upper])
 # @title Solution 3
 n, agree, best_of_them = agreement(like(at, minutes=180))
 check.exercise("21.3", [n, agree, agree**0.5])
+print(f"{n} stays, ends {agree:.3f} and {agree**0.5:.3f}")
 print(f"root {agree**0.5:.3f}, best guess {best_of_them:.3f} of them")
 # It lies a hair above the upper end. (21.1) is for chances; of a few counted
 # stays the best guess, chosen after the fact, looks better than it is.

@@ -152,9 +152,18 @@ stays = gps.generate_staypoints(
 )
 visits = gps.merge_staypoints(*gps.generate_locations(stays))
 lost = 100 * match(visits, whole).found.isna()
-kind = np.where(whole.explored, "first visits to a place", "returns")
-by_kind = lost.groupby(kind)
-pd.DataFrame({"visits": by_kind.size(), "lost, %": by_kind.mean().round(0)})
+kinds = {
+    "returns": ~whole.explored,
+    "first visits to a place": whole.explored,
+    "the only visit to a place": ~whole.duplicated(
+        ["user_id", "location_id"], keep=False
+    ),
+}
+losses = {
+    kind: {"visits": rows.sum(), "lost, %": lost[rows].mean()}
+    for kind, rows in kinds.items()
+}
+pd.DataFrame(losses).T.round().astype(int)
 
 # %% [markdown]
 # ## The published GeoLife pipeline
