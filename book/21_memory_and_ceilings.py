@@ -2,13 +2,13 @@
 # # Memory and ceilings
 #
 # On GeoLife the contextual pointer leads the kernel, a rule, by {{ lead:.1f }} points. But the pointer sees a hundred visits, and
-# the kernel seven days. ([Chapter 20](20_contextual_pointer.ipynb) gave both a hundred, and the pointer the kernel's facts alone:
-# they were level. Here it has eleven facts more.) Is it a better model, or has it a longer memory? And the pointer is right in {{ right_now:.0f }} % of the
+# the kernel seven days. Is it a better model, or has it a longer memory? And the pointer is right in {{ right_now:.0f }} % of the
 # targets: could any model do much better?
 #
 # (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
 # *kernel* of [chapter 4](04_baselines.ipynb) is a vote of past visits with five numbers. Both are scored on the windows of the
-# *exact* protocol of [chapter 3](03_windows.ipynb), which see nothing but the past.)
+# *exact* protocol of [chapter 3](03_windows.ipynb), which see nothing but the past. With the kernel's own facts and the same hundred visits the pointer was level with it in
+# chapter 20; here it has all its facts.)
 #
 # *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is. *You
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twenty-five
@@ -401,12 +401,12 @@ print(f"{n} stays; of the pairs {share:.3f} agree; root {share**0.5:.3f}")
 print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 
 # %% [markdown]
-# Three of the eight stays led home (114 Maple Walk) and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs
+# Three of the eight stays led home (Maple Walk) and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs
 # agree. The best guess by these stays is home, right in three of eight. (This time none of the five places was right.)
 #
 # Why pairs of *different* stays? A stay agrees with itself, always; without such pairs the share is right on average, however few
 # stays there are. Its root is not. Let two places be equally likely. Of two stays the share is 0 or 1, on average 0.5, as it should
-# be; but its root is 0.5 on average, too, and not 0.71. So average over many targets first, then take the root. All this holds only
+# be; but its root is 0.5 on average, too, and not $\sqrt{0.5}$. So average over many targets first, then take the root. All this holds only
 # if habits stay as they were, and days are decided independently.
 #
 # Where no two stays are alike in all four ways, we ask for less, until there are two. The mean over all targets is **the lower
@@ -571,7 +571,7 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 # ceilings, too). *Chance*: the person has been there, but even somebody who knows all habits would name another place. Each is about
 # a fifth of all targets, and together they are most of what the pointer misses, at both ends of the interval, too.
 #
-# How far can this be off? The interval knows nothing of the two errors. In the town each is worth six points. If only the count
+# How far can this be off? The interval knows nothing of the two errors. In the town each is worth about as much. If only the count
 # were too low, the upper end would be higher, by {{ too_high:.1f }} − {{ best_town:.1f }}; {{ luck_left:.0f }} would be chance, and
 # {{ most_won:.0f }} could be won. If only the root were too high, by {{ too_high:.1f }} − {{ known:.1f }}, {{ luck_more:.0f }} would be
 # chance, and {{ least_won:.0f }} could be won.

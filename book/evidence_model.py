@@ -362,13 +362,13 @@ pd.Series(lines, name="mean slope of the bias").round(2).to_frame()
 #
 # ## Ten seeds are not ten samples of people
 #
-# In the towns of chapter 12, too, models were trained with a bias that learns *×100* as fast. A curve's *fall* is its mean at
+# In the towns of chapter 12, too, models were trained with a bias that learns a hundred times as fast (*fast bias*). A curve's *fall* is its mean at
 # positions 3 to 5 minus that at 11 to 15, in logits. Here are mean falls of the bias, and of the sum of bias and content, at both
 # rates.
 
 # %% tags=["hide-input"]
 # @title Table: mean falls at two rates of the bias
-RATES = {"": "as documented", " ×100": "fast bias"}
+RATES = {"": "as documented", ", fast bias": "fast bias"}
 KEPT = {"short memory": "short memory", "our town": "city"}
 KEPT["no forgetting"] = "no recency"  # their names in the files
 
@@ -406,17 +406,19 @@ table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% [markdown]
-# With a short memory the bias says nothing of forgetting at the usual rate, and nearly all at ×100. At ×100 the bias of our town
-# says the opposite of forgetting ({{ here["bias ×100"]:.2f }}). And the sum moves, too: in our town, seed by seed, it falls by
-# {{ lower[0]:.2f }} less at ×100 (95 % interval {{ lower[1]:.2f }} to {{ lower[2]:.2f }}). So even the sum depends a little on the
+# With a short memory the bias says nothing of forgetting at the usual rate, and nearly all when it is fast. Then the bias of our town
+# says the opposite of forgetting ({{ here["bias, fast bias"]:.2f }}). And the sum moves, too: in our town, seed by seed, it falls by
+# {{ lower[0]:.2f }} less with a fast bias (95 % interval {{ lower[1]:.2f }} to {{ lower[2]:.2f }}). So even the sum depends a little on the
 # optimizer.
 
 # %% tags=["hide-input"]
 # @title Figure: the sum of ten seeds, twice, and of ten towns
 panels = {
     "our town, ten seeds, same rate": same_rate,
-    "our town, ten seeds, ×100": fast,
-    "slow memory, ten towns, ×100": fall(summed("other people", "fast bias")),
+    "our town, ten seeds, fast bias": fast,
+    "slow memory, ten towns, fast bias": fall(
+        summed("other people", "fast bias")
+    ),
 }
 fig, ax = plt.subplots(figsize=(6.4, 2.3))
 for row, each in enumerate(map(np.sort, panels.values())):
@@ -432,15 +434,16 @@ seeds_apart = same_rate.std(ddof=1)
 show(
     fig,
     alt="Three rows of dots. The ten seeds at the same rate lie around zero, "
-    "those at ×100 mostly left of it; the ten towns lie mostly right of it.",
+    "those with a fast bias mostly left of it; the ten towns lie mostly right "
+    "of it.",
     caption="The falls of the sum, a dot a model; below the dots their mean "
     "with its 95 % interval (Student's t). In all three the people forget "
     "slowly.",
 )
 
 # %% [markdown]
-# The models of the first row learned from the same visits, and their falls have an SD of {{ seeds_apart:.2f }}. From the seeds at ×100 alone we should conclude that old visits count *more*: their interval lies below zero.
-# (That of the same people at the same rate does not.) The last row has ten towns, one model each, also at ×100. Their mean lies far
+# The models of the first row learned from the same visits, and their falls have an SD of {{ seeds_apart:.2f }}. From the seeds with a fast bias alone we should conclude that old visits count *more*: their interval lies below zero.
+# (That of the same people at the same rate does not.) The last row has ten towns, one model each, also with a fast bias. Their mean lies far
 # outside that interval, and their own interval just touches zero. **Ten seeds are not ten samples of people.**
 #
 # ## The corners of the mixture

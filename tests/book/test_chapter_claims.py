@@ -413,7 +413,7 @@ def test_claims_of_12() -> None:
     assert abs(falls(content).mean()) < 0.05, "In our town the content hardly falls either"
     sums = [curves(w, "fast bias") + curves(w, "fast bias", "c") for w in ("city", "other people")]
     (seeds_low, seeds_high), (low, high) = map(ends_of_fall, sums)
-    assert seeds_high < 0, "From the seeds at ×100 alone we should conclude that old visits count"
+    assert seeds_high < 0, "From the seeds with a fast bias alone we should conclude that old"
     wide = seeds_high - seeds_low
     assert (low + high) / 2 > seeds_high + wide / 2, "Their mean lies far outside"
     kept = falls(learned + content)
@@ -446,7 +446,7 @@ def test_claims_of_12() -> None:
     without_one = np.sort(kept)[:-1].std(ddof=1)
     assert without_one < 0.75 * kept.std(ddof=1), "(one of the ten makes much of it)"
     assert abs(total["short memory"] - 0.87) < 0.15, "nearly as far as a bias that is alone"
-    assert abs(fast["short memory"] - 0.87) < 0.15, "and nearly all at ×100"
+    assert abs(fast["short memory"] - 0.87) < 0.15, "and nearly all when it is fast"
     assert total["short memory"] > 0.6 > 0.1 > spoken[0], "query and key say the rest"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(city.load().visits, vocabulary=vocabulary).test
