@@ -362,7 +362,7 @@ pd.Series(lines, name="mean slope of the bias").round(2).to_frame()
 #
 # ## Ten seeds are not ten samples of people
 #
-# In the towns of chapter 12, too, models were trained with a bias that learns a hundred times as fast (*fast bias*). A curve's *fall* is its mean at
+# In the towns of chapter 12, too, models were trained with a bias that learns far faster (*fast bias*). A curve's *fall* is its mean at
 # positions 3 to 5 minus that at 11 to 15, in logits. Here are mean falls of the bias, and of the sum of bias and content, at both
 # rates.
 
