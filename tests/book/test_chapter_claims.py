@@ -936,8 +936,8 @@ def test_claims_of_18() -> None:
     low, high = percentile_interval("presence")
     assert low < 0 < high, "telling it closes the gap on shopping baskets"
     presence = gains["city days", "presence"]
-    assert presence.min() < 0 < presence.max(), "presence brings …, an interval that holds zero, and"
-    assert presence.min() < 0 < presence.max(), "the town it is worth …, an interval that holds zero"
+    assert presence.min() < 0 < presence.max(), "brings …, an interval that holds zero, and"
+    assert presence.min() < 0 < presence.max(), "town it is worth …, an interval that holds zero"
     alone = read_results("temporal_sets").select(group="facts").set_index("data").alone
     assert alone["dc"] > 50, "Most baskets have no edge"
     about = json.loads((results_folder() / "temporal_sets.json").read_text(encoding="utf-8"))
