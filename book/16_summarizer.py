@@ -4,10 +4,10 @@
 # Before PGT pointed at places, its ancestor pointed at the names of football players. How can a network write a name that it
 # has never met?
 #
-# *You will be able to* build the network that PGT is named after, and say what PGT made of its parts. *You need* [The pointer](07_pointer.ipynb) and
-# [The generator and the gate](08_generator_and_gate.ipynb). LSTMs are explained in short;
-# [Olah (2015) has pictures](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* 45 minutes to read and about a minute
-# to run.
+# *You will be able to* build the network that PGT is named after, and say what PGT made of its parts. *You need*
+# [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). LSTMs are explained in short;
+# [Olah (2015) has pictures](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* 45 minutes to read and about
+# a minute to run.
 #
 # > **In one sentence.** A text lends a number to each word that the network does not know, so the network can copy a name that it
 # > has never met: ours gets {{ copied["never met"] }} % of {{ never }} such names right.
@@ -534,7 +534,7 @@ def second_right(texts):
     right = Counter()
     for text, d, kind in zip(texts, diaries.test, kinds, strict=True):
         right[kind] += sentence(text, 1) == sentence(d.summary, 1)
-    return {kind: round(100 * right[kind] / kinds.count(kind)) for kind in right}
+    return {k: round(100 * right[k] / kinds.count(k)) for k in right}
 
 
 texts = texts_of(model, words)
