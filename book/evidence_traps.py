@@ -178,8 +178,7 @@ leak.rename_axis(["data", "back from the"])
 # What the hint is worth to a model, on the targets that both kinds of windows have. The kernel with a memory reads a person's
 # last hundred visits instead of a window, so its two scores cannot differ. The contextual pointer of
 # [chapter 20](20_contextual_pointer.ipynb) reads both, unless the table says *window only*. Differences are taken before
-# rounding. Of the ten that can differ, one interval excludes zero, barely: that of the contextual pointer in the town. Among
-# ten, luck may do that.
+# rounding. Ten can differ, and the interval of each holds zero.
 
 # %% tags=["hide-input"]
 # @title Scores with both kinds of windows

@@ -164,9 +164,7 @@ def test_claims_of_15() -> None:
     assert ceiling[merged] > ceiling[ever], "No window of real places could reach that"
     gain = read_results("anchors").rows.query("table == 'gain'")
     clear = gain[(gain.low > 0) | (gain.high < 0)]
-    assert 0 < clear.low.item() < 0.1 and (gain.value != 0).sum() == 10, "excludes zero, barely"
-    where = clear[["data", "model"]].to_numpy().tolist()
-    assert where == [["city", "contextual"]], "that of the contextual pointer in the town"
+    assert clear.empty and (gain.value != 0).sum() == 10, "Ten can differ, and the interval of each"
     rows = read_results("traps").rows.set_index("what").value
     assert rows["PGT without pointer: unknown"] == 0, "generator never learns to answer unknown"
     names = rows["kernel, unknown places merged"] - rows["kernel, unknown places by name"]
@@ -725,14 +723,13 @@ def test_claims_of_16() -> None:
     assert singles > 80 and lists < 65, "Lists take longer than single places"
     for name in ("days", "also"):
         grown = whole[name][pointer] < 50 < whole[name][pointer + longer]
-        assert grown, "Counting days and listing the other places take longer"
+        assert grown, "and listing the other places"
     assert abs(lead[0].errands) < 2, "the pointer buys nothing at first"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.4, "It lowers them a little"
     for name in ("days", "mostly", "also", "errands"):
         less = whole[name][covered] < whole[name][pointer]
-        assert less, "each of the four sentences is right less often"
-        assert less, "on average each sentence is right less often with it"
+        assert less, "sentences is right less often on average"
     seeds = results.select(search="greedy").pivot_table(["rouge2", "place_twice"], "seed", "what")
     assert (seeds.rouge2[covered] < seeds.rouge2[pointer]).all(), "ROUGE-2 falls with each seed"
     fewer = seeds.place_twice[covered] < seeds.place_twice[pointer]
@@ -760,7 +757,7 @@ def test_claims_of_16_on_what_it_printed() -> None:
         is_met = all(word in every for word in sentence(diary.summary, 1))
         by_rule[is_met].append(min(places, key=text.find) == places[0])
     easier = np.mean(by_rule[False]) > np.mean(by_rule[True]) + 0.1
-    assert easier, "a rule that takes the diary's first place they"
+    assert easier, "a rule that takes the diary's first place is right in"
     assert never > 50, "What counts is that"
     assert spoken < 20 and nothing == 0, "it rarely writes the right one"
     of_seeds = read_results("summarizer").select(what="sequence to sequence, all words")
