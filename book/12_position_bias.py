@@ -8,8 +8,8 @@
 # with or without a GPU.
 #
 # > **In one sentence.** In three towns where people forget fast, a trained model typically gives recent visits (3 to 5 visits
-# > back) {{ ratio["sum"]:.1f }} times the attention of old ones (11 to 15), but its position bias alone would
-# > give them {{ ratio["bias"]:.2f }} times: query and key say the rest.
+# > back) {{ ratio["sum"]:.1f }} times the attention of old ones (11 to 15), but the bias in this model would by
+# > itself give them {{ ratio["bias"]:.2f }} times: query and key say the rest.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -85,8 +85,7 @@ mean_content = curves("city", "c")
 # fade ({{ always:.2f }}).
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about
-# age, the right bias would be about the logarithm of this weight. (Only about: in most returns the hour counts, too; the rule
-# raises a place's sum of weights to a power, above one in some returns and below in others; and it counts visits before the window.)
+# age, the right bias would be about the logarithm of this weight. (Only about: the rule has more parts, to which we come back.)
 
 # %%
 town = city.load()
@@ -106,7 +105,7 @@ truth = in_rule(town.truth["recency_decay"])
 fig, ax = plt.subplots(figsize=(6.4, 3.0))
 plots.position_bias(learned, axes=ax)
 ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none")
-ax.text(4.4, 0.14, "weight in the rule", color=TRUTH)
+ax.text(4.4, 0.14, "log weight in the rule", color=TRUTH)
 ax.text(9.5, 0.045, "learned, ten seeds and their mean", color=COPIED)
 ax.set_xlim(0.5, 16.5)
 show(
@@ -156,13 +155,13 @@ targets = windows.target[windows.in_window]  # rows of `visits`
 free = 100 * (windows.visits.why.iloc[targets] == "return").mean()
 by_rule, content = fall(truth), fall(mean_content)
 by_content = content.mean()
-print(f"weight in the rule: {by_rule:.2f}")
+print(f"log weight in the rule: {by_rule:.2f}")
 print(f"bias: from {fall(learned).min():.2f} to {fall(learned).max():.2f}")
 print(f"content: from {content.min():.2f} to {content.max():.2f}")
 print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
-# By this measure the weight in the rule falls by {{ by_rule:.2f }}, and the learned curves do not fall at all. Why? There are
+# By this measure the logarithm of the weight falls by {{ by_rule:.2f }}, and the learned curves do not fall at all. Why? There are
 # two suspects:
 #
 # 1. *The content has said it already*, so nothing is left for the bias.
@@ -317,6 +316,7 @@ def sights(windows):
     """Was each visit at the place that came next? Does it exist?"""
     seen = windows.subset(windows.in_window)
     (batch,) = seen.batches(len(seen))  # all windows in one batch
+    # The column of position p, from the end:
     at = batch.length[:, None] - 1 - torch.arange(batch.location.shape[1])
     place = batch.location.gather(1, at.clamp(min=0))  # the last visit first
     inside = at >= 0  # (N, L)
@@ -400,9 +400,10 @@ pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
 # The third row speaks for the second suspect. There *is* something to say, but little: a bias alone finds about
-# {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide), and with a short memory half. Reasons are known:
-# only {{ free:.0f }} % of our town's targets in the window are free returns, and the diamonds leave out the hour, the powers and the
-# older visits. We have not separated them. (In the control the fall is about zero.)
+# {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide), and with a short memory half. Reasons are known: only
+# {{ free:.0f }} % of our town's targets in the window are free returns. And in most of these the hour counts, too; the sum of a
+# place's weights is raised to a power, above one in some returns and below in others; and visits before the window count. We have
+# not separated these. (In the control the fall is about zero.)
 #
 # And towns differ by more than slow forgetting is worth: the falls of the first row have an SD of {{ apart:.2f }}.
 #
@@ -431,9 +432,10 @@ table.rename_axis("mean fall", axis=1)
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
-short, here = falls["short memory"], falls["our town"]
+short, here, never = falls.values()
 three = fall(curves("short memory") + curves("short memory", "c"))
 least, most = three.min(), three.max()
+up = {part: -here[f"{part} ×100"] for part in ("bias", "sum")}
 worth, low, high, _ = found["difference"]
 apart = slow.std(ddof=1)
 seeds_apart = fall(learned + mean_content).std(ddof=1)
@@ -442,12 +444,14 @@ ratio = {name: np.exp(each) for name, each in short.items()}
 # %% [markdown]
 # Take the first row, where people forget fast. The bias of the whole model says nothing of it ({{ short["bias"]:.2f }}). But the
 # sum falls by {{ short["sum"]:.2f }} (from {{ least:.2f }} to {{ most:.2f }}), nearly as far as a bias that is alone
-# ({{ short["alone"]:.2f }}). So the content has said it, and the first suspect is at work. (A fall of {{ short["sum"]:.2f }} means
+# ({{ short["alone"]:.2f }}). Without forgetting the sum of the same people hardly falls ({{ never["sum"]:.2f }}). So the content says that
+# people forget, and the first suspect is at work. (A fall of {{ short["sum"]:.2f }} means
 # that recent visits typically get {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
 # At ×100, in the same towns, the bias does speak: it falls by {{ short["bias ×100"]:.2f }}, and the sum by
-# {{ short["sum ×100"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** So read the sum. It moves,
-# too, but less than its parts. And do not read it as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
+# {{ short["sum ×100"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** In our town,
+# at ×100, the bias even rises with age, by {{ up["bias"]:.2f }}: it says the opposite of forgetting. So read the sum. It moves, too, but
+# less than its parts. And do not read it as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
 #
 # ## Back to our town
 #
@@ -457,8 +461,8 @@ ratio = {name: np.exp(each) for name, each in short.items()}
 #
 # One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }} (one of the ten makes much of it): **training alone moves the sum by about as much as slow forgetting is
-# worth.** So does the learning rate of the bias: at ×100 the sum of our town falls by {{ here["sum ×100"]:.2f }} instead of
-# {{ here["sum"]:.2f }}. More seeds average chance out, but they are still one town: the [evidence](evidence_model.ipynb) shows
+# worth.** So does the learning rate of the bias: at ×100 the sum of our town rises by {{ up["sum"]:.2f }}, where it was flat
+# ({{ here["sum"]:.2f }}). More seeds average chance out, but they are still one town: the [evidence](evidence_model.ipynb) shows
 # ten seeds that agree on what ten towns deny.
 #
 # ## What to remember
@@ -491,7 +495,8 @@ unaided, beside = [(2 * x.std(ddof=1) / x.mean()) ** 2 for x in pair]
 check.exercise("12.1", [unaided, beside])
 print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 # With a control, a third of the towns will do (each made twice): what the
-# same people do in both worlds cancels.
+# same people do in both worlds cancels. (With so few, Student's t asks for
+# a few more.)
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
