@@ -7,8 +7,7 @@
 #
 # (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
 # *kernel* of [chapter 4](04_baselines.ipynb) is a vote of past visits with five numbers. Both are scored on the windows of the
-# *exact* protocol of [chapter 3](03_windows.ipynb), which see nothing but the past. With the kernel's own facts and the same hundred visits the pointer was level with it in
-# chapter 20; here it has all its facts.)
+# *exact* protocol of [chapter 3](03_windows.ipynb), which see nothing but the past.)
 #
 # *You will be able to* compare models that remember equally much, and estimate how good the best possible guess is. *You
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twenty-five
@@ -98,7 +97,7 @@ hits = [gains(r)["acc@1"] for r in ranked["kernel"]]  # 0 to 1 a window
 by_memory = {
     "reach, %": [seen.mean() for seen in reach.values()],
     "kernel, Acc@1 %": [hit.mean() for hit in hits],
-    "at places of the last ten, %": [(h * reach[10]).mean() for h in hits],
+    "hits at the last ten's places, %": [(h * reach[10]).mean() for h in hits],
 }
 by_memory = 100 * pd.DataFrame(by_memory, index=sizes)
 by_memory.rename_axis("visits remembered").round(1)
@@ -123,12 +122,12 @@ places_map(
 # The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
-# Further back they hardly count: a vote fades with each visit made since, in fifty visits to {{ fade:.2f }} of what it was.
+# Further back they hardly count: with each later visit a vote is multiplied by {{ chosen["decay"]:.2f }}, in fifty visits by
+# {{ fade:.2f }}.
 # Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into reach than ten, and of these {{ more_reach:.0f }} the
 # kernel hits next to none ({{ far_hits:.1f }}).
 #
-# Is this only the rule? With each visit its votes fade to {{ chosen["decay"]:.2f }} (validation chose that; slower fading could have been
-# chosen). A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
+# Is this only the rule? (Its fading was chosen on validation windows, and could have been slower.) A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
 # memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one row for each place found only
 # further back. We leave them out: on GeoLife they change the first guess by less than we can measure. Exercise 2 builds them.)
 
@@ -198,7 +197,7 @@ show(
     caption="Test windows, with 95 % intervals over people (right: and "
     "seeds). Left: one training with a hundred visits, asked with other "
     "memories. Right: for each memory the mean of five trainings with just "
-    "this memory. What sees seven days, and the kernels, have no band.",
+    "this memory; dotted lines and square have no band.",
 )
 
 # %% tags=["hide-input"]
@@ -294,7 +293,7 @@ pairs = {
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
-left = both.iloc[1, 3]
+lead_each, left = both.iloc[:2, 3]
 in_seven = both.iloc[2, 3]
 more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
@@ -310,6 +309,9 @@ both.round(1) + 0.0  # no zero below zero
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
 # Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins a hair below zero. **Our best estimate is that memory brings more than
 # half of the lead; that it brings less is just not excluded.**
+#
+# *Model* is also what it is told. With the kernel's own three facts, and the same hundred visits, the pointer was level with it
+# in [chapter 20](20_contextual_pointer.ipynb). So its eleven further facts may be most of the {{ fair:.1f }}.
 #
 # *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
 # mostly from people with many windows. With seven days it is better for such a mean, too ({{ in_seven:.1f }}), and memory brings
@@ -522,10 +524,10 @@ show(
     "and GeoLife. In the town the insider, who knows all habits, is near the "
     "upper end of agreement, and the pointer is little below. On GeoLife a "
     "bar divides the targets into right, could win, chance and new.",
-    caption="Bars reach from the lower to the upper end. Line: Acc@1 of the "
-    "pointer with a hundred visits, five seeds (in the town with summaries; "
-    "there five without were not run). Parts: if the upper end is the best "
-    "guess.",
+    caption="Bars reach from the lower to the upper end; true: by the "
+    "simulator's own chances. Line: Acc@1 of the pointer with a hundred "
+    "visits, five seeds (in the town with summaries; there five without were "
+    "not run). Parts: if the upper end is the best guess.",
 )
 
 # %% [markdown]
@@ -535,9 +537,9 @@ show(
 # The insider is close to the upper end of agreement, {{ best_town:.1f }}. **But this is because two errors cancel.** By the
 # simulator's own chances two agree in {{ really:.1f }} %, not in {{ counted:.1f }}, and the root of this is {{ too_high:.1f }} %.
 #
-# - **The count is too low** for somebody who knows more than our four facts. Stays that look alike differ, surely in the quarter
-#   judged by stays at any place. Our count takes a Friday and a Tuesday for alike, as both are weekdays. Such a mixed pair agrees
-#   with chance $0.6 \cdot 1$, two Fridays or two Tuesdays with $(0.46 + 1) / 2 = 0.73$ in the mean.
+# - **The count is too low** for somebody who knows more than our four facts. In the example above a count that takes Friday and
+#   Tuesday for alike (both are weekdays) has mixed pairs, too. They agree with chance $0.6 \cdot 1$, two Fridays or two Tuesdays with
+#   $(0.46 + 1) / 2 = 0.73$ in the mean. In the quarter judged by stays at any place many pairs will be mixed.
 # - **The true root is too high:** it is well above what the insider reaches, as on Friday the root was above the best guess.
 #
 # ## And on GeoLife?
@@ -562,26 +564,27 @@ parts.rename_axis("% of targets, rounded", axis=1)
 left_over = known - right_in_town
 missed, luck = 100 - right_now, within - upper_end
 alone = too_high - best_town  # what too low a count takes from the root
-luck_left, luck_more = luck - alone, luck + too_high - known
+root_off = too_high - known  # what the true root adds to the best guess
+luck_left, luck_more = luck - alone, luck + root_off
 could_win = missed - new - luck
 most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 
 # %% [markdown]
 # *New*: no pointer can name such a place, and PGT's generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other
-# ceilings, too). *Chance*: the person has been there, but even somebody who knows all habits would name another place. Each is about
+# ceilings, too). *Chance*: the person has been there, but if the upper end is right, even the best guess misses. Each is about
 # a fifth of all targets, and together they are most of what the pointer misses, at both ends of the interval, too.
 #
-# How far can this be off? The interval knows nothing of the two errors. In the town each is worth about as much. If only the count
-# were too low, the upper end would be higher, by {{ too_high:.1f }} − {{ best_town:.1f }}; {{ luck_left:.0f }} would be chance, and
-# {{ most_won:.0f }} could be won. If only the root were too high, by {{ too_high:.1f }} − {{ known:.1f }}, {{ luck_more:.0f }} would be
-# chance, and {{ least_won:.0f }} could be won.
+# How far can this be off? The interval knows nothing of the two errors, and in the town these are about equal,
+# {{ alone:.1f }} and {{ root_off:.1f }} points. If only the count were too low, {{ luck_left:.0f }} would be chance and
+# {{ most_won:.0f }} could be won. If only the root were too high, {{ luck_more:.0f }} would be chance and {{ least_won:.0f }} could be
+# won. (The interval over people comes on top.)
 #
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess nothing measurable.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
-#   {{ lead:.1f }} points are left, and {{ left:.1f }} if each person counts alike; our best estimate is that memory brings more than
-#   half.
+#   {{ lead:.1f }} points are left; if each person counts alike, {{ left:.1f }} of {{ lead_each:.1f }}, which may be nothing. Our best
+#   estimate is that memory brings more than half.
 # - How often similar stays agree tells roughly how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
 #   they do in the town. The pointer is right in {{ right_now:.0f }} %.
 # - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
