@@ -97,7 +97,7 @@ hits = [gains(r)["acc@1"] for r in ranked["kernel"]]  # 0 to 1 a window
 by_memory = {
     "reach, %": [seen.mean() for seen in reach.values()],
     "kernel, Acc@1 %": [hit.mean() for hit in hits],
-    "hits at the last ten's places, %": [(h * reach[10]).mean() for h in hits],
+    "at the last ten's places, %": [(h * reach[10]).mean() for h in hits],
 }
 by_memory = 100 * pd.DataFrame(by_memory, index=sizes)
 by_memory.rename_axis("visits remembered").round(1)

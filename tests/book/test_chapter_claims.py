@@ -928,18 +928,18 @@ def test_claims_of_18() -> None:
     parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
     assert parts > 0, "so these parts may cost something, too"
     told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
-    assert told > 0, "with how long ago"
+    assert told > 0, "told also how long ago"
     level_low, level_high = percentile_interval("informed")
-    assert level_low < 0 < level_high, "it is level with counting"
+    assert level_low < 0 < level_high, "which makes it level with"
     (short,) = days[(days.group == "lead") & (days.variant == "full")]["ndcg@10"].unique()
     (gained,) = days[(days.group == "gain") & (days.variant == "informed")]["ndcg@10"].unique()
-    assert 0.2 < -gained / short < 0.33, "about a quarter of it in the town"
+    assert 0.2 < -gained / short < 0.33, "closes about a quarter of the gap in the town"
     gain = baskets[baskets.group == "gain"].set_index("variant")["ndcg@10"]
     apart = abs(gain["informed"] - gain["presence"])
     assert apart < 0.2, "its age adds nothing that we can see"
     assert apart < 0.2, "presence brings … points, informed as much"
     low, high = percentile_interval("presence")
-    assert low < 0 < high, "telling it closes the gap on shopping baskets"
+    assert low < 0 < high, "it is level with the count on shopping baskets"
     presence = gains["city days", "presence"]
     assert presence.min() < 0 < presence.max(), "brings …, an interval that holds zero, and"
     assert presence.min() < 0 < presence.max(), "town it is worth …, an interval that holds zero"
@@ -1013,10 +1013,10 @@ def test_claims_of_18_in_the_town() -> None:
     *networks, rule = (number(row[2]) for row in table)
     assert rule > 99 and max(networks) < rule - 3, "Counting finds nearly all, the networks fewer."
     opened = in_sentences("18_temporal_sets")["on_test"]
-    assert opened > informed - published, "Closed gates cost seen places."
+    assert opened > informed - published, "Gates cost seen places."
     out = own.index[[int(board[name][-1]) > 10 for name in own.index]]
     wrong = len(out) and not {"Sage & Jolly Instruments", "46 Alder Walk"} & {*out}
-    assert wrong, "for our person closed gates pushed out only wrong answers"
+    assert wrong, "For our person, gates pushed out only wrong answers"
     assert max(number(row[3]) for row in table) < 1, "Nobody finds the new ones"
 
 
