@@ -139,7 +139,7 @@ single = text_batch([story.pair], words)  # source, extended: (1, 60)
 assert single.extended[0].tolist() == numbers
 at = story.source.index("Winter")
 print("Winter:", single.source[0, at].item(), single.extended[0, at].item())
-assert UNK == single.source[0, at]  # its number is 0
+assert single.source[0, at] == UNK  # its number is 0
 
 
 # %%
