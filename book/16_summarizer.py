@@ -498,8 +498,8 @@ show(
 # The diagonal is names, copied word after word. The network also copies the full stops, the comma and "the", which it could
 # generate. Where it generates, it mostly looks at full stops ("also": at the comma); for "two lively days" and ")" it looks
 # everywhere a little (dark rows).
-# The weight is nearly 0 or 1, unlike PGT's gate ([chapter 8](08_generator_and_gate.ipynb)): the words already written mostly
-# tell what comes next, a name, a full stop or another word, and each has one source.
+# The weight is nearly 0 or 1, unlike PGT's gate ([chapter 8](08_generator_and_gate.ipynb)): our explanation is that the words
+# already written mostly tell what comes next, so it can settle on one source for it, even where two would do.
 #
 # ## Names that training never had
 #
@@ -514,8 +514,9 @@ print(*words.decode(write(model, yours)[0][0].tolist(), yours.oov[0]))
 # %% [markdown]
 # All such words are read as `[UNK]`, so the rest of the summary stays.
 #
-# Now the test: {{ n }} diaries, of other people than the {{ n_train }} in training. How often is the second sentence
-# right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training text.
+# Now the test: {{ n_train }} diaries are for training, and {{ n }} of other people for the test. How often is the second sentence
+# right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training text. (To our
+# network this is no difference: what is outside its {{ SMALL.n_words }} words is `[UNK]`. It will be one to a rival.)
 
 # %%
 every = diaries.words()  # all words of the training diaries
@@ -590,6 +591,7 @@ for d in diaries.test:
     named, source = places_of(d.summary), " ".join(d.source)
     firsts.append(100 * (min(named, key=source.find) == named[0]))
 ruled = pd.Series(firsts).groupby(kinds).mean().round().astype(int)
+rule = round(sum(firsts) / n)  # also of the third sentence
 rows = results.rows[results.rows.search != "beam"]
 met = (n * rows.mostly - never * rows.mostly_never) / (n - never)
 measures = ["met", "mostly_never", "exact", "days", "also"]
@@ -611,8 +613,8 @@ table.rename_axis(["", "right, %"], axis=1)
 # once for all.
 #
 # Even with a pointer only {{ soon }} % of whole summaries are right after {{ steps[0] }}: copying one name is learned first.
-# Counting days ({{ days[0] }}, later {{ days[1] }} % right) and listing the other places ({{ lists[0] }}, later {{ lists[1] }} %) take
-# longer. After {{ steps[1] }} {{ late }} % of whole summaries are right ([evidence](evidence_relatives.ipynb)).
+# The first sentence as a whole ({{ days[0] }}, later {{ days[1] }} % right) and listing the other places ({{ lists[0] }}, later
+# {{ lists[1] }} %; the rule {{ rule }} %) take longer. After {{ steps[1] }} {{ late }} % of whole summaries are right ([evidence](evidence_relatives.ipynb)).
 #
 # ## Not twice
 #
@@ -653,7 +655,7 @@ print(f"a place comes twice in {twice:.0f} % of its summaries")
 # ## What to remember
 #
 # - A network can write a name that it has never met by copying it, since the text lends the name a number. Ours is right in
-#   {{ copied["never met"] }} % of {{ never }} diaries, of {{ n_people }} people.
+#   {{ copied["never met"] }} % of {{ never }} diaries, of {{ n_people }} people (a rule that takes the first place: {{ ruled["never met"] }} %).
 # - Without a pointer it has no number for such a name, however long it trains. At names met it catches up slowly.
 # - PGT kept the mixture, reversed the gate, replaced readers and attention, and dropped the rest.
 #
@@ -701,7 +703,7 @@ check.exercise("16.2", [penalty(a) for a in (same_word, in_turn, evenly)])
 
 # %% [markdown]
 # **Exercise 3** (quick). For PGT's first guess [the gate hardly matters](08_generator_and_gate.ipynb). And here? Say what you
-# expect. Then write `pin`, which makes every $p_\text{gen}$ 0.5, and compare `second_right` of `pinned` with `copied`.
+# expect. Then write `pin`, which makes every $p_\text{gen}$ 0.5, and compare `second_right(summaries_of(pinned, words))` with `copied`.
 
 # %% tags=["try"]
 def pin(p_gen):

@@ -127,7 +127,7 @@ places_map(
 # Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into reach than ten, and of these {{ more_reach:.0f }} the
 # kernel hits next to none ({{ far_hits:.1f }}).
 #
-# Is this only the rule? (Its fading was chosen on validation windows, and could have been slower.) A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
+# Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
 # memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one row for each place found only
 # further back. We leave them out: on GeoLife they change the first guess by less than we can measure. Exercise 2 builds them.)
 
@@ -135,9 +135,9 @@ places_map(
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
 
 # %%
-# older=0: without the summaries of exercise 2.
+# Chapter 20's pointer with all its facts, and without summaries:
 variant = pointer_variants.Variant(memory=memory, older=0)
-seen = pointer_variants.windows(data, variant)
+seen = pointer_variants.windows(data, variant)  # what it sees
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
 ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
@@ -195,7 +195,7 @@ show(
     "rises to a hundred visits and is level after; the kernel with a hundred "
     "lies below it, and the kernel with seven days lower still.",
     caption="Test windows, with 95 % intervals over people (right: and "
-    "seeds). Left: one training with a hundred visits, asked with other "
+    "seeds). Left: one training with `memory` visits, asked with other "
     "memories. Right: for each memory the mean of five trainings with just "
     "this memory; dotted lines and square have no band.",
 )
@@ -231,8 +231,8 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep. So a part of
 # the lead must be memory.
 #
-# **Change this.** Set `memory` to 10, and run from there to this table. Does your pointer still gain by a hundred visits? (Ours gained
-# less than half of what the one above gains from ten to a hundred.)
+# **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does your pointer still gain by a hundred
+# visits? (Ours gained less than half of what the one above gains from ten to a hundred.)
 #
 # ## Memory or model?
 #
@@ -295,7 +295,8 @@ both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 lead_each, left = both.iloc[:2, 3]
 in_seven = both.iloc[2, 3]
-more, _, more_high = both.iloc[3, :3]
+more, more_low, more_high = both.iloc[3, :3]
+more_below = -more_low
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
@@ -303,15 +304,15 @@ both.columns = pd.MultiIndex.from_tuples(columns)
 both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
-# (The last row is the kernel with a hundred visits minus the pointer with seven days: written out, the difference of the two means is
-# just that.)
+# (The last row: half of the two *memory* steps minus half of the two *model* steps. The kernel with seven days and the pointer with a
+# hundred visits cancel; what is left is the kernel with a hundred minus the pointer with seven days.)
 #
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
-# Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins a hair below zero. **Our best estimate is that memory brings more than
+# Memory minus model is {{ more:.1f }}; its interval reaches from −{{ more_below:.3f }} to {{ more_high:.1f }}. **Our best estimate is that memory brings more than
 # half of the lead; that it brings less is just not excluded.**
 #
-# *Model* is also what it is told. With the kernel's own three facts, and the same hundred visits, the pointer was level with it
-# in [chapter 20](20_contextual_pointer.ipynb). So its eleven further facts may be most of the {{ fair:.1f }}.
+# Part of *model* is what it is told: with the kernel's three facts, and the same hundred visits, the pointer could not be told from
+# the kernel in [chapter 20](20_contextual_pointer.ipynb). So its further facts and factors may be much of the {{ fair:.1f }}.
 #
 # *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
 # mostly from people with many windows. With seven days it is better for such a mean, too ({{ in_seven:.1f }}), and memory brings
@@ -539,7 +540,7 @@ show(
 #
 # - **The count is too low** for somebody who knows more than our four facts. In the example above a count that takes Friday and
 #   Tuesday for alike (both are weekdays) has mixed pairs, too. They agree with chance $0.6 \cdot 1$, two Fridays or two Tuesdays with
-#   $(0.46 + 1) / 2 = 0.73$ in the mean. In the quarter judged by stays at any place many pairs will be mixed.
+#   $(0.46 + 1) / 2 = 0.73$ in the mean. So mixing lowers the count.
 # - **The true root is too high:** it is well above what the insider reaches, as on Friday the root was above the best guess.
 #
 # ## And on GeoLife?
@@ -574,10 +575,10 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 # ceilings, too). *Chance*: the person has been there, but if the upper end is right, even the best guess misses. Each is about
 # a fifth of all targets, and together they are most of what the pointer misses, at both ends of the interval, too.
 #
-# How far can this be off? The interval knows nothing of the two errors, and in the town these are about equal,
-# {{ alone:.1f }} and {{ root_off:.1f }} points. If only the count were too low, {{ luck_left:.0f }} would be chance and
-# {{ most_won:.0f }} could be won. If only the root were too high, {{ luck_more:.0f }} would be chance and {{ least_won:.0f }} could be
-# won. (The interval over people comes on top.)
+# How far can this be off? The interval knows nothing of the two errors, which in the town are about equal, {{ alone:.1f }} and
+# {{ root_off:.1f }} points. Suppose that one of them stood alone on GeoLife, and were as large. With a count that is too low
+# {{ luck_left:.0f }} would be chance, and {{ most_won:.0f }} could be won; with a root that is too high {{ luck_more:.0f }} would be chance,
+# and {{ least_won:.0f }} could be won. (The interval over people comes on top, and habits that change are not counted here.)
 #
 # ## What to remember
 #
@@ -588,7 +589,7 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 # - How often similar stays agree tells roughly how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
 #   they do in the town. The pointer is right in {{ right_now:.0f }} %.
 # - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
-#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, as the two errors have it), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
+#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, if one error of the town's size stood alone), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
 #   {{ most_won:.0f }}).
 #
 # ## Exercises
@@ -613,7 +614,7 @@ check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
 # each place that is only found further back than its last visits. Write `remembered(places, memory, older)`: which rows of a
 # past (places, oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they
 # are (0). Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each place that is
-# not among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one line for the gym: its second visit,
+# not among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one row for the gym: its second visit,
 # which stands for two.
 
 # %% tags=["try"]

@@ -530,6 +530,23 @@ def test_claims_of_11_in_its_tables() -> None:
     assert sides[0][1] < sides[1][1], "For returns it knows less."
 
 
+@pytest.mark.slow
+@claims_of("12_position_bias")
+def test_a_bias_alone_has_arrived_in_12() -> None:
+    own: dict[str, Any] = {"torch": torch, "math": math, "prepare": prepare}
+    for cell in jupytext.read(ROOT / "book/12_position_bias.py").cells:
+        if cell.source.startswith(("def train", "def sights")):
+            exec(cell.source, own)
+    for seed in (100, 101, 102):
+        town = city.simulate(seed=seed, behaviour=Behaviour(recency_decay=0.8))
+        rows = own["sights"](prepare(town.visits, protocol="exact").train)
+        short, long = (
+            falls(own["train"](*rows, content=False, steps=steps, rate=0.1)[0][None])[0]
+            for steps in (60, 200)
+        )
+        assert 0 < abs(long - short) < 0.03, "200 steps change no fall by more than 0.03"
+
+
 @pytest.mark.built
 @claims_of("12_position_bias")
 def test_claims_of_12_in_its_tables() -> None:
