@@ -210,12 +210,10 @@ show(
 # *free* choices only, and many visits are routine, such as going to work. But from thirty known places to a hundred the law
 # falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
 #
-# Who gets that far? Only {{ n_curious }} people, the curious (chosen by how far they got). When they knew thirty places, they
-# were already exploring in {{ curious_then:.0f}} % of their visits. The other {{ n_others }} explore less and never get this
-# far, so they drop out of the average, and only the curious survive in it. From thirty places to a hundred the curious (gold)
-# stay about level ({{ curious_later:.0f}} % at a hundred), and the others (blue) fall as far as they get. Yet the average
-# climbs. This is *survivorship*, which here makes a *Simpson's paradox*. (That gold follows the dashed line is a coincidence:
-# exercise 4.)
+# Who gets that far? Only {{ n_curious }} people, the curious (chosen by how far they got), who explored more all along:
+# {{ curious_then:.0f}} % when they knew thirty places, and {{ curious_later:.0f}} % at a hundred. The other {{ n_others }} explore
+# less and never get this far, so they drop out of the average. It climbs, although neither group does. This is *survivorship*.
+# (That gold follows the dashed line is a coincidence: exercise 4.)
 #
 # Back to the question. Most next places are known to the person, and some are new. A model that *copies* the first kind
 # and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
@@ -247,8 +245,6 @@ ceiling = 100 * windows.in_window.mean()  # is the target one of `seen`?
 scores["copy ceiling: the true place is in the window"] = ceiling
 returns = 100 - 100 * np.mean(new)
 scores["the true place is known to the person"] = returns
-counted, older = scores["most frequent place"], returns - ceiling
-beijing = REFERENCE.real_locations  # the same shares on GeoLife
 scores.round(1).rename("% of the test windows").to_frame()
 
 # %% [markdown]
@@ -259,7 +255,7 @@ scores.round(1).rename("% of the test windows").to_frame()
 # first days, when nearly every place is new. The ceiling is {{ older:.0f }} points below the {{ returns:.1f }} %: some returns go to a place last visited more
 # than a week ago.
 #
-# On GeoLife, people tracked by GPS around Beijing, to which the town was tuned, the copy ceiling is
+# The town was tuned to GeoLife, GPS records of people around Beijing. There the copy ceiling is
 # {{ beijing["target_in_window"]:.0f }} %, and the most frequent place is right in
 # {{ beijing["target_is_top1"]:.0f }} % ([evidence](evidence_windows.ipynb)).
 #
@@ -282,16 +278,15 @@ scored = hits["model"].mean()
 right = hits["model"] > 0
 beyond = (right & ~windows.in_window).sum()  # could not be copied
 lead = hits["model"] - hits["most frequent place"]  # in each window
-gained, missing = lead.mean(), ceiling - scored
 low, high = percentile_interval(resampled_means([lead], windows.users))
 print(f"the model is right in {scored:.1f} % of the windows")
 print(f"of its {right.sum()} right answers, {beyond} are not in the window")
-print(f"its lead: {gained:.1f} points, interval {low:.1f} to {high:.1f}")
+print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 
 # %% [markdown]
 # That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}), and {{ missing:.0f }} points
 # less than copying alone could reach. All its right answers could have been copied. Does learning add the {{ gained:.0f }} points?
-# Let the child name the most frequent place *other than here*:
+# Let the child name the most frequent place *other than here* (of equals, the most recent; that alone would not help, exercise 2):
 
 # %%
 elsewhere = []
@@ -303,17 +298,24 @@ for i in range(len(windows)):
     elsewhere.append(n.idxmax() if len(n) else seen[-1])
 child = 100 * (np.array(elsewhere) == truth)
 wiser, ahead = child.mean(), hits["model"] - child
-unseen = 100 - ceiling
 ends = percentile_interval(resampled_means([ahead], windows.users))
 print(f"the wiser child is right in {wiser:.1f} % of the windows")
 print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 
+# %% tags=["hide-input"]
+# @title Numbers: for the text
+counted, older = scores["most frequent place"], returns - ceiling
+beijing = REFERENCE.real_locations  # the same shares on GeoLife
+gained, missing = lead.mean(), ceiling - scored
+unseen = 100 - ceiling
+
 # %% [markdown]
-# **The lead is gone**, and [chapter 4](04_baselines.ipynb) has a rule that is ahead. Why a network that sees the same visits, and
-# more of each, does not beat a child is the question of this book; [chapter 20](20_contextual_pointer.ipynb) answers it.
+# **The lead is gone**, and [chapter 4](04_baselines.ipynb) has a rule that is ahead. A network that sees the same visits, with
+# their times, does not beat a child. Why not? The book takes it apart to find out; [chapter 20](20_contextual_pointer.ipynb) has
+# the answer.
 #
-# A network still does what neither child does: it gives a probability to every place, also to those not in the week, where
-# {{ unseen:.0f }} of a hundred targets are.
+# Our network also gives a probability to every place, even to those not in the week, where {{ unseen:.0f }} of a hundred targets
+# are. Whether these are worth anything is measured later.
 #
 # It mixes what it copies from the window (its **pointer** does that) with what it generates (its **generator** does). A number
 # $g$ between 0 and 1, its **gate**, says how much it copies:
