@@ -212,7 +212,8 @@ show(
 #
 # Who gets that far? Only {{ n_curious }} people, the curious (chosen by how far they got), who explored more all along:
 # {{ curious_then:.0f}} % when they knew thirty places, and {{ curious_later:.0f}} % at a hundred. The other {{ n_others }} explore
-# less and never get this far, so they drop out of the average. It climbs, although neither group does. This is *survivorship*.
+# less and never get this far, so they drop out of the average. It climbs, although the curious end
+# where they began, and the others fall. This is *survivorship*.
 # (That gold follows the dashed line is a coincidence: exercise 4.)
 #
 # Back to the question. Most next places are known to the person, and some are new. A model that *copies* the first kind
@@ -251,8 +252,8 @@ scores.round(1).rename("% of the test windows").to_frame()
 # A rule that copies can be right only where the true place is in the window: {{ ceiling:.1f }} %, the **copy ceiling**. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# {{ returns:.1f }} % are known to the person, more than the {{ known:.0f }} % of before, because the {{ known:.0f }} % include everybody's
-# first days, when nearly every place is new. The ceiling is {{ older:.0f }} points below the {{ returns:.1f }} %: some returns go to a place last visited more
+# {{ returns:.1f }} % are known to the person, more than the {{ known:.0f }} % of before, as the {{ known:.0f }} % include everybody's early
+# days, when more is new (Figure 1.2, left). The ceiling is {{ older:.0f }} points below the {{ returns:.1f }} %: some returns go to a place last visited more
 # than a week ago.
 #
 # The town was tuned to GeoLife, GPS records of people around Beijing. There the copy ceiling is
@@ -265,19 +266,20 @@ scores.round(1).rename("% of the test windows").to_frame()
 # is kept for choosing settings). It plays the same game, on the same windows, which it has not seen.
 #
 # Is the model better, or was it lucky with these people? We put an *interval* around its lead over the rule. `resampled_means`
-# (it takes a list, with an entry for each trained model) draws the people with replacement, many times, and takes the mean
+# draws the people with replacement, many times, and takes the mean
 # lead of each draw; the interval holds the middle 95 % of these means. If it holds zero, the lead may be luck. [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
 model, vocabulary = load_model(shipped("city"))  # place -> number
 numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, numbered.test).predicted  # its first guesses
-# Both are vocabulary numbers, in the order of the windows of `data`, too.
+# The model numbers places its own way; the windows are those of `data`.
 hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
 right = hits["model"] > 0
 beyond = (right & ~windows.in_window).sum()  # could not be copied
 lead = hits["model"] - hits["most frequent place"]  # in each window
+# A list, as there could be more trained models than one:
 low, high = percentile_interval(resampled_means([lead], windows.users))
 print(f"the model is right in {scored:.1f} % of the windows")
 print(f"of its {right.sum()} right answers, {beyond} are not in the window")
@@ -286,7 +288,7 @@ print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 # %% [markdown]
 # That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}), and {{ missing:.0f }} points
 # less than copying alone could reach. All its right answers could have been copied. Does learning add the {{ gained:.0f }} points?
-# Let the child name the most frequent place *other than here* (of equals, the most recent; that alone would not help, exercise 2):
+# Let the child name the most frequent place *other than here* (of equals, the most recent; exercise 2 tries that alone):
 
 # %%
 elsewhere = []
@@ -315,7 +317,7 @@ unseen = 100 - ceiling
 # the answer.
 #
 # Our network also gives a probability to every place, even to those not in the week, where {{ unseen:.0f }} of a hundred targets
-# are. Whether these are worth anything is measured later.
+# are.
 #
 # It mixes what it copies from the window (its **pointer** does that) with what it generates (its **generator** does). A number
 # $g$ between 0 and 1, its **gate**, says how much it copies:
@@ -328,8 +330,8 @@ unseen = 100 - ceiling
 # $P_\text{gen}$ the generator's, which gives every place of the town some.
 #
 # Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no
-# names of places. The blue circles are its **pointer attention**: how much it would like to copy each past place. The dashed
-# rings are its final bets, and the green ring is where the person went.
+# names of places. The blue circles show $P_\text{ptr}$, its **pointer attention**: how much it would like to copy each past place.
+# The dashed rings are the five places with the largest $P$, and the green ring is where the person went.
 
 # %%
 shown = look(model, numbered.test, window)  # everything it computes for it
@@ -364,8 +366,9 @@ show(
     "each single place has one colour, below the first has both.",
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
-    "window. Hatched orange: generated. ✓ marks the truth; below, it is not "
-    "among the six, and the model is wrong.",
+    "window; in each panel it adds up to the gate. Hatched orange: generated. "
+    "✓ marks the truth; below, it is not among the six, and the model is "
+    "wrong.",
 )
 
 # %% [markdown]
@@ -397,7 +400,7 @@ architecture(
 # ## What to remember
 #
 # - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average can climb while every group stays level or falls, because people drop out of it.
+# - An average can climb although no group ends higher than it began, because people drop out of it.
 # - A child's rule is right in {{ counted:.0f }} % of the windows, a wiser child's in {{ wiser:.0f }} %, the model of this book
 #   in {{ scored:.0f }} %, and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model copies from the window, generates from all places (it learns only about those that training has seen), and
@@ -427,7 +430,7 @@ by_kind.sort_values("mean", ascending=False).round(2).rename(columns=heads)
 
 # %% [markdown]
 # **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
-# arbitrary. Break them by the most recent visit, as the wiser child does. How much does it change? (Of places in a list,
+# arbitrary. Break them by the most recent visit, as the wiser child does. How often is it right then? (Of places in a list,
 # `pd.Series(seen[::-1]).value_counts(sort=False)` counts each, the most recent first.)
 
 # %% tags=["try"]
@@ -477,7 +480,7 @@ honest.rename_axis("bin").round(3)
 # %% [markdown]
 # **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? The law is
 # about free choices. Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
-# choice (`why` is not `"routine"`)? (`why` says what the simulator did, whose own $S$ leaves out places that a person gave up; `curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
+# choice (`why` is not `"routine"`)? (`curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
 
 # %% tags=["try"]
 free_share, new_share = ..., ...  # in percent
