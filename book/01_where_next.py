@@ -366,7 +366,7 @@ show(
     "each single place has one colour, below the first has both.",
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
-    "window; in each panel it adds up to the gate. Hatched orange: generated. "
+    "window; in each panel it adds up to the gate. Hatched: generated. "
     "✓ marks the truth; below, it is not among the six, and the model is "
     "wrong.",
 )

@@ -453,20 +453,21 @@ ratio = {name: np.exp(each) for name, each in short.items()}
 #
 # Where it is fast, in the same towns, the bias does speak: it falls by {{ short["bias, fast"]:.2f }}, and the sum by
 # {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** In our town
-# a fast bias even rises with age, by {{ up["bias"]:.2f }}: it says the opposite of forgetting. So read the sum. It moves, too, but
-# less than its parts: it rises by {{ up["sum"]:.2f }} in our town, and by {{ control_up:.2f }} where nobody forgets. And do not read
-# it as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
+# a fast bias even rises with age, by {{ up["bias"]:.2f }}: it says the opposite of forgetting. So read the sum, which
+# moves less than that. But it moves, too: a fast bias makes it rise with age by {{ up["sum"]:.2f }} in our town, and by
+# {{ control_up:.2f }} where nobody forgets. (So the two trainings do more than exchange; they do not end in the same predictor.) And do
+# not read the sum as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
 #
 # ## Back to our town
 #
-# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}), so nothing is hidden. It was
-# the second suspect, with chance to help: slow forgetting is worth about {{ worth:.2f }}, and one town is uncertain by more (SD
-# {{ apart:.2f }}).
+# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}), so we see nothing that the
+# content could hide. It was the second suspect, with chance to help: slow forgetting is worth about {{ worth:.2f }}, and one town is
+# uncertain by more (SD {{ apart:.2f }}).
 #
 # One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }} (one of the ten makes much of it): **training alone moves the sum by about as much as slow forgetting is
-# worth.** More seeds average this out, but they are still one town. In the [evidence](evidence_model.ipynb) ten seeds agree that old
-# visits count *more*, and ten towns do not.
+# worth.** More seeds average this out, but they are still one town. In the [evidence](evidence_model.ipynb) ten seeds with a
+# fast bias agree that old visits count *more*, and ten towns do not.
 #
 # ## What to remember
 #

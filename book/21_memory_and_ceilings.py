@@ -295,8 +295,7 @@ both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 lead_each, left = both.iloc[:2, 3]
 in_seven = both.iloc[2, 3]
-more, more_low, more_high = both.iloc[3, :3]
-more_below = -more_low
+more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
@@ -304,15 +303,15 @@ both.columns = pd.MultiIndex.from_tuples(columns)
 both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
-# (The last row: half of the two *memory* steps minus half of the two *model* steps. The kernel with seven days and the pointer with a
-# hundred visits cancel; what is left is the kernel with a hundred minus the pointer with seven days.)
+# (Memory minus model is simply the kernel with a hundred visits minus the pointer with seven days; the rest cancels.)
 #
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
-# Memory minus model is {{ more:.1f }}; its interval reaches from −{{ more_below:.3f }} to {{ more_high:.1f }}. **Our best estimate is that memory brings more than
+# Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins just below zero. **Our best estimate is that memory brings more than
 # half of the lead; that it brings less is just not excluded.**
 #
-# Part of *model* is what it is told: with the kernel's three facts, and the same hundred visits, the pointer could not be told from
-# the kernel in [chapter 20](20_contextual_pointer.ipynb). So its further facts and factors may be much of the {{ fair:.1f }}.
+# Part of *model* is what it is told: with the kernel's three facts, and the same hundred visits, the pointer was ahead by half as much in
+# [chapter 20](20_contextual_pointer.ipynb), and could not be told from the kernel. So its further facts may bring half of the
+# {{ fair:.1f }}, or nearly all.
 #
 # *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
 # mostly from people with many windows. With seven days it is better for such a mean, too ({{ in_seven:.1f }}), and memory brings
@@ -572,13 +571,13 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 
 # %% [markdown]
 # *New*: no pointer can name such a place, and PGT's generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other
-# ceilings, too). *Chance*: the person has been there, but if the upper end is right, even the best guess misses. Each is about
+# ceilings, too). *Chance*: the person has been there, but if the upper end is right, even the best guess by these facts misses. Each is about
 # a fifth of all targets, and together they are most of what the pointer misses, at both ends of the interval, too.
 #
-# How far can this be off? The interval knows nothing of the two errors, which in the town are about equal, {{ alone:.1f }} and
-# {{ root_off:.1f }} points. Suppose that one of them stood alone on GeoLife, and were as large. With a count that is too low
-# {{ luck_left:.0f }} would be chance, and {{ most_won:.0f }} could be won; with a root that is too high {{ luck_more:.0f }} would be chance,
-# and {{ least_won:.0f }} could be won. (The interval over people comes on top, and habits that change are not counted here.)
+# How far can this be off? In the town the two errors are about equal, {{ alone:.1f }} and {{ root_off:.1f }} points. On GeoLife, with the
+# first alone, the best guess would be at {{ upper_end:.1f }} + {{ alone:.1f }}: {{ luck_left:.0f }} would be chance, and
+# {{ most_won:.0f }} could be won. With the second alone it would be at {{ upper_end:.1f }} − {{ root_off:.1f }}: {{ luck_more:.0f }} would
+# be chance, and {{ least_won:.0f }} could be won. (The interval over people comes on top, and habits that change are not counted.)
 #
 # ## What to remember
 #
@@ -589,7 +588,7 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 # - How often similar stays agree tells roughly how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
 #   they do in the town. The pointer is right in {{ right_now:.0f }} %.
 # - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
-#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, if one error of the town's size stood alone), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
+#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, with one error of the town's size, before the interval over people), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
 #   {{ most_won:.0f }}).
 #
 # ## Exercises
@@ -654,8 +653,8 @@ check.same(remembered(pair, 2, 9), ([1, 2, 3, 4], [1, 2, 0, 0]), name="two")
 check.same(remembered(pair, 2, 1), ([2, 3, 4], [2, 0, 0]), name="one of two")
 for name, n in {"with summaries": 100, "everything": 10**6}.items():
     past = with_history(data, memory=n, older=100).test  # the package's
-    rows, found = past.lengths.mean(), 100 * in_sight(past).mean()
-    print(f"{name}: {rows:.0f} rows, {found:.1f} %")
+    n_rows, reached = past.lengths.mean(), 100 * in_sight(past).mean()
+    print(f"{name}: {n_rows:.0f} rows, {reached:.1f} %")
 # The same reach with a third of the rows, and their number has a bound.
 # The first guess hardly changes: on GeoLife the interval holds zero (see the
 # evidence on the contextual pointer).
