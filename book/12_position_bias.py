@@ -521,7 +521,8 @@ times = 100
 check.exercise("12.2", times)
 # By hand: log(e**1.3 + e**0.8 + e**1.6) = 2.38, so the rival leads from
 # about (2.38 - 0.13) / 0.034 = 66 on. It is the place of the last visit but
-# one: position 2 has the largest bias of all, since people go out and come back.
+# one: position 2 has the largest bias of all, since people go out and come
+# back.
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.
