@@ -233,6 +233,15 @@ def test_claims_of_the_same_past_for_all() -> None:
     assert (scores["first"] == 0).all(), "Nobody is right about a first visit"
     tried = equal[equal.table == "candidates"].groupby("model").size()
     assert (tried == 3).all(), "among three candidates each"
+    york = read_results("equal_pasts_new_york").rows
+    rows = york[york.table == "scores"].set_index("model")
+    networks, rule = rows.loc[["lstm", "mhsa", "pgt"]], rows.loc["kernel"]
+    assert (networks.gain_low > 0).all(), "In New York all three networks gain"
+    assert (networks.gain_low > 0).all() and networks.gain.idxmax() == "pgt", "PGT most"
+    assert rule.gain > networks.gain.max(), "The rule gains more"
+    assert (networks.lead_high < 0).all(), "and one seed, all three gain, and stay behind the rule"
+    assert networks.lead.idxmax() == "pgt", "with the same past, PGT the nearest"
+    assert york[york.table == "same settings"].gain_low.item() > 0, "in both trainings it gains"
 
 
 @claims_of("evidence_cities")

@@ -65,6 +65,14 @@ def test_the_readme_says_what_the_files_say() -> None:
         in readme
     )
     assert pgt.gain_low < 0 < pgt.gain_high, "no clear gain over its week"
+    york = read_results("equal_pasts_new_york").rows.query("table == 'scores'")
+    york = york.set_index("model").round(1)
+    for row, words in (
+        (york.loc["pgt"], "it gains {} {}, to {} %"),
+        (york.loc["kernel"], "the rule {} {}"),
+    ):
+        span = f"[{row.gain_low:.1f}, {row.gain_high:.1f}]"
+        assert words.format(f"{row.gain:.1f}", span, f"{row['acc@1']:.1f}") in readme
     rows_of = read_results("leaderboard").rows.set_index(["model", "past", "told"])
     ours = rows_of[rows_of.seed.isna()].loc[("contextual", "training and session", False)]
     assert ours.low.item() < 26.25 < ours.high.item(), "level with STHGCN"
