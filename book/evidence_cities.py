@@ -199,7 +199,7 @@ alike = of_york[of_york.table == "same settings"].squeeze()
 york.map("{:.1f}".format, na_action="ignore").fillna("")
 
 # %% [markdown]
-# **In New York all three networks gain**, PGT most. (PGT's settings are those that are best with a week, too. With them in both
+# **In New York all three networks gain**, PGT most. (PGT's settings were the best on GeoLife with a week, too. With them in both
 # trainings it gains {{ alike.gain:.1f }} [{{ alike.gain_low:.1f }}, {{ alike.gain_high:.1f }}].) The rule gains more, and all three
 # stay behind it with the same past, PGT the nearest.
 #
