@@ -6,7 +6,7 @@
 #
 # *You will be able to* build the network that PGT is named after, and say what PGT made of its parts. *You need*
 # [The pointer](07_pointer.ipynb) and [The generator and the gate](08_generator_and_gate.ipynb). LSTMs are explained in short;
-# [Olah (2015) has pictures](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* 45 minutes to read and about
+# [Olah (2015) has pictures](https://colah.github.io/posts/2015-08-Understanding-LSTMs/). *It takes* forty-five minutes to read and about
 # a minute to run.
 #
 # > **In one sentence.** A text lends a number to each word that the network does not know, so the network can copy a name that it

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jupytext
 import pytest
+from contents import opening
 from notebooks import FOLDED
 
 from pgt.colours import VARIABLES
@@ -54,6 +55,14 @@ def test_a_chapter_opens_with_a_sentence_and_ends_with_what_to_remember(chapter:
     prose = "\n".join(cells)
     (remember,) = re.findall(r"^## What to remember\n+((?:- .*\n?|  .*\n?)+)", prose, re.MULTILINE)
     assert 3 <= len(re.findall(r"^- ", remember, re.MULTILINE)) <= 5
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_says_its_goal_and_how_long_it_takes_as_the_front_page_reads_it(
+    chapter: Path,
+) -> None:
+    _, goal, minutes = opening(chapter.with_suffix(".ipynb"))
+    assert goal and 10 <= minutes <= 60
 
 
 def test_every_colour_has_a_value_in_both_themes() -> None:
