@@ -575,7 +575,7 @@ def test_claims_of_12_in_its_tables() -> None:
         "the bias falls only half as far as the diamonds"
     )
     (short,) = (row for row in table if row[0] == "short memory")
-    for total in (number(short[4]), said['short["sum ×100"]']):
+    for total in (number(short[4]), said['short["sum, fast"]']):
         assert 0.4 < total / whole < 0.6, "as a speed: it finds about half of the rule's"
     assert abs(alone["our town"]) < 0.05, "Even a bias alone does not fall there"
 
