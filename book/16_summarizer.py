@@ -40,7 +40,12 @@ from wherenext.figures import COPIED, GENERATED, INK, flowchart, show
 from wherenext.relatives import summarizer
 from wherenext.relatives.summarizer import SMALL, START, UNK, text_batch
 from wherenext.results import read_results
-from wherenext.summaries import places_of, sentence, write_diaries
+from wherenext.summaries import (
+    first_is_longest,
+    places_of,
+    sentence,
+    write_diaries,
+)
 
 from pgt import colours, plots
 
@@ -586,12 +591,9 @@ results = read_results("summarizer")
 longer, n_every = results.header["longer"], len(every)
 whose = zip(diaries.test, kinds, strict=True)
 n_people = len({d.user_id for d, kind in whose if kind == "never met"})
-firsts = []
-for d in diaries.test:
-    named, source = places_of(d.summary), " ".join(d.source)
-    firsts.append(100 * (min(named, key=source.find) == named[0]))
-ruled = pd.Series(firsts).groupby(kinds).mean().round().astype(int)
-rule = round(sum(firsts) / n)  # also of the third sentence
+firsts = 100 * pd.Series(map(first_is_longest, diaries.test)).astype(float)
+ruled = firsts.groupby(kinds).mean().round().astype(int)
+rule = round(firsts.mean())  # also of the third sentence
 rows = results.rows[results.rows.search != "beam"]
 met = (n * rows.mostly - never * rows.mostly_never) / (n - never)
 measures = ["met", "mostly_never", "exact", "days", "also"]

@@ -362,17 +362,11 @@ pd.Series(lines, name="mean slope of the bias").round(2).to_frame()
 #
 # ## Ten seeds are not ten samples of people
 #
-# In the towns of chapter 12, too, models were trained with a bias that learns far faster (*fast bias*). A curve's *fall* is its mean at
-# positions 3 to 5 minus that at 11 to 15, in logits. Here are mean falls of the bias, and of the sum of bias and content, at both
-# rates.
+# The towns of chapter 12 in which people forget slowly, once more: models trained at the same rate throughout, and with a *fast bias*.
+# A curve's *fall* is its mean at positions 3 to 5 minus that at 11 to 15, in logits; here it is that of the sum of bias and content.
 
 # %% tags=["hide-input"]
-# @title Table: mean falls at two rates of the bias
-RATES = {"": "as documented", ", fast bias": "fast bias"}
-KEPT = {"short memory": "short memory", "our town": "city"}
-KEPT["no forgetting"] = "no recency"  # their names in the files
-
-
+# @title Figure: the sum of ten seeds, twice, and of ten towns
 def fall(table):
     """The mean at positions 3 to 5 minus that at 11 to 15, by row."""
     return table[..., 2:5].mean(-1) - table[..., 10:15].mean(-1)
@@ -383,36 +377,15 @@ def summed(what, variant):
     return curves(what, variant) + curves(what, variant, "c")
 
 
-falls = {
-    world: {
-        f"{part}{rate}": fall(of(what, variant)).mean()
-        for rate, variant in RATES.items()
-        for part, of in {"bias": curves, "sum": summed}.items()
-    }
-    for world, what in KEPT.items()
-}
-here = falls["our town"]
-
-
 def mean_of(each):
     """The mean of ten numbers, and its 95 % interval (Student's t)."""
     half = 2.262 * each.std(ddof=1) / 10**0.5
     return each.mean(), each.mean() - half, each.mean() + half
 
 
-same_rate, fast = (fall(summed("city", one)) for one in RATES.values())
+rates = "as documented", "fast bias"
+same_rate, fast = (fall(summed("city", one)) for one in rates)
 lower = mean_of(same_rate - fast)
-table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
-table.rename_axis("mean fall", axis=1)
-
-# %% [markdown]
-# With a short memory the bias says nothing of forgetting at the usual rate, and nearly all when it is fast. Then the bias of our town
-# says the opposite of forgetting ({{ here["bias, fast bias"]:.2f }}). And the sum moves, too: in our town, seed by seed, it falls by
-# {{ lower[0]:.2f }} less with a fast bias (95 % interval {{ lower[1]:.2f }} to {{ lower[2]:.2f }}). So even the sum depends a little on the
-# optimizer.
-
-# %% tags=["hide-input"]
-# @title Figure: the sum of ten seeds, twice, and of ten towns
 panels = {
     "our town, ten seeds, same rate": same_rate,
     "our town, ten seeds, fast bias": fast,
@@ -442,9 +415,13 @@ show(
 )
 
 # %% [markdown]
-# The models of the first row learned from the same visits, and their falls have an SD of {{ seeds_apart:.2f }}. From the seeds with a fast bias alone we should conclude that old visits count *more*: their interval lies below zero.
-# (That of the same people at the same rate does not.) The last row has ten towns, one model each, also with a fast bias. Their mean lies far
-# outside that interval, and their own interval just touches zero. **Ten seeds are not ten samples of people.**
+# The models of the first row learned from the same visits, and their falls have an SD of {{ seeds_apart:.2f }}. Seed by seed, the sum
+# falls by {{ lower[0]:.2f }} less with a fast bias (95 % interval {{ lower[1]:.2f }} to {{ lower[2]:.2f }}). So even the sum depends a
+# little on the optimizer.
+#
+# From the seeds with a fast bias alone we should conclude that old visits count *more*: their interval lies below zero. (That of the
+# same people at the same rate does not.) The last row has ten towns, one model each, also with a fast bias. Their mean lies far outside
+# that interval, and their own interval just touches zero. **Ten seeds are not ten samples of people.**
 #
 # ## The corners of the mixture
 #

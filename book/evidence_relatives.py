@@ -39,7 +39,12 @@ from wherenext.relatives.temporal_sets import (
     evaluate,
 )
 from wherenext.results import read_results
-from wherenext.summaries import SENTENCES, places_of, sentence, write_diaries
+from wherenext.summaries import (
+    SENTENCES,
+    first_is_longest,
+    sentence,
+    write_diaries,
+)
 from wherenext.walkthrough import story
 
 from pgt.checkpoint import load_model, shipped
@@ -127,12 +132,6 @@ names = [sentence(d.summary, SENTENCES.index("mostly")) for d in diaries.test]
 never = np.array([any(word not in learned for word in name) for name in names])
 n_never = sum(never)
 n_people = len({diaries.test[k].user_id for k in np.flatnonzero(never)})
-
-
-def first_is_longest(diary):
-    """Whether the first place in a diary is that of the longest stay."""
-    text, places = " ".join(diary.source), places_of(diary.summary)
-    return min(places, key=text.find) == places[0]
 
 
 first = 100 * np.array([first_is_longest(d) for d in diaries.test])

@@ -250,6 +250,12 @@ def places_of(text: Text) -> list[str]:
     return " ".join(lists).replace(" ( new )", "").split(" , ")
 
 
+def first_is_longest(diary: Diary) -> bool:
+    """Whether the first place in a diary is that of the longest stay."""
+    text, places = " ".join(diary.source), places_of(diary.summary)
+    return min(places, key=text.find) == places[0]
+
+
 def written(
     model: PointerGenerator, words: Words, diaries: Sequence[Diary], beam: int
 ) -> tuple[list[list[str]], list[Hypothesis]]:

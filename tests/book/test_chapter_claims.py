@@ -445,7 +445,7 @@ def test_claims_of_12() -> None:
     )
     worlds = ("short memory", "no recency", "city")
     loud = fall("city", "fast bias", "b")
-    assert loud < -0.2, "the bias of our town says the opposite of forgetting"
+    assert loud < -0.2, "it says the opposite of forgetting"
     total, fast = (
         {w: fall(w, variant, "b") + fall(w, variant, "c") for w in worlds}
         for variant in ("as documented", "fast bias")
@@ -455,7 +455,7 @@ def test_claims_of_12() -> None:
     without_one = np.sort(kept)[:-1].std(ddof=1)
     assert without_one < 0.75 * kept.std(ddof=1), "(one of the ten makes much of it)"
     assert abs(total["short memory"] - 0.87) < 0.15, "nearly as far as a bias that is alone"
-    assert abs(fast["short memory"] - 0.87) < 0.15, "and nearly all when it is fast"
+    assert abs(fast["short memory"] - 0.87) < 0.15, "in the same towns, the bias does speak"
     assert total["short memory"] > 0.6 > 0.1 > spoken[0], "query and key say the rest"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(city.load().visits, vocabulary=vocabulary).test

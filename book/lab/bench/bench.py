@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import copy
 import importlib.metadata
+import itertools
 import json
 import multiprocessing
 import os
@@ -249,8 +250,7 @@ def bench_answers() -> Iterator[Row]:
 
 def bench_tests() -> Iterator[Row]:
     """The tests of a day, in processor seconds."""
-    for one in bench_suite():
-        yield row(*one)
+    yield from itertools.starmap(row, bench_suite())
 
 
 SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {

@@ -8,24 +8,22 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from answer_times import BEFORE, ROOT, processor_time
+from answer_times import BEFORE, ROOT, usage
 
 READY = (".venv/.installed", "_build/stamps/speller", "vendor")  # what `make test` would install
 
 
-def bench_suite() -> list[tuple[str, float, float]]:
+def bench_suite() -> Iterator[tuple[str, float, float]]:
     """The name of the row, and the seconds of ours and of before; both suites must pass."""
     if (before := os.environ.get(BEFORE)) is None:
-        return []
+        return
     with tempfile.TemporaryDirectory() as folder:
         clones = [Path(folder) / name for name in ("ours", "before")]
         for source, clone in zip((ROOT, before), clones, strict=True):
             subprocess.run(["git", "clone", "--quiet", str(source), str(clone)], check=True)
             subprocess.run(["make", "-C", str(clone), *READY], check=True, capture_output=True)
-        ours, theirs = (processor_time(["make", "-C", str(clone), "test"]) for clone in clones)
-        for clone in clones:
-            # What has passed is not asked again, so this is quick.
-            subprocess.run(["make", "-C", str(clone), "test"], check=True, capture_output=True)
-    return [("make test (reference: before)", ours, theirs)]
+        ours, theirs = (usage(["make", "-C", str(clone), "test"])[0] for clone in clones)
+    yield "make test (reference: before)", ours, theirs
