@@ -7,9 +7,9 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** In three simulated towns where people forget fast, trained models give visits 3 to 5 back
-# > {{ ratio["sum"]:.1f }} times the attention of visits 11 to 15; their position bias by itself would give
-# > {{ ratio["bias"]:.2f }} times: query and key say the rest.
+# > **In one sentence.** A flat position bias does not mean that people do not forget: in three simulated towns with a short memory
+# > query and key say it instead (visits 3 to 5 back get {{ ratio["sum"]:.1f }} times the attention of visits 11 to 15; by the bias
+# > alone it would be {{ ratio["bias"]:.2f }} times), and where memory is long there is little to say.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -130,7 +130,7 @@ ax.legend()
 show(
     fig,
     alt="The bias is flat. The content is low at position 1, high at "
-    "position 2, and about zero from position 3 on.",
+    "position 2, and without a trend from position 3 on.",
     caption="The two parts of the score, ten seeds and their means. (The "
     "bias is that of Figure 12.1, at another scale.)",
 )
@@ -162,14 +162,14 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
 # By this measure the logarithm of the weight falls by {{ by_rule:.2f }}, and the learned curves do not fall at all. Why? There are
-# two suspects:
+# two suspects, and luck:
 #
 # 1. *The content has said it already*, so nothing is left for the bias.
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# In our town the content hardly falls either, in the mean of ten models ({{ by_content:.2f }}), which speaks against the first
-# suspect. But in other towns it may be true.
+# In our town the content hardly falls either, in the mean of ten models ({{ by_content:.2f }}, though they differ much). This speaks
+# against the first suspect. But in other towns it may be true.
 #
 # ## The content can say the same
 #
@@ -288,12 +288,12 @@ show(
 # %% [markdown]
 # All three pointers get as near to the truth as a pointer can, and all three have nearly the right sum, because there are
 # enough visits to fix it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
-# rates (middle) the content takes most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **Looking only at the bias, you cannot tell whether content took a
-# part.**
+# rates (middle) the content takes most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **From the
+# bias by itself you cannot tell how much the content has taken.**
 #
-# Why is the content so quick? Adam moves each number by about the learning rate, and query and key have many of them. Once
-# they have said what there is to say, nothing pulls at the bias. So the first suspect is
-# possible. Whether it acts in a town, we shall see.
+# Why is the content so quick? Adam moves each number by about the learning rate. A step of the bias moves a score by just this; a
+# step of query and key moves 32 numbers, and as the query grows, each step of a key counts for more. Once they have said what
+# there is to say, nothing pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
 #
 # ## How much is there to say?
 #
@@ -306,8 +306,8 @@ show(
 # | *slow memory* | 0.97, as in our town | ten |
 # | *no forgetting* | 1 | ten |
 #
-# The last world is the **control**: the same people, without what we look for. (Fast forgetting shows in three towns; slow
-# forgetting needs ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
+# The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; a slow one
+# needs ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
 # rate of 0.1 instead of 0.01. (With a short memory, 200 steps change no fall by more than 0.03.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
@@ -400,82 +400,126 @@ pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
 # The third row speaks for the second suspect. There *is* something to say, but little: a bias alone finds about
-# {{ worth:.2f }} of the rule's {{ by_rule:.2f }} (the interval is wide), and with a short memory half. Reasons are known: only
-# {{ free:.0f }} % of our town's targets in the window are free returns; in most of these the hour counts, too; and so do visits before
-# the window. We have not separated these reasons. (In the control the fall is about zero.)
+# {{ worth:.2f }} of the rule's {{ by_rule:.2f }}; even the upper end of the interval, {{ high:.2f }}, is below that. With a short
+# memory it finds half. Three things in the rule may be why; we have not separated them. Only {{ free:.0f }} % of our town's targets in the
+# window are free returns; in most of these the hour counts, too; and so do visits before the window. (In the control the fall is
+# about zero.)
 #
-# And towns differ by more than slow forgetting is worth, by their people and by the luck of their visits: the falls of the first row have an SD of {{ apart:.2f }}.
+# We say that slow forgetting is *worth* {{ worth:.2f }}. One town cannot show so little: the falls of the first row have an SD of
+# {{ apart:.2f }}, because people differ, and because their visits are partly luck.
 #
 # ## Read the sum
 #
-# If the bias cannot show how fast people forget, can the sum? Whole models were trained on the three towns with a short memory,
-# and on the first three towns without forgetting, each town twice: at the same rate throughout, as in
-# [chapter 10](10_training.ipynb), and with a bias that learns a hundred times as fast (*fast*). Between them stand the ten models of our town.
-# *Rule* is the fall of the rule's weight, *alone* again that of a bias without content, in the same towns.
+# If the bias cannot show how fast people forget, can the sum? Whole models were trained on the three towns with a short memory, and on
+# the same people without forgetting, each town twice: at the same rate throughout, as in [chapter 10](10_training.ipynb), and with a
+# *fast bias*, which learns a hundred times as fast as the rest.
+
+# %% tags=["hide-input"]
+# @title Figure 12.5: whole models, bias and sum
+kinds = {"usual rate": "as documented", "fast bias": "fast bias"}
+sides = {"short memory": "short memory", "no forgetting": "no recency"}
+fig, axes = plt.subplots(2, 2, figsize=(7.4, 4.4), sharex=True, sharey=True)
+for row, (rate, variant) in zip(axes, kinds.items(), strict=True):
+    for ax, (world, what) in zip(row, sides.items(), strict=True):
+        b, c = (curves(what, letter, variant)[:, 2:] for letter in "bc")
+        drawn = {"bias": (b, COPIED), "sum": (b + c, EXTRA)}
+        for name, (lines, colour) in drawn.items():
+            lines = lines - lines.mean(1, keepdims=True)
+            ax.plot(range(3, 16), lines.T, color=colour, lw=0.7, alpha=0.5)
+            look = {"color": colour, "lw": 2.2, "label": name}
+            ax.plot(range(3, 16), lines.mean(0), **look)
+        for band in ((2.5, 5.5), (10.5, 15.5)):
+            ax.axvspan(*band, color=MUTED, alpha=0.15, lw=0)
+        ax.set_title(f"{world}, {rate}", fontsize=10)
+        ax.set(xticks=[3, 5, 10, 15], ylabel="logits")
+        ax.label_outer()
+axes[0, 0].legend()
+for ax in axes[1]:
+    ax.set_xlabel("position from the end")
+show(
+    fig,
+    alt="Four panels. With a short memory and the usual rate the bias is "
+    "flat and the sum falls; with a fast bias both fall. Without "
+    "forgetting neither falls much, at either rate.",
+    caption="The position bias and the sum of bias and mean content. Thin: a "
+    "town each; thick: their mean. Each curve has mean zero.",
+)
+
+# %% [markdown]
+# Here are the same curves as numbers, with the ten models of our town between. *Rule* is the fall of the rule's weight, *alone*
+# again that of a bias without content, in the same towns.
 
 
 # %%
-kept = {"short memory": "short memory", "our town": "city"}
-kept["no forgetting"] = "no recency"  # their names in the files
-rates = {"": "as documented", ", fast": "fast bias"}
+kept = sides | {"our town": "city"}  # their names in the files
 falls = {}
-for world, what in kept.items():
+for world in ("short memory", "our town", "no forgetting"):
     same = worlds[world][:3]  # the first three: the same people
     falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
-    for rate, variant in rates.items():
-        b, c = (curves(what, letter, variant) for letter in "bc")
-        falls[world][f"bias{rate}"] = fall(b).mean()
-        falls[world][f"sum{rate}"] = fall(b + c).mean()
+    for rate, variant in kinds.items():
+        b, c = (curves(kept[world], letter, variant) for letter in "bc")
+        falls[world][f"bias, {rate}"] = fall(b).mean()
+        falls[world][f"sum, {rate}"] = fall(b + c).mean()
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 short, here, never = falls.values()
-three = fall(curves("short memory") + curves("short memory", "c"))
-least, most = three.min(), three.max()
-up = {part: -here[f"{part}, fast"] for part in ("bias", "sum")}
-control_up = -never["sum, fast"]
-calm = fall(curves("no recency") + curves("no recency", "c"))
-calm_least, calm_most = calm.min(), calm.max()
-worth, low, high, _ = found["difference"]
+usual_bias, usual_sum = short["bias, usual rate"], short["sum, usual rate"]
+usual, fast = (
+    fall(curves("city", "b", rate) + curves("city", "c", rate))
+    for rate in kinds.values()
+)
+by_rate = mean_of(usual - fast)
+worth, low, high, each = found["difference"]
 apart = slow.std(ddof=1)
-seeds_apart = fall(learned + mean_content).std(ddof=1)
-ratio = {name: np.exp(each) for name, each in short.items()}
+seeds = fall(learned + mean_content)
+farthest = abs(seeds - seeds.mean()).argmax()
+seeds_apart = seeds.std(ddof=1), np.delete(seeds, farthest).std(ddof=1)
+ratio = {"bias": np.exp(usual_bias), "sum": np.exp(usual_sum)}
 
 # %% [markdown]
-# Take the first row, where people forget fast. The bias of the whole model says nothing of it ({{ short["bias"]:.2f }}). But the
-# sum falls by {{ short["sum"]:.2f }} (from {{ least:.2f }} to {{ most:.2f }}), nearly as far as a bias that is alone
-# ({{ short["alone"]:.2f }}). Without forgetting the sum of the same people hardly falls ({{ never["sum"]:.2f }}, from
-# {{ calm_least:.2f }} to {{ calm_most:.2f }}). So the content says that
-# people forget, and the first suspect is at work. (A fall of {{ short["sum"]:.2f }} means
-# that recent visits typically get {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
+# With a short memory the bias of the whole model says nothing of it ({{ usual_bias:.2f }}). But the sum falls by
+# {{ usual_sum:.2f }}, nearly as far as a bias that is alone ({{ short["alone"]:.2f }}), and without forgetting it hardly falls. So
+# the content says that people forget, and the first suspect is at work. (A fall of {{ usual_sum:.2f }} means that recent visits
+# typically get {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
-# Where it is fast, in the same towns, the bias does speak: it falls by {{ short["bias, fast"]:.2f }}, and the sum by
-# {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** In our town
-# a fast bias even rises with age, by {{ up["bias"]:.2f }}: it says the opposite of forgetting. So read the sum, which
-# moves less than that. But it moves, too: a fast bias makes it rise with age by {{ up["sum"]:.2f }} in our town, and by
-# {{ control_up:.2f }} where nobody forgets. (So the two trainings do more than exchange; they do not end in the same predictor.) And do
-# not read the sum as a speed: it finds about half of the rule's {{ short["rule"]:.2f }}.
+# With a *fast bias*, in the same towns, the bias does speak: it falls by {{ short["bias, fast bias"]:.2f }}, and the sum by
+# {{ short["sum, fast bias"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.**
+#
+# So read the sum. But the sum moves with the optimizer, too: in our town, over ten seeds, it falls by {{ by_rate[0]:.2f }} less with a
+# fast bias ([{{ by_rate[1]:.2f }}, {{ by_rate[2]:.2f }}]). And do not read it as a speed: it finds about half of the rule's
+# {{ short["rule"]:.2f }}.
 #
 # ## Back to our town
 #
 # Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}), so we see nothing that the
-# content could hide. It was the second suspect, with chance to help: slow forgetting is worth about {{ worth:.2f }}, and one town is
-# uncertain by more (SD {{ apart:.2f }}).
+# content could hide. Our town's own control is the same people without forgetting:
+
+# %%
+# Without a seed, `simulate` makes the people of our town.
+ageless = city.simulate(behaviour=Behaviour(recency_decay=1.0))
+with_it, without = fall(worlds["our town"])[0], fall(alone(ageless.visits))
+print(f"with {with_it:.2f}, without {without:.2f}", end="; ")
+print(f"forgetting changes the fall by {with_it - without:.2f}")
+
+# %% [markdown]
+# In ten other towns it changed the fall by {{ worth:.2f }} on average, with an SD of {{ each:.2f }} from town to town. So it was
+# the second suspect, and luck: there is little to say, and our town says less than most.
 #
 # One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart:.2f }} (one of the ten makes much of it): **training alone moves the sum by about as much as slow forgetting is
-# worth.** More seeds average this out, but they are still one town. In the [evidence](evidence_model.ipynb) ten seeds with a
-# fast bias agree that old visits count *more*, and ten towns do not.
+# {{ seeds_apart[0]:.2f }} ({{ seeds_apart[1]:.2f }} without the farthest): **the seed alone moves the sum by about as much as slow
+# forgetting is worth.** More seeds average this out, but they are still one town. In the [evidence](evidence_model.ipynb) ten seeds
+# with a fast bias agree that old visits count *more*, and ten towns do not.
 #
 # ## What to remember
 #
-# - Our town's curve is flat because there is little to say, and by chance: slow forgetting is worth {{ worth:.2f }} logits, and towns
+# - Our town's curve is flat because there is little to say, and by luck: slow forgetting is worth {{ worth:.2f }} logits, and towns
 #   differ by more (SD {{ apart:.2f }}).
 # - Bias and content can exchange what both can say about positions, equation (12.1). Given the attention, only their sum is
 #   fixed. So a flat bias does not exclude forgetting: with a short memory the bias of a whole model falls by
-#   {{ short["bias"]:.2f }}, and the sum by {{ short["sum"]:.2f }}.
+#   {{ usual_bias:.2f }}, and the sum by {{ usual_sum:.2f }}.
 # - Which of the two learns a shape depends on the optimizer. Even the sum moves with it, by as much as slow forgetting is worth.
 # - Spread over seeds is not spread over people.
 # - A bias without content, in many towns and beside a control, tells *whether* people forget ({{ worth:.2f }}
@@ -498,14 +542,14 @@ pair = slow, slow - none
 unaided, beside = [(2 * x.std(ddof=1) / x.mean()) ** 2 for x in pair]
 check.exercise("12.1", [unaided, beside])
 print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
-# With a control, a third of the towns will do (each made twice): what the
+# With a control, a third of the towns will do, each made twice: what the
 # same people do in both worlds cancels. (With so few, Student's t asks for
 # a few more.)
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
 # nearly invisible at ×1, are its bias. Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
-# place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly any bias; its
+# place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly any bias (take it as zero); its
 # rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of $e^{s+b}$ over its visits.)
 
 # %%
@@ -521,8 +565,7 @@ times = 100
 check.exercise("12.2", times)
 # By hand: log(e**1.3 + e**0.8 + e**1.6) = 2.38, so the rival leads from
 # about (2.38 - 0.13) / 0.034 = 66 on. It is the place of the last visit but
-# one: position 2 has the largest bias of all, since people go out and come
-# back.
+# one: position 2 has the largest bias of all.
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Memory and ceilings
 #
-# On GeoLife the contextual pointer leads the kernel, a rule, by {{ lead:.1f }} points. But the pointer sees a hundred visits, and
-# the kernel seven days. Is it a better model, or has it a longer memory? And the pointer is right in {{ right_now:.0f }} % of the
-# targets: could any model do much better?
+# On GeoLife the contextual pointer (here without its summaries) leads a rule, the kernel with seven days, by {{ lead:.1f }} points. How
+# much of this is a better model, and how much a longer memory? And it is right in {{ right_now:.0f }} % of the targets: could any model
+# do much better?
 #
 # (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
 # *kernel* of [chapter 4](04_baselines.ipynb) is a vote of past visits with five numbers. Both are scored on the windows of the
@@ -14,8 +14,8 @@
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person,
-# > by a rough estimate {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
+# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person, and
+# > of the rest, by a rough estimate, {{ luck:.0f }} are chance and {{ could_win:.0f }} ({{ least_won:.0f }} to {{ most_won:.0f }}) could be won.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -65,12 +65,11 @@ results = read_results("beyond")
 # the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more: `with_history` keeps the targets,
 # and gives each window the person's last *n* visits before it, however old. No model is told when the target comes.
 #
-# The **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s ceiling of copying, for
-# any memory.
+# The kernel's five numbers were chosen once, on validation windows with a hundred visits, and stay the same for all memories. The
+# **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s ceiling of copying, for any memory.
 
 # %% tags=["hide-input"]
-# @title The kernel, with five numbers that a run chose on validation windows
-# In the town, with a hundred visits, when the hour of the target is unknown.
+# @title The kernel, with the numbers of a run in the town
 chosen = results.header["runs"]["city/kernel_memory-memory_100-unknown-None"]
 chosen = {name: chosen[name] for name in ContextKernel.GRID}
 kernel = ContextKernel(**chosen).fit(data.train)
@@ -123,13 +122,12 @@ places_map(
 # twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
 # are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: with each later visit a vote is multiplied by {{ chosen["decay"]:.2f }}, in fifty visits by
-# {{ fade:.2f }}.
-# Four hundred visits bring {{ more_reach:.0f }} more of a hundred targets into reach than ten, and of these {{ more_reach:.0f }} the
-# kernel hits next to none ({{ far_hits:.1f }}).
+# {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; the kernel
+# hits {{ far_hits:.1f }} of them.
 #
 # Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
-# memories. (The pointer of [chapter 20](20_contextual_pointer.ipynb) also has *summaries*, one row for each place found only
-# further back. We leave them out: on GeoLife they change the first guess by less than we can measure. Exercise 2 builds them.)
+# memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*, one row for each place found only further back.
+# We leave them out, as on GeoLife they change the first guess by less than we can measure; exercise 2 builds them.
 
 # %%
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
@@ -143,28 +141,29 @@ fit(pointer, seen.train, seen.valid, training, progress=False)
 ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
 
 # %% [markdown]
-# On GeoLife the trainings are done. Each is found in `results` by what it was:
+# On GeoLife the trainings are done. Each is found in `results` by its settings:
 
 # %%
 EXACT = {"target_time": "unknown", "protocol": "exact"}
-GEOLIFE, TOWN = EXACT | {"data": "geolife"}, EXACT | {"data": "city"}
-WEEK = {"model": "kernel", "variant": "full"}  # seven days
-RULE = {"model": "kernel_memory", "variant": "memory_100"}
-# Seven days; a hundred visits; these with summaries (exercise 2).
-SHORT, HUNDRED, SUMMARIES = (
-    {"model": "contextual", "variant": variant}
-    for variant in ("window", "memory_100", "full")
-)
+GEOLIFE = EXACT | {"data": "geolife"}
+# Seven days, or a hundred visits:
+KERNEL_WEEK = {"model": "kernel", "variant": "full"}
+KERNEL_100 = {"model": "kernel_memory", "variant": "memory_100"}
+POINTER_WEEK = {"model": "contextual", "variant": "window"}
+POINTER_100 = {"model": "contextual", "variant": "memory_100"}
 
 # %% tags=["hide-input"]
 # @title Figure 21.1: memory and Acc@1
-trained = {n: HUNDRED | {"variant": f"memory_{n}"} | GEOLIFE for n in sizes}
+trained = {
+    n: GEOLIFE | POINTER_100 | {"variant": f"memory_{n}"} for n in sizes
+}
 anew = [(results.mean(**t), *results.interval(**t)) for t in trained.values()]
 curves = {"the town": {}, "GeoLife": {"pointer, trained anew": anew}}
 for name in ("your pointer", "kernel"):
     means = [100 * gains(r)["acc@1"].mean() for r in ranked[name]]
     ends = [interval(r) for r in ranked[name]]  # people
     curves["the town"][name] = np.column_stack([means, ends])
+in_week = data.test.lengths.mean()  # visits, in the town
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
 for ax, (name, lines) in zip(panels, curves.items(), strict=True):
     for k, (label, points) in enumerate(lines.items()):
@@ -173,14 +172,17 @@ for ax, (name, lines) in zip(panels, curves.items(), strict=True):
         ax.plot(sizes, mean, marker=marker, color=colour, label=label)
         ax.fill_between(sizes, low, high, color=colour, alpha=0.15, lw=0)
     if name == "GeoLife":
+        week = {"ls": "", "mfc": "none", "ms": 8}  # drawn at its visits
+        for model, label, colour, marker in (
+            (POINTER_WEEK, "pointer, seven days", EXTRA, "o"),
+            (KERNEL_WEEK, "kernel, seven days", COPIED, "s"),
+        ):
+            mean = results.mean(**model, **GEOLIFE)
+            look = week | {"color": colour, "marker": marker}
+            ax.plot(in_week, mean, label=label, **look)
+        mean = results.mean(**KERNEL_100, **GEOLIFE)
         look = {"color": COPIED, "ls": "", "marker": "s"}
-        mean = results.mean(**RULE, **GEOLIFE)
-        ax.plot(100, mean, label="kernel, hundred", **look)
-        look = {"color": COPIED, "ls": ":"}
-        mean = results.mean(**WEEK, **GEOLIFE)
-        ax.axhline(mean, label="kernel, seven days", **look)
-        look["color"], mean = EXTRA, results.mean(**SHORT, **GEOLIFE)
-        ax.axhline(mean, label="pointer, seven days", **look)
+        ax.plot(100, mean, label="kernel, hundred visits", **look)
     ax.legend(loc="lower right", fontsize=8)
     ax.set(xscale="log", xlabel="visits remembered")
     ax.set_xticks(sizes, sizes)
@@ -192,12 +194,14 @@ show(
     alt="Acc@1 over the number of remembered visits. In the town, the kernel "
     "and a pointer: both curves rise steeply to fifty visits and are level "
     "after; the pointer's is higher everywhere. On GeoLife a pointer's curve "
-    "rises to a hundred visits and is level after; the kernel with a hundred "
-    "lies below it, and the kernel with seven days lower still.",
-    caption="Test windows, with 95 % intervals over people (right: and "
-    "seeds). Left: one training with `memory` visits, asked with other "
-    "memories. Right: for each memory the mean of five trainings with just "
-    "this memory; dotted lines and square have no band.",
+    "rises to a hundred visits and is level after; the pointer with seven "
+    "days lies on it, the kernel with seven days below, and the kernel with "
+    "a hundred visits below, too.",
+    caption="Test windows, with 95 % intervals over people (on the right "
+    "over seeds, too). Left: one training with `memory` visits, asked with "
+    "other memories. Right: for each memory the mean of five trainings with "
+    "just this memory. Hollow: seven days, drawn at the town's mean number "
+    "of visits in them. Squares have no band.",
 )
 
 # %% tags=["hide-input"]
@@ -206,7 +210,6 @@ longer = results.difference(trained[400], trained[100])
 below = -longer[1]
 more_reach = by_memory["reach, %"][400] - by_memory["reach, %"][10]
 far_hits = by_memory.iloc[-1, 1] - by_memory.iloc[-1, 2]
-in_week = data.test.lengths.mean()  # visits
 
 # %% [markdown]
 # In the town the pointer is ahead of the kernel at each memory, but after fifty visits its curve is about as flat as the
@@ -222,35 +225,38 @@ for n, (own, rule) in zip(sizes, pairs, strict=True):
 pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# No interval holds zero. They cover people, not seeds: this is one training. (And at ten visits the kernel's five numbers,
-# chosen for a hundred, may cost it much.)
+# No interval holds zero. They cover people, not seeds: this is one training. And at ten visits the kernel's five numbers, chosen
+# for a hundred, may cost it much.
 #
 # Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for each
 # memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to
 # {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings the first guess nothing measurable.** But seven
-# days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep. So a part of
-# the lead must be memory.
+# days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep, and there the
+# pointer with seven days (hollow) lies on it. So a part of the lead must be memory.
 #
-# **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does your pointer still gain by a hundred
-# visits? (Ours gained less than half of what the one above gains from ten to a hundred.)
+# **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does a pointer trained with ten visits gain as
+# much from a hundred? (Ours gained less than half: it never saw an old visit, and so could not learn what one is worth.) Then set it back to 100.
 #
 # ## Memory or model?
 #
 # How much of the pointer's lead on GeoLife is memory? Four numbers tell: each model with seven days, and with a hundred
-# visits. The kernel's numbers were chosen, and the pointer was trained, for the memory that it has. Acc@1 is in percent, a mean
-# over five seeds.
+# visits, each chosen or trained for its own memory. Acc@1 is in percent, the pointer's a mean over five seeds.
 
 # %%
+models = {
+    "kernel": (KERNEL_WEEK, KERNEL_100),
+    "pointer": (POINTER_WEEK, POINTER_100),
+}
 four = {
-    "kernel": [results.mean(**GEOLIFE, **one) for one in (WEEK, RULE)],
-    "pointer": [results.mean(**GEOLIFE, **one) for one in (SHORT, HUNDRED)],
+    name: [results.mean(**GEOLIFE, **one) for one in pair]
+    for name, pair in models.items()
 }
 pd.DataFrame(four, ["seven days", "hundred visits"]).round(1)
 
 # %% [markdown]
 # The kernel with seven days stands at the top left, the pointer with a hundred visits at the bottom right. So the lead is two
 # steps, one down and one across. The step down is what *memory* brings, the step across what the *model* brings. Memory can come
-# first, or the model. (Sums of rounded numbers can be off by a tenth.)
+# first, or the model.
 
 # %%
 (kernel_7, kernel_100), (pointer_7, pointer_100) = four.values()
@@ -285,38 +291,37 @@ def both_ways(one, other):
 
 
 pairs = {
-    "the lead": (HUNDRED, WEEK),
-    "model, with a hundred visits": (HUNDRED, RULE),
-    "model, with seven days": (SHORT, WEEK),
-    "memory minus model": (RULE, SHORT),
+    "the lead": (POINTER_100, KERNEL_WEEK),
+    "model, with a hundred visits": (POINTER_100, KERNEL_100),
+    "model, with seven days": (POINTER_WEEK, KERNEL_WEEK),
+    "memory minus model": (KERNEL_100, POINTER_WEEK),
 }
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 lead_each, left = both.iloc[:2, 3]
 in_seven = both.iloc[2, 3]
-more, _, more_high = both.iloc[3, :3]
+more, more_low, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
 both.columns = pd.MultiIndex.from_tuples(columns)
-both.round(1) + 0.0  # no zero below zero
+both.round(1)
 
 # %% [markdown]
-# (Memory minus model is simply the kernel with a hundred visits minus the pointer with seven days; the rest cancels.)
+# Memory minus model is simply the kernel with a hundred visits minus the pointer with seven days; the rest cancels.
 #
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
-# Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins just below zero. **Our best estimate is that memory brings more than
-# half of the lead; that it brings less is just not excluded.**
+# Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins a hair below zero ({{ more_low:.3f }}). **Our best estimate is that
+# memory brings more than half of the lead; that it brings less is just not excluded.**
 #
-# Part of *model* is what it is told: with the kernel's three facts, and the same hundred visits, the pointer was ahead by half as much in
-# [chapter 20](20_contextual_pointer.ipynb), and could not be told from the kernel. So its further facts may bring half of the
-# {{ fair:.1f }}, or nearly all.
+# Part of *model* is what it is told. With the kernel's three facts only, the pointer's lead at a hundred visits was half as large in
+# [chapter 20](20_contextual_pointer.ipynb), and could not be told from zero.
 #
 # *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
-# mostly from people with many windows. With seven days it is better for such a mean, too ({{ in_seven:.1f }}), and memory brings
-# clearly more than the model ({{ person_more[0]:.1f }}). If each window is to count alike, take the first; if each person, the
-# second.
+# mostly from people with many windows. With seven days it brings {{ in_seven:.1f }} in this mean, too. Over both ways memory brings
+# {{ person_more[0]:.1f }} points more than the model. If each window is to count alike, take the first half of the table; if each
+# person, the second.
 #
 # ## How good can a guess be?
 #
@@ -341,7 +346,7 @@ table.loc["square root of the first row"] = table.iloc[0] ** 0.5
 table.map("{:.2f}".format)
 
 # %% [markdown]
-# In each column the best guess lies between the first row and the last. In one situation this is so for any chances $P$ of
+# How often the best guess is right, we call the **ceiling**. In each column it lies between the first row and the last. In one situation this is so for any chances $P$ of
 # the places $\ell$ ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
 #
 # $$
@@ -351,14 +356,13 @@ table.map("{:.2f}".format)
 # Left, on Friday: $0.6 \cdot 0.6 + 0.3 \cdot 0.3 + 0.1 \cdot 0.1$ averages the chances, weighted by themselves, and no average
 # exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
-# It also holds for the mean of many situations, the last column, as the mean of the two roots is never above the root of
-# the mean. So **the best guess** of somebody who knows the situation, and no more, **lies between the mean agreement and the root of
-# this mean**.
+# It also holds for the mean of many situations, the last column, as the mean of roots is never above the root of the mean. So
+# **the ceiling** of all who know the situation, and no more, **lies between the mean agreement and the root of this mean**.
 #
-# Now count it. For each target take the person's past stays that are like the present one in four ways: at the same place,
-# that ended at about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. What share of
-# their pairs, ordered pairs of different stays, agree? Here is somebody of the town who came to the office from home and leaves
-# it on a weekday, at ten past six.
+# Now let us count. For each target take the person's past stays that are like the present one in four ways: at the same place,
+# that ended at about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. Of all ordered
+# pairs of two different such stays, what share agree? Here is person 8 again, who came to the office from home and leaves it on a
+# weekday, at ten past six.
 
 # %%
 visits = town.visits  # a person's stays one after the other
@@ -404,15 +408,15 @@ print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 
 # %% [markdown]
 # Three of the eight stays led home (Maple Walk) and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs
-# agree. The best guess by these stays is home, right in three of eight. (This time none of the five places was right.)
+# agree. The best guess by these stays is home, right in three of eight.
 #
-# Why pairs of *different* stays? A stay agrees with itself, always; without such pairs the share is right on average, however few
-# stays there are. Its root is not. Let two places be equally likely. Of two stays the share is 0 or 1, on average 0.5, as it should
-# be; but its root is 0.5 on average, too, and not $\sqrt{0.5}$. So average over many targets first, then take the root. All this holds only
-# if habits stay as they were, and days are decided independently.
+# Why pairs of *different* stays? A stay always agrees with itself. Without such pairs the share is right on average (unbiased),
+# however few stays there are, if habits stay as they were and days are decided independently. Its root is not: the root of a
+# number that varies is too low on average. So average over all targets first, then take the root. The mean share is **the lower
+# end**, its root **the upper end**.
 #
-# Where no two stays are alike in all four ways, we ask for less, until there are two. The mean over all targets is **the lower
-# end**, and its root **the upper end**:
+# Where no two stays are alike in all four ways, we ask for less until there are two: first without the place before, then without
+# the kind of day, then within two hours, at any hour, and at last at any place.
 
 # %%
 LESS = [(60, ALL), (60, ("place", "weekend")), (60, ("place",))]
@@ -432,152 +436,154 @@ rows = tests[100].target
 mean = np.mean([agreement(most_alike(row - 1))[1] for row in rows])
 print(f"{len(rows)} targets: {100 * mean:.1f} to {100 * mean**0.5:.1f} %")
 
-# %% [markdown]
-# On GeoLife, counted in the same way, the ends are {{ lower_end:.1f }} and {{ upper_end:.1f }} %. How often is which likeness used?
-
 # %% tags=["hide-input"]
-# @title Table: which likeness is used, of a hundred targets
+# @title Numbers: the counts on GeoLife, and the pointer's Acc@1
 limits = read_results("predictability").rows.query("protocol == 'exact'")
-USED = {
-    "place, 1 h, day, before": "all four",
-    "place, 1 h, day": "without the place before",
-    "place, 1 h": "nor the kind of day",
-    "place, 2 h": "the place, within two hours",
-    "place": "the place alone",
-    "another place": "any place, at that hour or not",
-}
-NAMES = {"city": "the town", "geolife": "GeoLife"}
-used = limits[limits.table == "likeness used"]
-used = used.pivot(index="group", columns="data", values="value")
-used = used.loc[[*USED]].rename(index=USED, columns=NAMES)
-used = used.round(0).astype(int)
-used.rename_axis(index=None, columns="alike in (rounded)")
-
-# %% [markdown]
-# A quarter of the targets are judged by stays at *any* place, as the person was hardly ever here before. If "about the same time"
-# means half an hour, or two hours, the upper end moves by less than a point ([evidence](evidence_improvements.ipynb)). The upper
-# end depends on who was recorded: on GeoLife its 95 % interval over people reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}.
-
-# %%
 found = limits.set_index(["data", "table", "group"]).sort_index()
 ends = found.loc[("geolife", "agreement", "finest"), ["value", "low", "high"]]
 lower_end = ends.value  # percent, as all here
 upper_end, upper_low, upper_high = 100 * (ends.astype(float) / 100) ** 0.5
 found = found.value
-new = found["geolife", "novelty", "whole past"]  # targets in no past visit
-right_now = results.mean(**GEOLIFE, **HUNDRED)  # the pointer's
-print(f"pointer {right_now:.1f} %, upper end {upper_end:.1f} %")
-print(f"new to the person: {new:.1f} %")
+new = found["geolife", "novelty", "whole past"]
+strictest = "place, 1 h, day, before"
+in_all_four = found["geolife", "likeness used", strictest]
+in_town_four = found["city", "likeness used", strictest]
+right_now = results.mean(**GEOLIFE, **POINTER_100)
 
 # %% [markdown]
+# On GeoLife, counted in the same way, the ends are {{ lower_end:.1f }} and {{ upper_end:.1f }} %, and the 95 % interval of the upper
+# end, over people, reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}. How wide the hour is matters less: with half an hour or
+# two hours instead of one, the upper end moves by less than a point. But only {{ in_all_four:.0f }} % of these targets have two stays
+# that are alike in all four ways (in the town {{ in_town_four:.0f }} %), and a quarter are judged by stays at *any* place
+# ([evidence](evidence_improvements.ipynb)). Also, {{ new:.0f }} % of the targets are **new** to the person: in no past visit.
+#
+# The pointer is right in {{ right_now:.1f }} % there, far above the lower end. What can be learned is in the upper end. Is it near
+# the ceiling?
+#
 # ## Does it work? The town knows
 #
-# Stays that look alike are not quite alike, so the counted ends are estimates, not bounds. In the town we can check them
-# against an **insider**, who knows what the simulator knows: every person's habits, and so the chances of all places at a given
-# hour. It does not know when the next visit comes: soon after this stay ends or, if the day is over, tomorrow morning. It weighs
-# the chances at these two times by how likely each is, and names the likeliest place
-# ([its lines](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right in
-# {{ known:.1f }} %. (Told the time, it would be right in {{ told:.1f }} %, so this is no bound: a model may foresee the time.)
+# Nobody can tell on real people. In the town we can compare it with an **insider**, who knows what the simulator knows: every
+# person's habits, and so the chances of all places at a given hour. The next visit may begin soon after this stay or, if the day is
+# over, tomorrow morning. The insider does not know which, weighs the chances at both times by how likely each is, and names the
+# likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right in
+# {{ known:.1f }} % of the targets: nearly the ceiling. (A model may foresee the time better; told the time, the insider is right in
+# {{ told:.1f }} %.)
 
 # %% tags=["hide-input"]
-# @title Figure 21.2: how good a guess can be, and where the pointer is
+# @title Figure 21.2: does the upper end find the ceiling of the town?
 truth = found["city", "truth"]
 known = truth["time unknown"]  # who knows all habits, but not that
-right_in_town = results.mean(**TOWN, **SUMMARIES)
 told = truth["time known"]
 really = truth["time unknown, agreement"]
-too_high = 100 * (really / 100) ** 0.5
-counted = found["city", "agreement", "finest"]
-best_town = 100 * (counted / 100) ** 0.5
-town_reach = 100 - found["city", "novelty", "whole past"]
-fig, panels = plt.subplots(1, 2, figsize=(7.4, 2.9), sharey=True)
-drawn = {  # the pointer; the insider, agreement counted and true, reach
-    "the town": (right_in_town, (known,), (counted, best_town),
-                 (really, too_high), (town_reach,)),
-    "GeoLife": (right_now, (), (lower_end, upper_end), (), (100 - new,)),
-}  # fmt: skip
-for ax, (name, (right, *spans)) in zip(panels, drawn.items(), strict=True):
-    for k, span in enumerate(spans):
-        ax.plot(span, [k] * len(span), "o-", color=INK, lw=5)
-        text = " to ".join(f"{end:.1f}" for end in span)
-        ax.annotate(text, (max(span, default=0) + 2, k - 0.2), fontsize=8)
-    ax.axvline(right, color=EXTRA)
-    text = f"pointer {right:.1f}"
-    ax.text(right + 1, 3.55, text, color=EXTRA, fontsize=8)
-    ax.set(xlabel="percent of targets", xlim=(0, 100))
-    ax.set_title(name, fontsize=10)
-borders = [0, right_now, upper_end, 100 - new, 100]
-FOUR = {"right": EXTRA, "could\nwin": TRUTH, "chance": MUTED, "new": PAPER}
-bar = {"ec": INK, "lw": 0.8, "height": 0.7, "zorder": 3}
-text = {"fontsize": 7.5, "ha": "center", "va": "center", "zorder": 4}
-for k, (name, fill) in enumerate(FOUR.items()):
-    start, end = borders[k : k + 2]
-    panels[1].barh(4, end - start, left=start, color=fill, **bar)
-    ink = INK if fill == PAPER else PAPER
-    panels[1].text((start + end) / 2, 4, name, color=ink, **text)
-lines = ["insider (town)", "agreement, counted", "agreement, true (town)"]
-lines += ["reach (all past)", "parts (GeoLife)"]
-panels[0].set(yticks=range(5), yticklabels=lines, ylim=(4.6, -0.6))
+true_root = 10 * really**0.5
+best_town = 10 * found["city", "agreement", "finest"] ** 0.5
+own = ranked["your pointer"][sizes.index(100)]
+right_in_town = 100 * gains(own)["acc@1"].mean()
+marks = {
+    "insider": known,
+    "upper end, counted": best_town,
+    "root, by the simulator's chances": true_root,
+    "reach of the whole past": 100 - found["city", "novelty", "whole past"],
+}
+fig, ax = plt.subplots(figsize=(6.4, 2.2))
+ax.plot(marks.values(), range(4), "o", color=INK, ms=7)
+for k, mark in enumerate(marks.values()):
+    ax.annotate(f"{mark:.1f}", (mark + 1, k - 0.15), fontsize=8)
+ax.axvline(right_in_town, color=EXTRA)
+look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
+ax.text(right_in_town - 0.5, 3, f"your pointer {right_in_town:.1f}", **look)
+ax.set(yticks=range(4), yticklabels=[*marks], ylim=(3.6, -0.6))
+ax.set(xlabel="the town: percent of targets", xlim=(32, 90))
 show(
     fig,
-    alt="Limits on the best possible accuracy and the pointer, for the town "
-    "and GeoLife. In the town the insider, who knows all habits, is near the "
-    "upper end of agreement, and the pointer is little below. On GeoLife a "
-    "bar divides the targets into right, could win, chance and new.",
-    caption="Bars reach from the lower to the upper end; true: by the "
-    "simulator's own chances. Line: Acc@1 of the pointer with a hundred "
-    "visits, five seeds (in the town with summaries; there five without were "
-    "not run). Parts: if the upper end is the best guess.",
+    alt="Four dots and a line. The insider and the counted upper end lie "
+    "close together, the pointer a little to the left of them. The root by "
+    "the simulator's chances is some points to the right, the reach far "
+    "to the right.",
+    caption="Limits on the best possible Acc@1 in the town. Line: the "
+    "pointer trained above, with a hundred visits.",
 )
-
-# %% [markdown]
-# The pointer is above the lower end already, so from here on only the upper end matters. In the town the pointer (five seeds, with
-# summaries) is {{ left_over:.1f }} points below the insider: little is left to win, it seems (this difference has no interval).
-#
-# The insider is close to the upper end of agreement, {{ best_town:.1f }}. **But this is because two errors cancel.** By the
-# simulator's own chances two agree in {{ really:.1f }} %, not in {{ counted:.1f }}, and the root of this is {{ too_high:.1f }} %.
-#
-# - **The count is too low** for somebody who knows more than our four facts. In the example above a count that takes Friday and
-#   Tuesday for alike (both are weekdays) has mixed pairs, too. They agree with chance $0.6 \cdot 1$, two Fridays or two Tuesdays with
-#   $(0.46 + 1) / 2 = 0.73$ in the mean. So mixing lowers the count.
-# - **The true root is too high:** it is well above what the insider reaches, as on Friday the root was above the best guess.
-#
-# ## And on GeoLife?
-#
-# Nobody knows the truth there, nor whether the two errors cancel again. Suppose they do, so that the upper end is the best
-# guess. Then the targets divide into four parts, as in the bar of figure 21.2. The last two columns do the same with the ends of
-# the interval.
-
-# %%
-within = 100 - new  # reach
-parts = {
-    f"upper end {end:.1f}": [right_now, end - right_now, within - end, new]
-    for end in (upper_end, upper_low, upper_high)
-}
-rows = ["the pointer is right", "could be won"]
-rows += ["chance", "new to the person"]
-parts = pd.DataFrame(parts, rows).round().astype(int)
-parts.rename_axis("% of targets, rounded", axis=1)
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 left_over = known - right_in_town
-missed, luck = 100 - right_now, within - upper_end
-alone = too_high - best_town  # what too low a count takes from the root
-root_off = too_high - known  # what the true root adds to the best guess
-luck_left, luck_more = luck - alone, luck + root_off
-could_win = missed - new - luck
-most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
+unmixed = table.loc["two agree", "mean of both"]
+too_low = true_root - best_town  # what too low a count takes from the root
+root_off = true_root - known  # what the true root adds to the ceiling
 
 # %% [markdown]
-# *New*: no pointer can name such a place, and PGT's generator hardly helps ([Evidence](evidence_improvements.ipynb), which has other
-# ceilings, too). *Chance*: the person has been there, but if the upper end is right, even the best guess by these facts misses. Each is about
-# a fifth of all targets, and together they are most of what the pointer misses, at both ends of the interval, too.
+# The insider ({{ known:.1f }} %) and the upper end ({{ best_town:.1f }} %) nearly coincide. Your pointer is {{ left_over:.1f }} points below
+# the insider. So little is left to win in the town, it seems; but this is one training, and the difference has no interval.
 #
-# How far can this be off? In the town the two errors are about equal, {{ alone:.1f }} and {{ root_off:.1f }} points. On GeoLife, with the
-# first alone, the best guess would be at {{ upper_end:.1f }} + {{ alone:.1f }}: {{ luck_left:.0f }} would be chance, and
-# {{ most_won:.0f }} could be won. With the second alone it would be at {{ upper_end:.1f }} − {{ root_off:.1f }}: {{ luck_more:.0f }} would
-# be chance, and {{ least_won:.0f }} could be won. (The interval over people comes on top, and habits that change are not counted.)
+# **But insider and upper end only meet because two errors cancel:**
+#
+# - *The count is too low* for somebody who knows more than our four facts. To these, Friday and Tuesday of the example are alike, as both are
+#   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; two Fridays or two Tuesdays agree more often,
+#   {{ unmixed:.2f }} on average. By the simulator's own chances two targets agree in {{ really:.1f }} %, and the root of this is
+#   {{ true_root:.1f }} %: the count takes {{ too_low:.1f }} points from the upper end.
+# - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand {{ root_off:.1f }}
+#   points above the insider.
+#
+# ## And on GeoLife?
+#
+# Nobody knows the truth there, nor whether the errors cancel again. If they do, the upper end is the ceiling, and the targets
+# divide into four parts. If only one error of the town's size is at work, the ceiling is lower or higher:
+
+# %%
+ceilings = {
+    "both errors cancel": upper_end,
+    "only the root is too high": upper_end - root_off,
+    "only the count is too low": upper_end + too_low,
+}
+within = 100 - new  # reach
+parts = {
+    name: [right_now, ceiling - right_now, within - ceiling, new]
+    for name, ceiling in ceilings.items()
+}
+rows = ["the pointer is right", "could be won"]
+parts = pd.DataFrame(parts, [*rows, "chance", "new to the person"])
+
+# %% tags=["hide-input"]
+# @title Figure 21.3: what a hundred targets of GeoLife are made of
+fig, ax = plt.subplots(figsize=(6.4, 2.2))
+fills = [EXTRA, TRUTH, MUTED, PAPER]
+start = np.zeros(len(ceilings))
+for (name, widths), fill in zip(parts.iterrows(), fills, strict=True):
+    look = {"color": fill, "ec": INK, "lw": 0.8, "height": 0.7}
+    bars = ax.barh([*parts], widths, left=start, **look)
+    ink = INK if fill == PAPER else PAPER
+    ax.bar_label(bars, fmt="%.0f", label_type="center", color=ink, fontsize=8)
+    middle = start[0] + widths.iloc[0] / 2
+    short = name.replace("the pointer is ", "").replace(" to the person", "")
+    ax.text(middle, -0.5, short, ha="center", va="bottom", fontsize=8)
+    start = start + widths.to_numpy()
+ax.invert_yaxis()
+ax.set(xlabel="GeoLife: percent of targets", xlim=(0, 100))
+show(
+    fig,
+    alt="Three bars, each divided into right, could be won, chance and new. "
+    "Right and new are the same in all; the border between could be won and "
+    "chance moves by some points to either side.",
+    caption="The targets by who could name them, if both errors cancel "
+    "(top), or only one of them, of the town's size, is at work.",
+)
+
+# %% tags=["hide-input"]
+# @title Numbers: for the text
+missed = 100 - right_now
+margin = (upper_high - upper_low) / 2
+could_win, least_won, most_won = parts.loc["could be won"]
+luck, luck_more, luck_left = parts.loc["chance"]
+
+# %% [markdown]
+# - *Could be won:* {{ could_win:.0f }} targets in a hundred, {{ least_won:.0f }} to {{ most_won:.0f }}. So a model that knows no more than
+#   ours could do better, and not very much better.
+# - *Chance:* the person has been there, but even the best guess by what we count misses.
+# - *New:* no pointer can name such a place, and PGT's generator hardly helps ([evidence](evidence_improvements.ipynb), which has other
+#   ceilings, too).
+#
+# Chance and new together are most of what the pointer misses, in all three bars. The interval over people moves the border of
+# *chance* by another {{ margin:.0f }} points, and a habit that changes is not counted.
 #
 # ## What to remember
 #
@@ -585,11 +591,10 @@ most_won, least_won = (missed - new - x for x in (luck_left, luck_more))
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
 #   {{ lead:.1f }} points are left; if each person counts alike, {{ left:.1f }} of {{ lead_each:.1f }}, which may be nothing. Our best
 #   estimate is that memory brings more than half.
-# - How often similar stays agree tells roughly how good the best guess is: on GeoLife about {{ upper_end:.0f }} %, if two errors cancel as
-#   they do in the town. The pointer is right in {{ right_now:.0f }} %.
+# - How often similar stays agree tells the ceiling with an error of several points: on GeoLife {{ upper_end:.0f }} %, if two errors
+#   cancel as they do in the town. The pointer is right in {{ right_now:.0f }} %.
 # - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
-#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, with one error of the town's size, before the interval over people), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
-#   {{ most_won:.0f }}).
+#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, if only one error is at work), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to {{ most_won:.0f }}).
 #
 # ## Exercises
 #
@@ -606,7 +611,7 @@ check.exercise("21.1", [agree, best, lower, upper])
 chances = torch.tensor([0.5, 0.3, 0.2])
 agree, best = (chances**2).sum(), chances.max()
 check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
-# All three are equal only if one place is certain.
+# Agreement, best guess and root are equal only if one place is certain.
 
 # %% [markdown]
 # **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row for

@@ -608,3 +608,45 @@ rows.rename(
         "finest, 2 h": "the same, within two hours",
     }
 )
+
+# %% [markdown]
+# How many targets of a hundred are judged by which likeness, in [chapter 21](21_memory_and_ceilings.ipynb)'s count? Each is judged
+# by the strictest that two of the person's past stays allow.
+
+# %% tags=["hide-input"]
+# @title Which likeness is used, of a hundred targets
+USED = {
+    "place, 1 h, day, before": "place, hour, kind of day, place before",
+    "place, 1 h, day": "without the place before",
+    "place, 1 h": "nor the kind of day",
+    "place, 2 h": "the place, within two hours",
+    "place": "the place alone",
+    "another place": "any place, at that hour or not",
+}
+NAMES = {"city": "the town", "geolife": "GeoLife"}
+used = read_results("predictability").rows
+used = used[(used.table == "likeness used") & (used.protocol == "exact")]
+used = used.pivot(index="group", columns="data", values="value")
+used = used.loc[[*USED]].rename(index=USED, columns=NAMES)
+used = used.round(0).astype(int)
+used.rename_axis(index=None, columns="alike in (rounded)")
+
+# %% [markdown]
+# **The two errors of the town.** There the simulator tells its own chances. By them, two such targets agree more often than the count
+# says, and the root of this lies well above the insider, who names the likeliest place by the same chances. The two
+# differences have opposite signs and about the same size, so the counted upper end is close to the insider. Whether this is so
+# on GeoLife, nobody can count.
+
+# %% tags=["hide-input"]
+# @title The upper end of agreement in the town: counted, by true chances, and the insider
+town = read_results("predictability").rows
+town = town[(town.data == "city") & (town.protocol == "exact")]
+town = town.set_index(["table", "group"]).value
+truth = town["truth"]
+errors = {
+    "two agree, counted": town["agreement", "finest"],
+    "two agree, by the simulator's chances": truth["time unknown, agreement"],
+}
+errors |= {f"root: {name}": 10 * one**0.5 for name, one in errors.items()}
+errors["the insider is right"] = truth["time unknown"]
+pd.Series(errors).round(1).to_frame("%")

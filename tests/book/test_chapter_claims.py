@@ -402,7 +402,7 @@ def test_claims_of_12() -> None:
         for world in ("city", "other people", "short memory", "no recency")
     ]
     assert often == [(10, 10), (0, 10), (3, 3), (3, 3)], (
-        "three towns with a short memory, and on the first three towns without forgetting"
+        "three towns with a short memory, and on the same people without forgetting"
     )
     decays = {what: setting.get("recency_decay") for what, setting in CITIES.items()}
     assert decays == {"other people": None, "short memory": 0.8, "no recency": 1.0}, (
@@ -427,7 +427,7 @@ def test_claims_of_12() -> None:
     assert (low + high) / 2 > seeds_high + wide / 2, "Their mean lies far outside"
     kept = falls(learned + content)
     assert 0.1 < kept.std(ddof=1) < 0.18, (
-        "training alone moves the sum by about as much as slow forgetting is worth"
+        "the seed alone moves the sum by about as much as slow forgetting is worth"
     )
     assert abs(low) < 0.02, "and their own interval just touches zero"
     assert falls(learned + content).mean() > -0.05, "the same people at the same rate does not"
@@ -444,8 +444,6 @@ def test_claims_of_12() -> None:
         "fast"
     )
     worlds = ("short memory", "no recency", "city")
-    loud = fall("city", "fast bias", "b")
-    assert loud < -0.2, "it says the opposite of forgetting"
     total, fast = (
         {w: fall(w, variant, "b") + fall(w, variant, "c") for w in worlds}
         for variant in ("as documented", "fast bias")
@@ -453,10 +451,10 @@ def test_claims_of_12() -> None:
     _, above = ends_of_fall(sums[0] - learned - content)  # seed by seed
     assert above < 0, "So even the sum depends a little on the optimizer."
     without_one = np.sort(kept)[:-1].std(ddof=1)
-    assert without_one < 0.75 * kept.std(ddof=1), "(one of the ten makes much of it)"
+    assert 0.07 < without_one < 0.75 * kept.std(ddof=1), "without the farthest"
     assert abs(total["short memory"] - 0.87) < 0.15, "nearly as far as a bias that is alone"
     assert abs(fast["short memory"] - 0.87) < 0.15, "in the same towns, the bias does speak"
-    assert total["short memory"] > 0.6 > 0.1 > spoken[0], "query and key say the rest"
+    assert total["short memory"] > 0.6 > 0.1 > spoken[0], "query and key say it instead"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(city.load().visits, vocabulary=vocabulary).test
     batch = test.batch([story(test)])  # with which the playground begins
@@ -566,7 +564,9 @@ def test_claims_of_12_in_its_tables() -> None:
     none = falls_of["no forgetting"]
     assert none[1] < 0 < none[2] and abs(none[0]) < 0.05, "In the control the fall is about zero."
     said = in_sentences("12_position_bias")
-    assert said["apart"] > mean, "And towns differ by more than slow forgetting is worth"
+    assert said["apart"] > mean, "One town cannot show so little"
+    ((own,),) = printed("12_position_bias", "forgetting changes the fall by")
+    assert number(own.split()[-1]) < mean - 0.09, "our town says less than most"
     table = printed("12_position_bias", "mean fall | rule | alone")[1:]
     alone = {row[0]: number(row[2]) for row in table}
     weight = np.log(0.8 ** np.arange(15) + Behaviour().always)
@@ -575,7 +575,7 @@ def test_claims_of_12_in_its_tables() -> None:
         "the bias falls only half as far as the diamonds"
     )
     (short,) = (row for row in table if row[0] == "short memory")
-    for total in (number(short[4]), said['short["sum, fast"]']):
+    for total in (number(short[4]), said['short["sum, fast bias"]']):
         assert 0.4 < total / whole < 0.6, "as a speed: it finds about half of the rule's"
     assert abs(alone["our town"]) < 0.05, "Even a bias alone does not fall there"
 
@@ -1158,7 +1158,9 @@ def test_claims_of_21() -> None:
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
-    assert more > 0 and -0.05 < low < 0, "that it brings less is just not excluded"
+    assert more > 0 and -0.05 < low < 0, (
+        "begins a hair below zero … that it brings less is just not excluded"
+    )
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
@@ -1175,20 +1177,22 @@ def test_claims_of_21() -> None:
     people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(people[None], np.arange(len(people))))
     assert at[0] < 0 < at[1] and people.mean() < 0.005, (
-        "seems to come mostly from people with many windows"
+        "it brings seems to come mostly from people with many windows"
     )
     short = np.mean([gains(run)["acc@1"] for run in results.ranks(**where, **week)], axis=0)
     seven = np.mean([gains(run)["acc@1"] for run in
                      results.ranks(**where, **rivals["kernel"])], axis=0)  # fmt: skip
     own_week = pd.Series(short - seven).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(own_week[None], np.arange(len(own_week))))
-    assert at[0] > 0, "With seven days it is better for such a mean, too"
+    assert at[0] > 0, "With seven days it brings … in this mean, too"
     each = pd.Series(rule - short).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(each[None], np.arange(len(each))))
-    assert at[0] > 0, "and memory brings clearly more than the model"
+    assert at[0] > 0, "Over both ways memory brings … points more than the model"
     memories = [results.mean(variant=f"memory_{n}", model="contextual", **where)
                 for n in (50, 100, 200, 400)]  # fmt: skip
     assert max(memories) - memories[1] < 0.1 < memories[1] - memories[0], "curve is flat after a"
+    few = [results.mean(**hundred | {"variant": f"memory_{n}"}, **where) for n in (10, 20)]
+    assert few[0] < own[0] < few[1] + 0.5, "the pointer with seven days (hollow) lies on it"
     ways = read_results("perspectives").rows
     ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
     ways = ways[ways.measure == "acc@10"].set_index("model").value
@@ -1197,31 +1201,30 @@ def test_claims_of_21() -> None:
     limits = limits.set_index(["table", "group"]).value
     least, agreement = limits["truth", "time unknown"], limits["agreement", "finest"] / 100
     really = limits["truth", "time unknown, agreement"] / 100
-    assert abs(100 * agreement**0.5 - least) < 1, "close to the upper end of agreement"
+    assert abs(100 * agreement**0.5 - least) < 1, "nearly coincide"
     assert agreement < really, "The count is too low for somebody who knows more"
-    assert 100 * really**0.5 > least + 4, "it is well above what the insider reaches"
-    pointer = results.mean(data="city", protocol="exact", target_time="unknown", **full)
-    assert 0 < least - pointer < 4, "points below the insider: little is left to win"
+    assert 100 * really**0.5 > least + 4, "Without the first error it would stand"
     counted = read_results("predictability").rows.query("protocol == 'exact'")
     for name in ("geolife", "city"):
         ends = counted[counted.data == name].set_index(["table", "group"]).sort_index()
         spans = ends.value["agreement"][["finest", "finest, 30 min", "finest, 2 h"]]
         upper = 10 * spans**0.5
         assert abs(upper - upper["finest"]).max() < 1, (
-            "means half an hour, or two hours, the upper end moves by less than a point"
+            "half an hour or two hours instead of one, the upper end moves by less than a point"
         )
         elsewhere = ends.value["likeness used", "another place"]
-        assert 23 < elsewhere < 27, "A quarter of the targets are judged by stays at any place"
+        assert 23 < elsewhere < 27, "a quarter are judged by stays at any place"
     real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
     new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
-    luck = 100 - new - 10 * real.value["agreement", "finest"] ** 0.5
+    upper = 10 * real.value["agreement", "finest"] ** 0.5
+    luck = 100 - new - upper
     assert abs(ours - 50) < 1, "could any model do much better?"
-    assert abs(new - 20) < 2, "Each is about a fifth of all targets"
-    assert abs(luck - 20) < 2, "by a rough estimate … are chance"
-    for end in real.loc[("agreement", "finest"), ["low", "high"]].astype(float):
-        beyond = 100 - 10 * end**0.5  # chance and new
-        assert new < beyond and beyond > 0.7 * (100 - ours), (
-            "most of what the pointer misses, at both ends of the interval, too"
+    assert abs(new - 20) < 2, "of the targets are new to the person"
+    assert abs(luck - 20) < 2, "by a rough estimate, … are chance"
+    too_low, root_off = 100 * (really**0.5 - agreement**0.5), 100 * really**0.5 - least
+    for best in (upper, upper + too_low, upper - root_off):
+        assert best < 100 - new and 100 - best > 0.6 * (100 - ours), (
+            "most of what the pointer misses, in all three bars"
         )
 
 
@@ -1244,7 +1247,8 @@ def test_stays_as_long_as_the_present_one_were_more_often_here_in_21() -> None:
 def test_claims_of_21_in_the_town() -> None:
     chapter = "21_memory_and_ceilings"
     by_memory = [[*map(number, row[1:])] for row in printed(chapter, "reach")[2:]]
-    low = [number(row[2]) for row in printed(chapter, "pointer − kernel")[2:]]
+    ahead = [[*map(number, row[1:])] for row in printed(chapter, "pointer − kernel")[2:]]
+    low = [row[1] for row in ahead]
     assert len(low) == len(by_memory) == 6 and min(low) > 0, "No interval holds zero."
     reach, kernel, near = (list(column) for column in zip(*by_memory, strict=True))
     assert reach == sorted(reach) and reach[-1] - reach[2] > 4, "The first column goes on rising"
@@ -1253,6 +1257,10 @@ def test_claims_of_21_in_the_town() -> None:
     )
     far = [right - seen for right, seen in zip(kernel, near, strict=True)]
     assert max(far) < 1 < (near[2] - near[0]) / 8, "nearly all its hits are at places that"
+    stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
+    insider = stored.query("table == 'truth' and group == 'time unknown'").value.item()
+    own = kernel[3] + ahead[3][0]  # with a hundred visits
+    assert 0 < insider - own < 4, "little is left to win in the town"
     past = city.load().visits.query("user_id == 8").tail(400).location_id
     recent = set(past.tail(10))
     assert set(past.value_counts().index[:2]) <= recent, "The last ten visits show the large discs"
@@ -1263,7 +1271,6 @@ def test_claims_of_21_in_the_town() -> None:
         for line in printed("21_memory_and_ceilings", "Right: the summaries")[-2:]
     )
     ((found,),) = printed(chapter, "targets:")
-    stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
     counted = stored.query("table == 'agreement' and group == 'finest'").value.item()
     ends = f"targets: {counted:.1f} to {10 * counted**0.5:.1f} %"
     assert found.endswith(ends), "On GeoLife, counted in the same way"
