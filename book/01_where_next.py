@@ -65,19 +65,20 @@ from pgt.windows import prepare
 #
 # Real movement data is private, and it does not give reasons. If a person shows up at a café,
 # no data set says whether that was a habit or a whim. So this book comes with a simulated town, Larkmere. Its
-# {{ n_people }} people have homes, jobs and habits, and made {{ n_visits:,.0f }} visits. Each visit records whether it
+# {{ n_people }} people have homes, jobs and habits, and made {{ n_visits:,.0f }} visits to some of its {{ n_places:,.0f }} places. Each visit records whether it
 # was an **exploration**: the person had never been there. The simulator tosses a weighted coin for it, and the visit records
 # the coin's weight, too, as `p_explore`. A model never sees either. We use them to check what it believes.
 
 # %%
 town = city.load()
 n_people, n_visits = len(town.people), len(town.visits)
+n_places = len(town.places)
 
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
 # is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it.
-# This number picks the week, one of {{ n_windows:,}} that are kept for testing. Change it, and the table, Figure 1.1, the map and the upper panel of Figure 1.3 follow
-# (the text stays with 1332):
+# This number picks the week, one of {{ n_windows:,}} that are kept for testing. Change it, and the
+# table and the pictures of this week follow (the text stays with 1332):
 
 # %%
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
@@ -206,19 +207,17 @@ show(
 )
 
 # %% [markdown]
-# Everybody together does not follow it. Up to about eighty places their curve lies below the law. The town's rule holds for
-# *free* choices only, and many visits are routine, such as going to work. But from thirty known places to a hundred the law
-# falls, and the curve *climbs*, from {{ all_then:.0f}} % to {{ curious_later:.0f}} %.
+# Everybody together does not follow it. The town's rule holds for *free* choices only, and many visits are routine, such as going
+# to work. But why does the black curve *climb*, from {{ all_then:.0f}} % at thirty known places to {{ curious_later:.0f}} % at a hundred?
 #
 # Who gets that far? Only {{ n_curious }} people, the curious (chosen by how far they got), who explored more all along:
-# {{ curious_then:.0f}} % when they knew thirty places, and {{ curious_later:.0f}} % at a hundred. The other {{ n_others }} explore
-# less and never get this far, so they drop out of the average. It climbs, although the curious end
-# where they began, and the others fall. This is *survivorship*.
-# (That gold follows the dashed line is a coincidence: exercise 4.)
+# {{ curious_then:.0f}} % when they knew thirty places, and {{ curious_later:.0f}} % at a hundred. The other {{ n_others }} explore less and
+# drop out of the average, which then climbs although the curious do not, and the others fall. This is *survivorship*. (That gold
+# follows the dashed line is a coincidence: exercise 4.) Take two things along: exploring never stops, and an average over people
+# can mislead.
 #
-# Back to the question. Most next places are known to the person, and some are new. A model that *copies* the first kind
-# and *generates* the second is the subject of this book. It copies from the last week only. A return to an older
-# place it has to generate, too.
+# Back to the question. Most next places are known to the person, and some are new. The model of this book *copies* from the last
+# week and *generates* the rest: new places, and returns to older ones.
 #
 # ## A game to play before any model
 #
@@ -252,8 +251,8 @@ scores.round(1).rename("% of the test windows").to_frame()
 # A rule that copies can be right only where the true place is in the window: {{ ceiling:.1f }} %, the **copy ceiling**. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# {{ returns:.1f }} % are known to the person, more than the {{ known:.0f }} % of before, as the {{ known:.0f }} % include everybody's early
-# days, when more is new (Figure 1.2, left). The ceiling is {{ older:.0f }} points below the {{ returns:.1f }} %: some returns go to a place last visited more
+# {{ returns:.1f }} % are known to the person, more than the {{ known:.0f }} % above, probably because these include everybody's
+# early days, when more is new (Figure 1.2, left). The ceiling is {{ older:.0f }} points below the {{ returns:.1f }} %: some returns go to a place last visited more
 # than a week ago.
 #
 # The town was tuned to GeoLife, GPS records of people around Beijing. There the copy ceiling is
@@ -288,7 +287,9 @@ print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 # %% [markdown]
 # That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}), and {{ missing:.0f }} points
 # less than copying alone could reach. All its right answers could have been copied. Does learning add the {{ gained:.0f }} points?
-# Let the child name the most frequent place *other than here* (of equals, the most recent; exercise 2 tries that alone):
+#
+# *Last place* was right in only {{ last:.0f }} %: who leaves a place seldom comes straight back to it. So let the child name the
+# most frequent place *other than here* (of equals, the most recent):
 
 # %%
 elsewhere = []
@@ -307,20 +308,19 @@ print(f"the model's lead over it, interval: {ends[0]:.1f} to {ends[1]:.1f}")
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 counted, older = scores["most frequent place"], returns - ceiling
+last = scores["last place"]
 beijing = REFERENCE.real_locations  # the same shares on GeoLife
 gained, missing = lead.mean(), ceiling - scored
 unseen = 100 - ceiling
 
 # %% [markdown]
-# **The lead is gone**, and [chapter 4](04_baselines.ipynb) has a rule that is ahead. A network that sees the same visits, with
-# their times, does not beat a child. Why not? The book takes it apart to find out; [chapter 20](20_contextual_pointer.ipynb) has
-# the answer.
+# **The lead is gone**, and [chapter 4](04_baselines.ipynb) has a rule that is ahead. (We thought of the child's new rule after we had
+# seen these windows; chapter 4 chooses its rules on others. And the model is one training.) A network that sees the same visits,
+# with their times, does not beat a child. The book takes it apart to find out why.
 #
-# Our network also gives a probability to every place, even to those not in the week, where {{ unseen:.0f }} of a hundred targets
-# are.
-#
-# It mixes what it copies from the window (its **pointer** does that) with what it generates (its **generator** does). A number
-# $g$ between 0 and 1, its **gate**, says how much it copies:
+# What has it that the child has not? It gives a probability to *every* place, also to those outside the week, where {{ unseen:.0f }} of
+# a hundred targets are and no copying rule can be right. It mixes what its **pointer** copies from the window with what its
+# **generator** proposes. A number $g$ between 0 and 1, its **gate**, says how much it copies:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
@@ -359,6 +359,8 @@ for ax, one in zip(axes, (shown, other), strict=True):
 axes[0].set_xlabel("")
 axes[0].legend(loc="center right")
 axes[1].get_legend().remove()
+for ax, which in zip(axes, ("the week above", "another"), strict=True):
+    ax.set_title(f"{which}: {ax.get_title()}", fontsize=10)
 show(
     fig,
     alt="Two panels of stacked bars, the six likeliest next places of two "
@@ -381,9 +383,15 @@ from_pointer, from_generator = top.copied / g, top.generated / (1 - g)
 print(f"copied:    {g:.3f} * {from_pointer:.3f} = {top.copied:.3f}")
 print(f"generated: {1 - g:.3f} * {from_generator:.3f} = {top.generated:.3f}")
 
+# %% tags=["hide-input"]
+# @title Numbers: for the text
+kitchen, school = (other.candidates.iloc[k] for k in (1, 2))
+little = kitchen.copied / g
+
 # %% [markdown]
-# The gate is low, and yet the copied place stays on top (here wrongly): the pointer gives {{ from_pointer:.2f }} to this place,
-# and the generator, which spreads over many, {{ from_generator:.2f }}.
+# The gate is low, and yet copied places stay ahead. The Rowan Kitchen, to which the pointer gives only {{ little:.2f}}, gets
+# {{ kitchen.copied:.3f}}. The best place that is only generated, Fox School, gets {{ school.generated:.3f}}: the generator spreads over
+# all places. That fits what we saw: none of the model's right answers lies outside the window.
 #
 # Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
 # its name promises.
@@ -399,12 +407,12 @@ architecture(
 # %% [markdown]
 # ## What to remember
 #
-# - People return: {{ known:.0f }} % of the visits in this town go to a known place. But exploring never stops.
-# - An average can climb although no group ends higher than it began, because people drop out of it.
+# - People return: {{ known:.0f }} % of all visits in this town go to a known place ({{ returns:.0f }} % in the test windows). But exploring
+#   never stops.
+# - An average over people can climb although none of them climbs, because people drop out of it.
 # - A child's rule is right in {{ counted:.0f }} % of the windows, a wiser child's in {{ wiser:.0f }} %, the model of this book
 #   in {{ scored:.0f }} %, and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
-# - The model copies from the window, generates from all places (it learns only about those that training has seen), and
-#   mixes the two.
+# - The model copies from the window, generates from all places, and mixes the two.
 #
 # ## Exercises
 #
@@ -430,7 +438,7 @@ by_kind.sort_values("mean", ascending=False).round(2).rename(columns=heads)
 
 # %% [markdown]
 # **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
-# arbitrary. Break them by the most recent visit, as the wiser child does. How often is it right then? (Of places in a list,
+# arbitrary. Break them by the most recent visit, as the wiser child does, but do not leave out the present place. How often is it right then? (Of places in a list,
 # `pd.Series(seen[::-1]).value_counts(sort=False)` counts each, the most recent first.)
 
 # %% tags=["try"]
@@ -478,9 +486,9 @@ honest.rename_axis("bin").round(3)
 # This one is, up to chance.
 
 # %% [markdown]
-# **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? The law is
-# about free choices. Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
-# choice (`why` is not `"routine"`)? (`curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
+# **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? In this
+# town the law is meant for free choices. (Each visit also records its reason, `why`; `"routine"` is no free choice.) Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
+# choice? (`curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
 
 # %% tags=["try"]
 free_share, new_share = ..., ...  # in percent
@@ -500,10 +508,10 @@ parts["of all their visits, a new place"] = 100 * middle.explored.mean()
 parts["equation (1.1)"] = by_law
 pd.Series(parts).round(0).rename("%").to_frame()
 # In a free choice they explore far more often than the law says: they are
-# curious, and the town's S counts only places still in use; who moves house
-# or changes work gives some up. But only six visits in ten are a free choice,
-# and the product of the two happens to be the law's number. Two errors of
-# opposite sign look like agreement.
+# curious, and the town's S counts only places still in use; whoever moves
+# house or changes jobs gives some up. But only six visits in ten are a free
+# choice, and the product of the two happens to be the law's number. Two
+# errors of opposite sign look like agreement.
 
 # %% [markdown]
 # **Exercise 5** (longer). How long must the short list be? In how many test windows is the true next

@@ -7,9 +7,9 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** A flat position bias does not mean that people do not forget: in three simulated towns with a short memory
-# > query and key say it instead (visits 3 to 5 back get {{ ratio["sum"]:.1f }} times the attention of visits 11 to 15; by the bias
-# > alone it would be {{ ratio["bias"]:.2f }} times), and where memory is long there is little to say.
+# > **In one sentence.** A flat position bias does not mean that people do not forget: in three simulated towns where memory is
+# > short, query and key say it instead (visits 3 to 5 back get {{ ratio["sum"]:.1f }} times the attention of visits 11 to 15; by the
+# > bias it would be {{ ratio["bias"]:.2f }} times), and where it is long there is little to say.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -55,7 +55,7 @@ from pgt.windows import prepare
 #
 # Ten models were trained on the town as in [chapter 10](10_training.ipynb), with ten seeds. (Two scripts,
 # `book/lab/position_bias.py` and `position_bias_towns.py`, trained all whole models of this chapter.) In their tables a row is a
-# model: `what` names its world ("city" is our town), `variant` its training.
+# model: `what` names its world ("city" is our town), `variant` its training ("as documented": as in chapter 10).
 #
 # The columns `b1`, `b2`, … are its bias at position 1 (the last visit), 2, …. A position has one bias, but every visit there
 # has a content of its own. So `c1`, `c2`, … are the *mean* content there, over test windows of at least fifteen visits.
@@ -162,7 +162,7 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
 # By this measure the logarithm of the weight falls by {{ by_rule:.2f }}, and the learned curves do not fall at all. Why? There are
-# two suspects, and luck:
+# two suspects:
 #
 # 1. *The content has said it already*, so nothing is left for the bias.
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
@@ -186,8 +186,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes.
 #
 # And the sum? Within a window it is the logarithm of the attention, up to a constant. So two models with the same attention
-# have the same sum, and may have quite different biases. In the word of [chapter 7](07_pointer.ipynb): the attention *identifies*
-# the sum (up to the constant), and not the bias.
+# have the same sum, and may have quite different biases. In the word of [chapter 7](07_pointer.ipynb): **the attention identifies
+# the sum (up to the constant), and not the bias.**
 #
 # ## A world in which the answer is known
 #
@@ -287,12 +287,13 @@ show(
 
 # %% [markdown]
 # All three pointers get as near to the truth as a pointer can, and all three have nearly the right sum, because there are
-# enough visits to fix it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
+# enough visits to determine it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
 # rates (middle) the content takes most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **From the
 # bias by itself you cannot tell how much the content has taken.**
 #
-# Why is the content so quick? Adam moves each number by about the learning rate. A step of the bias moves a score by just this; a
-# step of query and key moves 32 numbers, and as the query grows, each step of a key counts for more. Once they have said what
+# Why is the content so quick? Adam moves each number by about the learning rate. A step of the bias moves a score by just this. A
+# step of a key moves it by about as much at first; the step of the query comes on top, and as the query grows, each step of a key
+# counts for more. Once they have said what
 # there is to say, nothing pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
 #
 # ## How much is there to say?
@@ -306,8 +307,8 @@ show(
 # | *slow memory* | 0.97, as in our town | ten |
 # | *no forgetting* | 1 | ten |
 #
-# The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; a slow one
-# needs ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
+# The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; for a slow
+# one we take ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
 # rate of 0.1 instead of 0.01. (With a short memory, 200 steps change no fall by more than 0.03.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
@@ -400,15 +401,14 @@ pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
 # The third row speaks for the second suspect. There *is* something to say, but little: a bias alone finds about
-# {{ worth:.2f }} of the rule's {{ by_rule:.2f }}; even the upper end of the interval, {{ high:.2f }}, is below that. With a short
+# {{ worth:.2f }} of the rule's {{ by_rule:.2f }}. With a short
 # memory it finds half. Three things in the rule may be why; we have not separated them. Only {{ free:.0f }} % of our town's targets in the
-# window are free returns; in most of these the hour counts, too; and so do visits before the window. (In the control the fall is
-# about zero.)
+# window are free returns; in most of these the hour counts, too; and so do visits before the window.
 #
-# We say that slow forgetting is *worth* {{ worth:.2f }}. One town cannot show so little: the falls of the first row have an SD of
+# We say that slow forgetting is *worth* {{ worth:.2f }}. One town cannot show so small an effect: the falls of the first row have an SD of
 # {{ apart:.2f }}, because people differ, and because their visits are partly luck.
 #
-# ## Read the sum
+# ## Does the sum tell more?
 #
 # If the bias cannot show how fast people forget, can the sum? Whole models were trained on the three towns with a short memory, and on
 # the same people without forgetting, each town twice: at the same rate throughout, as in [chapter 10](10_training.ipynb), and with a
@@ -442,7 +442,8 @@ show(
     "flat and the sum falls; with a fast bias both fall. Without "
     "forgetting neither falls much, at either rate.",
     caption="The position bias and the sum of bias and mean content. Thin: a "
-    "town each; thick: their mean. Each curve has mean zero.",
+    "town each; thick: their mean. Each curve has mean zero. Bands as in "
+    "Figure 12.4.",
 )
 
 # %% [markdown]
@@ -458,15 +459,15 @@ for world in ("short memory", "our town", "no forgetting"):
     falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
     for rate, variant in kinds.items():
         b, c = (curves(kept[world], letter, variant) for letter in "bc")
-        falls[world][f"bias, {rate}"] = fall(b).mean()
-        falls[world][f"sum, {rate}"] = fall(b + c).mean()
+        falls[world][f"bias, {rate.split()[0]}"] = fall(b).mean()
+        falls[world][f"sum, {rate.split()[0]}"] = fall(b + c).mean()
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 short, here, never = falls.values()
-usual_bias, usual_sum = short["bias, usual rate"], short["sum, usual rate"]
+usual_bias, usual_sum = short["bias, usual"], short["sum, usual"]
 usual, fast = (
     fall(curves("city", "b", rate) + curves("city", "c", rate))
     for rate in kinds.values()
@@ -475,26 +476,26 @@ by_rate = mean_of(usual - fast)
 worth, low, high, each = found["difference"]
 apart = slow.std(ddof=1)
 seeds = fall(learned + mean_content)
-farthest = abs(seeds - seeds.mean()).argmax()
-seeds_apart = seeds.std(ddof=1), np.delete(seeds, farthest).std(ddof=1)
+seeds_apart, up = seeds.std(ddof=1), -here["bias, fast"]
 ratio = {"bias": np.exp(usual_bias), "sum": np.exp(usual_sum)}
 
 # %% [markdown]
-# With a short memory the bias of the whole model says nothing of it ({{ usual_bias:.2f }}). But the sum falls by
+# With a short memory the bias of the whole model says nothing about it ({{ usual_bias:.2f }}). But the sum falls by
 # {{ usual_sum:.2f }}, nearly as far as a bias that is alone ({{ short["alone"]:.2f }}), and without forgetting it hardly falls. So
 # the content says that people forget, and the first suspect is at work. (A fall of {{ usual_sum:.2f }} means that recent visits
 # typically get {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
-# With a *fast bias*, in the same towns, the bias does speak: it falls by {{ short["bias, fast bias"]:.2f }}, and the sum by
-# {{ short["sum, fast bias"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.**
+# With a *fast bias*, in the same towns, the bias does speak: it falls by {{ short["bias, fast"]:.2f }}, and the sum by
+# {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.**
 #
-# So read the sum. But the sum moves with the optimizer, too: in our town, over ten seeds, it falls by {{ by_rate[0]:.2f }} less with a
-# fast bias ([{{ by_rate[1]:.2f }}, {{ by_rate[2]:.2f }}]). And do not read it as a speed: it finds about half of the rule's
-# {{ short["rule"]:.2f }}.
+# So the sum tells more than the bias: it says *whether* this model has learned a fall. It does not say how large the fall is among
+# people. It finds about half of the rule's {{ short["rule"]:.2f }}, and it moves with the optimizer, too: in our town, over ten
+# seeds, it falls by {{ by_rate[0]:.2f }} less with a fast bias ([{{ by_rate[1]:.2f }}, {{ by_rate[2]:.2f }}]).
 #
 # ## Back to our town
 #
-# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}), so we see nothing that the
+# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}, the star
+# of Figure 12.4), so we see nothing that the
 # content could hide. Our town's own control is the same people without forgetting:
 
 # %%
@@ -509,9 +510,10 @@ print(f"forgetting changes the fall by {with_it - without:.2f}")
 # the second suspect, and luck: there is little to say, and our town says less than most.
 #
 # One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart[0]:.2f }} ({{ seeds_apart[1]:.2f }} without the farthest): **the seed alone moves the sum by about as much as slow
-# forgetting is worth.** More seeds average this out, but they are still one town. In the [evidence](evidence_model.ipynb) ten seeds
-# with a fast bias agree that old visits count *more*, and ten towns do not.
+# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as slow forgetting is worth.** More seeds average this out,
+# but they are still one town. With a fast bias the mean bias of our town even *rises* with age, by {{ up:.2f }} (the table; the
+# content takes a part of it back). From these ten seeds one would conclude that old visits count *more*; ten towns do not
+# show it ([evidence](evidence_model.ipynb)).
 #
 # ## What to remember
 #
@@ -543,14 +545,16 @@ unaided, beside = [(2 * x.std(ddof=1) / x.mean()) ** 2 for x in pair]
 check.exercise("12.1", [unaided, beside])
 print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 # With a control, a third of the towns will do, each made twice: what the
-# same people do in both worlds cancels. (With so few, Student's t asks for
-# a few more.)
+# same people do in both worlds cancels. (At the bound itself only about half
+# of all such samples would exclude zero.)
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
 # nearly invisible at ×1, are its bias. Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
-# place, and why that one? (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6 and hardly any bias (take it as zero); its
-# rival, not the second of the list, has one, with content 0.13 and bias 0.034. A place gets the sum of $e^{s+b}$ over its visits.)
+# place, and why that one? A place gets the sum of $e^{s+b}$ over its visits.
+#
+# (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6; take their bias as zero. Its rival, not the
+# second of the list, has one visit, with content 0.13 and bias 0.034.)
 
 # %%
 playground(small="bias")

@@ -452,7 +452,7 @@ show(
 #
 # The last bar, the package's whole pointer, has eleven further facts (*features*, in the package), such as the weekday; curves
 # times a factor that depends on now, so that *minutes apart* may say much in the morning and little at night; and *summaries*
-# of older visits, which the [next chapter](21_memory_and_ceilings.ipynb) explains.
+# of older visits, which exercise 2 of the [next chapter](21_memory_and_ceilings.ipynb) builds.
 #
 # Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). The
 # [evidence](evidence_newcomers.ipynb) takes the facts away one at a time.

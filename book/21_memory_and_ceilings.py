@@ -14,8 +14,9 @@
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person, and
-# > of the rest, by a rough estimate, {{ luck:.0f }} are chance and {{ could_win:.0f }} ({{ least_won:.0f }} to {{ most_won:.0f }}) could be won.
+# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person; of the
+# > rest, by a rough estimate, {{ luck:.0f }} are chance and {{ could_win:.0f }} could be won ({{ least_won:.0f }} or {{ most_won:.0f }}, if
+# > only one of two known errors is at work).
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -38,6 +39,7 @@ from wherenext import city, pointer_variants
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, PAPER, TRUTH, show
 from wherenext.ground import ground, located
+from wherenext.realism import REFERENCE
 from wherenext.results import read_results
 
 from pgt.baselines import ContextKernel
@@ -63,7 +65,7 @@ results = read_results("beyond")
 #
 # PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with
 # the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more: `with_history` keeps the targets,
-# and gives each window the person's last *n* visits before it, however old. No model is told when the target comes.
+# and gives each window the person's last *n* visits before it, however old.
 #
 # The kernel's five numbers were chosen once, on validation windows with a hundred visits, and stay the same for all memories. The
 # **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s ceiling of copying, for any memory.
@@ -163,7 +165,7 @@ for name in ("your pointer", "kernel"):
     means = [100 * gains(r)["acc@1"].mean() for r in ranked[name]]
     ends = [interval(r) for r in ranked[name]]  # people
     curves["the town"][name] = np.column_stack([means, ends])
-in_week = data.test.lengths.mean()  # visits, in the town
+in_week = REFERENCE.real_locations["length"]  # visits, on GeoLife
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
 for ax, (name, lines) in zip(panels, curves.items(), strict=True):
     for k, (label, points) in enumerate(lines.items()):
@@ -200,8 +202,8 @@ show(
     caption="Test windows, with 95 % intervals over people (on the right "
     "over seeds, too). Left: one training with `memory` visits, asked with "
     "other memories. Right: for each memory the mean of five trainings with "
-    "just this memory. Hollow: seven days, drawn at the town's mean number "
-    "of visits in them. Squares have no band.",
+    "just this memory. Hollow: seven days, drawn at the mean number of "
+    "visits in them. On the right, squares have no band.",
 )
 
 # %% tags=["hide-input"]
@@ -231,8 +233,7 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for each
 # memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to
 # {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings the first guess nothing measurable.** But seven
-# days hold only about {{ in_week:.0f }} visits (in the town; on GeoLife about as many), where the curve is still steep, and there the
-# pointer with seven days (hollow) lies on it. So a part of the lead must be memory.
+# days hold only about {{ in_week:.0f }} visits there, where the curve is still steep, and the pointer with seven days (hollow) lies on it. So a part of the lead must be memory.
 #
 # **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does a pointer trained with ten visits gain as
 # much from a hundred? (Ours gained less than half: it never saw an old visit, and so could not learn what one is worth.) Then set it back to 100.
@@ -240,7 +241,8 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # ## Memory or model?
 #
 # How much of the pointer's lead on GeoLife is memory? Four numbers tell: each model with seven days, and with a hundred
-# visits, each chosen or trained for its own memory. Acc@1 is in percent, the pointer's a mean over five seeds.
+# visits, each chosen or trained for its own memory. Acc@1 is in percent, the pointer's a mean over five seeds. (Differences are
+# taken before rounding.)
 
 # %%
 models = {
@@ -301,19 +303,19 @@ both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 lead_each, left = both.iloc[:2, 3]
 in_seven = both.iloc[2, 3]
-more, more_low, more_high = both.iloc[3, :3]
+more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
 both.columns = pd.MultiIndex.from_tuples(columns)
-both.round(1)
+both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
 # Memory minus model is simply the kernel with a hundred visits minus the pointer with seven days; the rest cancels.
 #
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
-# Memory minus model is {{ more:.1f }}; its interval, up to {{ more_high:.1f }}, begins a hair below zero ({{ more_low:.3f }}). **Our best estimate is that
-# memory brings more than half of the lead; that it brings less is just not excluded.**
+# Memory minus model is {{ more:.1f }}; its interval begins at zero and ends at {{ more_high:.1f }}. **Our best estimate is that memory
+# brings more than half of the lead.** Counted by windows this is a borderline case; counted by people, as we shall see, it is clear.
 #
 # Part of *model* is what it is told. With the kernel's three facts only, the pointer's lead at a hundred visits was half as large in
 # [chapter 20](20_contextual_pointer.ipynb), and could not be told from zero.
@@ -346,8 +348,8 @@ table.loc["square root of the first row"] = table.iloc[0] ** 0.5
 table.map("{:.2f}".format)
 
 # %% [markdown]
-# How often the best guess is right, we call the **ceiling**. In each column it lies between the first row and the last. In one situation this is so for any chances $P$ of
-# the places $\ell$ ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
+# How often the best guess is right, we call the **ceiling**. In each column it lies between the first row and the last. In one
+# situation this is so for any chances $P$ of the places $\ell$ ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)):
 #
 # $$
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{21.1}
@@ -357,12 +359,17 @@ table.map("{:.2f}".format)
 # exceeds the largest. Right: the sum under the root contains the square of the largest.
 #
 # It also holds for the mean of many situations, the last column, as the mean of roots is never above the root of the mean. So
-# **the ceiling** of all who know the situation, and no more, **lies between the mean agreement and the root of this mean**.
+# **the ceiling** of all who know the situation, and no more, **lies between the mean agreement and the root of this mean**. (This is
+# not the copy ceiling, which is reach.)
 #
-# Now let us count. For each target take the person's past stays that are like the present one in four ways: at the same place,
-# that ended at about the same time (within an hour), on the same kind of day (weekday or weekend), after the same place. Of all ordered
-# pairs of two different such stays, what share agree? Here is person 8 again, who came to the office from home and leaves it on a
-# weekday, at ten past six.
+# Now let us count. For each target, take the person's past stays that are like the present one in four facts:
+#
+# - *where* it was;
+# - *when* it ended, within an hour by the clock;
+# - *the kind of day*, weekday or weekend;
+# - *the place before* it.
+#
+# What share of the pairs of such stays agree? Here is person 8 again, in the office, and how earlier stays there went on.
 
 # %%
 visits = town.visits  # a person's stays one after the other
@@ -391,6 +398,7 @@ at = visits.user_id.searchsorted(8) + 624  # person 8; has eight like it
 name = town.places.set_index("location_id").name
 stays = pd.DataFrame({"left on": ended.strftime("%a %d %b, %H:%M")})
 stays["then"] = place.shift(-1).map(name)
+print("now:", stays["left on"][at])
 stays.loc[like(at)].reset_index(drop=True)
 
 
@@ -407,16 +415,16 @@ print(f"{n} stays; of the pairs {share:.3f} agree; root {share**0.5:.3f}")
 print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 
 # %% [markdown]
-# Three of the eight stays led home (Maple Walk) and two to the café, so $3 \cdot 2 + 2 \cdot 1$ of $8 \cdot 7$ ordered pairs
-# agree. The best guess by these stays is home, right in three of eight.
+# Three of the eight stays led home (Maple Walk) and two to the café, so $3 + 1$ of the $28$ pairs agree. The best guess by these
+# stays is home, right in three of eight. (This time the person went where none of the eight led: no such guess could hit.)
 #
-# Why pairs of *different* stays? A stay always agrees with itself. Without such pairs the share is right on average (unbiased),
+# Why pairs of two *different* stays? A stay always agrees with itself. Without such pairs the share is right on average (unbiased),
 # however few stays there are, if habits stay as they were and days are decided independently. Its root is not: the root of a
 # number that varies is too low on average. So average over all targets first, then take the root. The mean share is **the lower
 # end**, its root **the upper end**.
 #
-# Where no two stays are alike in all four ways, we ask for less until there are two: first without the place before, then without
-# the kind of day, then within two hours, at any hour, and at last at any place.
+# Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then without
+# the kind of day, then within two hours, at any hour, then at any place within the hour, and at last any stay.
 
 # %%
 LESS = [(60, ALL), (60, ("place", "weekend")), (60, ("place",))]
@@ -452,13 +460,13 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 
 # %% [markdown]
 # On GeoLife, counted in the same way, the ends are {{ lower_end:.1f }} and {{ upper_end:.1f }} %, and the 95 % interval of the upper
-# end, over people, reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}. How wide the hour is matters less: with half an hour or
+# end, over people, reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}. How wide the hour is matters less than that: with half an hour or
 # two hours instead of one, the upper end moves by less than a point. But only {{ in_all_four:.0f }} % of these targets have two stays
-# that are alike in all four ways (in the town {{ in_town_four:.0f }} %), and a quarter are judged by stays at *any* place
+# that are alike in all four facts (in the town {{ in_town_four:.0f }} %), and a quarter are judged by stays at *any* place
 # ([evidence](evidence_improvements.ipynb)). Also, {{ new:.0f }} % of the targets are **new** to the person: in no past visit.
 #
-# The pointer is right in {{ right_now:.1f }} % there, far above the lower end. What can be learned is in the upper end. Is it near
-# the ceiling?
+# The pointer is right in {{ right_now:.1f }} % there, far above the lower end. And it knows more than four facts, so even the upper
+# end is no bound for it, only an estimate of what could be reached. How good an estimate?
 #
 # ## Does it work? The town knows
 #
@@ -473,7 +481,7 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 # @title Figure 21.2: does the upper end find the ceiling of the town?
 truth = found["city", "truth"]
 known = truth["time unknown"]  # who knows all habits, but not that
-told = truth["time known"]
+told = truth["time known, hits"]
 really = truth["time unknown, agreement"]
 true_root = 10 * really**0.5
 best_town = 10 * found["city", "agreement", "finest"] ** 0.5
@@ -483,24 +491,22 @@ marks = {
     "insider": known,
     "upper end, counted": best_town,
     "root, by the simulator's chances": true_root,
-    "reach of the whole past": 100 - found["city", "novelty", "whole past"],
 }
-fig, ax = plt.subplots(figsize=(6.4, 2.2))
-ax.plot(marks.values(), range(4), "o", color=INK, ms=7)
+fig, ax = plt.subplots(figsize=(6.4, 1.9))
+ax.plot(marks.values(), range(3), "o", color=INK, ms=7)
 for k, mark in enumerate(marks.values()):
-    ax.annotate(f"{mark:.1f}", (mark + 1, k - 0.15), fontsize=8)
+    ax.annotate(f"{mark:.1f}", (mark + 0.3, k - 0.15), fontsize=8)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
-ax.text(right_in_town - 0.5, 3, f"your pointer {right_in_town:.1f}", **look)
-ax.set(yticks=range(4), yticklabels=[*marks], ylim=(3.6, -0.6))
-ax.set(xlabel="the town: percent of targets", xlim=(32, 90))
+ax.text(right_in_town - 0.2, 2, f"your pointer {right_in_town:.1f}", **look)
+ax.set(yticks=range(3), yticklabels=[*marks], ylim=(2.5, -0.6))
+ax.set(xlabel="the town: percent of targets", xlim=(44, 60))
 show(
     fig,
-    alt="Four dots and a line. The insider and the counted upper end lie "
+    alt="Three dots and a line. The insider and the counted upper end lie "
     "close together, the pointer a little to the left of them. The root by "
-    "the simulator's chances is some points to the right, the reach far "
-    "to the right.",
-    caption="Limits on the best possible Acc@1 in the town. Line: the "
+    "the simulator's chances is some points to the right.",
+    caption="Estimates of the best possible Acc@1 in the town. Line: the "
     "pointer trained above, with a hundred visits.",
 )
 
@@ -517,16 +523,16 @@ root_off = true_root - known  # what the true root adds to the ceiling
 #
 # **But insider and upper end only meet because two errors cancel:**
 #
-# - *The count is too low* for somebody who knows more than our four facts. To these, Friday and Tuesday of the example are alike, as both are
+# - *The count is too low* for somebody who knows more. Our four facts cannot tell Friday from Tuesday in the example: both are
 #   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; two Fridays or two Tuesdays agree more often,
-#   {{ unmixed:.2f }} on average. By the simulator's own chances two targets agree in {{ really:.1f }} %, and the root of this is
-#   {{ true_root:.1f }} %: the count takes {{ too_low:.1f }} points from the upper end.
-# - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand {{ root_off:.1f }}
-#   points above the insider.
+#   {{ unmixed:.2f }} on average. And most targets are judged by fewer than four facts. By the simulator's own chances two agree in
+#   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ too_low:.0f }} points from the upper end.
+# - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand about
+#   {{ root_off:.0f }} points above the insider.
 #
 # ## And on GeoLife?
 #
-# Nobody knows the truth there, nor whether the errors cancel again. If they do, the upper end is the ceiling, and the targets
+# Nobody knows the truth there, nor whether the errors cancel again: one town is one case. If they do, the upper end is the ceiling, and the targets
 # divide into four parts. If only one error of the town's size is at work, the ceiling is lower or higher:
 
 # %%
@@ -576,14 +582,14 @@ could_win, least_won, most_won = parts.loc["could be won"]
 luck, luck_more, luck_left = parts.loc["chance"]
 
 # %% [markdown]
-# - *Could be won:* {{ could_win:.0f }} targets in a hundred, {{ least_won:.0f }} to {{ most_won:.0f }}. So a model that knows no more than
-#   ours could do better, and not very much better.
-# - *Chance:* the person has been there, but even the best guess by what we count misses.
+# - *Could be won:* {{ could_win:.0f }} targets in a hundred, or {{ least_won:.0f }}, or {{ most_won:.0f }}. So somebody who knew all habits could do
+#   better than our pointer, and not very much better; a model, which has to learn them, by less.
+# - *Chance:* the person has been there, but even the best guess would miss.
 # - *New:* no pointer can name such a place, and PGT's generator hardly helps ([evidence](evidence_improvements.ipynb), which has other
 #   ceilings, too).
 #
-# Chance and new together are most of what the pointer misses, in all three bars. The interval over people moves the border of
-# *chance* by another {{ margin:.0f }} points, and a habit that changes is not counted.
+# Chance and new together are most of what the pointer misses, in all three bars. The interval over people moves the border between
+# *could be won* and *chance* by another {{ margin:.0f }} points either way, and a habit that changes is not counted.
 #
 # ## What to remember
 #
@@ -591,27 +597,28 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
 #   {{ lead:.1f }} points are left; if each person counts alike, {{ left:.1f }} of {{ lead_each:.1f }}, which may be nothing. Our best
 #   estimate is that memory brings more than half.
-# - How often similar stays agree tells the ceiling with an error of several points: on GeoLife {{ upper_end:.0f }} %, if two errors
-#   cancel as they do in the town. The pointer is right in {{ right_now:.0f }} %.
-# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
-#   ({{ luck_left:.0f }} to {{ luck_more:.0f }}, if only one error is at work), and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to {{ most_won:.0f }}).
+# - How often similar stays agree estimates the ceiling with an error of several points: on GeoLife {{ upper_end:.0f }} %, if two
+#   errors cancel as they do in the town. The pointer is right in {{ right_now:.0f }} %.
+# - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance and {{ could_win:.0f }} could
+#   be won. If only one error is at work, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, or {{ luck_left:.0f }} and {{ most_won:.0f }}.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). On Saturdays somebody goes home half of the time, to the market three times in ten, and otherwise to
-# the park. How often do two Saturdays agree? How often is the best guess right, and between which ends does equation
-# (21.1) put it? Give four numbers between 0 and 1; two are equal.
+# **Exercise 1** (quick, by hand). Of a hundred targets a rule hits 40 with a week and 44 with a hundred visits, a network 43 and
+# 45. The network with a hundred visits leads the rule with a week by 5. What does memory bring if it comes first, and the
+# model after it? And what do they bring in the mean of both ways?
 
 # %% tags=["try"]
-agree, best, lower, upper = ..., ..., ..., ...
-check.exercise("21.1", [agree, best, lower, upper])
+memory_first, model_second, memory_mean, model_mean = ..., ..., ..., ...
+answer = [memory_first, model_second, memory_mean, model_mean]
+check.exercise("21.1", answer)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
-chances = torch.tensor([0.5, 0.3, 0.2])
-agree, best = (chances**2).sum(), chances.max()
-check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
-# Agreement, best guess and root are equal only if one place is certain.
+answer = [44 - 40, 45 - 44, (44 - 40 + 45 - 43) / 2, (45 - 44 + 43 - 40) / 2]
+check.exercise("21.1", answer)
+# Both ways add up to five. By the first, the model seems to bring one point;
+# by the second, three: each helps more where the other is missing.
 
 # %% [markdown]
 # **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row for
@@ -619,7 +626,7 @@ check.exercise("21.1", torch.stack([agree, best, agree, agree.sqrt()]))
 # past (places, oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they
 # are (0). Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each place that is
 # not among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one row for the gym: its second visit,
-# which stands for two.
+# which stands for two. (0 marks a visit itself. In the town, summaries reach as far as the whole past does, with a third of the rows.)
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]

@@ -450,8 +450,6 @@ def test_claims_of_12() -> None:
     )
     _, above = ends_of_fall(sums[0] - learned - content)  # seed by seed
     assert above < 0, "So even the sum depends a little on the optimizer."
-    without_one = np.sort(kept)[:-1].std(ddof=1)
-    assert 0.07 < without_one < 0.75 * kept.std(ddof=1), "without the farthest"
     assert abs(total["short memory"] - 0.87) < 0.15, "nearly as far as a bias that is alone"
     assert abs(fast["short memory"] - 0.87) < 0.15, "in the same towns, the bias does speak"
     assert total["short memory"] > 0.6 > 0.1 > spoken[0], "query and key say it instead"
@@ -472,14 +470,16 @@ def test_claims_of_12() -> None:
     parts = (parts - parts.mean(1, keepdim=True)).numpy()
     three, rival = (parts[:, said[first[times]].tolist()] for times in (1, 100))
     assert np.allclose(np.sort(three[0]), [0.8, 1.3, 1.6], atol=0.05), "contents 1.3, 0.8 and 1.6"
-    assert np.abs(three[1]).max() < 0.01, "and hardly any bias"
-    assert rival.round(3).T.tolist() == [[0.129, 0.034]], "one, with content 0.13 and bias 0.034"
+    assert np.abs(three[1]).max() < 0.01, "take their bias as zero"
+    assert rival.round(3).T.tolist() == [[0.129, 0.034]], (
+        "one visit, with content 0.13 and bias 0.034"
+    )
     even = (np.log(np.exp([1.3, 0.8, 1.6]).sum()) - 0.13) / 0.034
     assert round(even) == 66, "(2.38 - 0.13) / 0.034 = 66"
     last = first.pop(100)
     assert set(first.values()) == {first[1]} != {last}, "so the rival leads from"
     place = attention.new_zeros(vocabulary.n_locations).index_add(0, batch.location[0], attention)
-    assert place.argsort(descending=True)[1] != last, "its rival, not the second of the list"
+    assert place.argsort(descending=True)[1] != last, "Its rival, not the second of the list"
 
 
 @claims_of("13_attention_on_maps")
@@ -562,9 +562,9 @@ def test_claims_of_12_in_its_tables() -> None:
     mean, low, *_ = falls_of["difference"]
     assert low > 0 and 0.07 < mean < 0.16, "something to say, but little"
     none = falls_of["no forgetting"]
-    assert none[1] < 0 < none[2] and abs(none[0]) < 0.05, "In the control the fall is about zero."
+    assert none[1] < 0 < none[2], "The last world is the control"
     said = in_sentences("12_position_bias")
-    assert said["apart"] > mean, "One town cannot show so little"
+    assert said["apart"] > mean, "One town cannot show so small an effect"
     ((own,),) = printed("12_position_bias", "forgetting changes the fall by")
     assert number(own.split()[-1]) < mean - 0.09, "our town says less than most"
     table = printed("12_position_bias", "mean fall | rule | alone")[1:]
@@ -575,8 +575,8 @@ def test_claims_of_12_in_its_tables() -> None:
         "the bias falls only half as far as the diamonds"
     )
     (short,) = (row for row in table if row[0] == "short memory")
-    for total in (number(short[4]), said['short["sum, fast bias"]']):
-        assert 0.4 < total / whole < 0.6, "as a speed: it finds about half of the rule's"
+    for total in (number(short[4]), said['short["sum, fast"]']):
+        assert 0.4 < total / whole < 0.6, "It finds about half of the rule's"
     assert abs(alone["our town"]) < 0.05, "Even a bias alone does not fall there"
 
 
@@ -1158,9 +1158,7 @@ def test_claims_of_21() -> None:
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
-    assert more > 0 and -0.05 < low < 0, (
-        "begins a hair below zero … that it brings less is just not excluded"
-    )
+    assert more > 0 and -0.05 < low < 0, "its interval begins at zero"
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
@@ -1593,9 +1591,6 @@ def test_claims_of_01() -> None:
     )
     said = in_sentences("01_where_next")
     assert said["low"] > 0, "That is … points more than the better rule"
-    assert said["from_pointer"] > 0.7 and said["from_generator"] < 0.1, (
-        "The gate is low, and yet the copied place stays on top (here wrongly)"
-    )
     assert rate[2] > rate[90] > rate[25], "it falls and climbs again from about thirty places on"
     curious = new.groupby(visits.user_id).sum().nlargest(15).index
     many = visits.user_id[known >= 90]
@@ -1603,14 +1598,14 @@ def test_claims_of_01() -> None:
     few = known.groupby(visits.user_id).transform("max") >= 90
     then, later = (new[few & known.between(*ends)].mean() for ends in ((24, 36), (86, 130)))
     assert then > rate[25] + 0.05, "who explored more all along"
-    assert abs(later - then) < 0.03, "It climbs, although the curious end where they began"
+    assert abs(later - then) < 0.03, "which then climbs although the curious do not"
     rest = known.groupby(visits.user_id).transform("max") < 90
     for low, high in ((8, 15), (24, 36), (57, 85)):
         both = [new[some & known.between(low, high)].mean() for some in (rest, few)]
-        assert both[0] < both[1] - 0.05, "explore less and never get this far"
+        assert both[0] < both[1] - 0.05, "explore less and drop out of the average"
     crowd = [known.between(low, high) for low, high in ((2, 10), (24, 36), (57, 80), (100, 150))]
     over = [new[some].mean() - (0.6 * known[some] ** -0.21).mean() for some in crowd]
-    assert max(over[:3]) < 0 < over[3], "Up to about eighty places their curve lies below the law."
+    assert max(over[:3]) < 0 < over[3], "Everybody together does not follow it."
     middle = few & known.between(8, 90)
     free = middle & (visits.why != "routine")
     law = (0.6 * known[free] ** -0.21).mean()
@@ -1650,8 +1645,12 @@ def test_claims_of_01() -> None:
     six = seen.candidates.head(6)
     thin = six[["copied", "generated"]].min(axis=1).max() < 0.005
     assert thin, "Above, each place gets nearly all of its bar from one part."
-    top = look(model, test, 2962).candidates.iloc[0]
+    seen = look(model, test, 2962)
+    top, kitchen, school = (seen.candidates.iloc[k] for k in range(3))
     assert min(top.copied, top.generated) > 0.02, "the first place gets something by copying"
+    assert seen.gate < 0.4 and kitchen.copied > 2 * school.generated > 0 == school.copied, (
+        "The gate is low, and yet copied places stay ahead."
+    )
 
 
 @pytest.mark.built

@@ -451,19 +451,19 @@ def _curves() -> Worked:
     }
 
 
-ENDS = ["Two Saturdays agree", "Best guess", "Lower end", "Upper end"]
+SPLIT = ["Memory, if first", "Model, if second", "Memory, mean", "Model, mean"]
 
 
-@works_out("21.1", ENDS, digits=2, atol=0.005)
-def _saturdays() -> Worked:
-    """The ends meet only if one place is certain."""
-    chances = (0.5, 0.3, 0.2)
-    agree, best = sum(p * p for p in chances), max(chances)
-    root = math.sqrt(agree)
-    exchanged = "the ends are exchanged: of a number below one the root is larger."
-    return [agree, best, agree, root], {
-        "two Saturdays agree in any of three places.": [best, best, best, math.sqrt(best)],
-        exchanged: [agree, best, root, agree],
+@works_out("21.1", SPLIT, digits=1, atol=0.05)
+def _split() -> Worked:
+    """The order matters, the sum does not."""
+    rule_week, rule_long, net_week, net_long = 40.0, 44.0, 43.0, 45.0
+    memory, model = rule_long - rule_week, net_long - rule_long
+    last, first = net_long - net_week, net_week - rule_week  # the model first
+    means = [(memory + last) / 2, (model + first) / 2]
+    return [memory, model, *means], {
+        "that is the model first.": [last, first, *means],
+        "model and memory are exchanged.": [model, memory, *means[::-1]],
     }
 
 
