@@ -14,10 +14,12 @@ from pathlib import Path
 from answer_times import BEFORE, ROOT, usage
 
 READY = (".venv/.installed", "_build/stamps/speller", "vendor")  # what `make test` would install
+STEPS = ("_build/stamps/lint", "_build/stamps/spelling", "_build/stamps/unit", "chapters",
+         "_build/stamps/browser")  # fmt: skip
 
 
 def bench_suite() -> Iterator[tuple[str, float, float]]:
-    """The name of the row, and the seconds of ours and of before; both suites must pass."""
+    """The name of each row, and the seconds of ours and of before; both suites must pass."""
     if (before := os.environ.get(BEFORE)) is None:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -25,5 +27,9 @@ def bench_suite() -> Iterator[tuple[str, float, float]]:
         for source, clone in zip((ROOT, before), clones, strict=True):
             subprocess.run(["git", "clone", "--quiet", str(source), str(clone)], check=True)
             subprocess.run(["make", "-C", str(clone), *READY], check=True, capture_output=True)
-        ours, theirs = (usage(["make", "-C", str(clone), "test"])[0] for clone in clones)
+        steps = {step: [usage(["make", "-C", str(clone), step])[0] for clone in clones]
+                 for step in STEPS}  # fmt: skip
+    ours, theirs = (sum(both[k] for both in steps.values()) for k in (0, 1))
     yield "make test (reference: before)", ours, theirs
+    for step, both in steps.items():
+        yield f"make {Path(step).name} (reference: before)", *both
