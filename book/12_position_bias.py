@@ -55,10 +55,11 @@ from pgt.windows import prepare
 #
 # Ten models were trained on the town as in [chapter 10](10_training.ipynb), with ten seeds. (Two scripts,
 # `book/lab/position_bias.py` and `position_bias_towns.py`, trained all whole models of this chapter.) In their tables a row is a
-# model: `what` names its world ("city" is our town), `variant` its training ("as documented": as in chapter 10).
+# model: `what` names its world ("city" is our town), `variant` its training ("as documented": as in [chapter 10](10_training.ipynb)).
 #
 # The columns `b1`, `b2`, … are its bias at position 1 (the last visit), 2, …. A position has one bias, but every visit there
-# has a content of its own. So `c1`, `c2`, … are the *mean* content there, over test windows of at least fifteen visits.
+# has a content of its own. So `c1`, `c2`, … are the *mean* content there, over test windows of at least fifteen visits
+# ({{ long_enough:.0f }} % of those that hold their target).
 
 # %%
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
@@ -106,7 +107,7 @@ fig, ax = plt.subplots(figsize=(6.4, 3.0))
 plots.position_bias(learned, axes=ax)
 ax.plot(range(1, 16), truth, "D", color=TRUTH, mfc="none")
 ax.text(4.4, 0.14, "log weight in the rule", color=TRUTH)
-ax.text(9.5, 0.045, "learned, ten seeds and their mean", color=COPIED)
+ax.text(8.5, 0.045, "learned, ten seeds and their mean", color=COPIED)
 ax.set_xlim(0.5, 16.5)
 show(
     fig,
@@ -150,9 +151,11 @@ def fall(table):
     return table[..., 2:5].mean(-1) - table[..., 10:15].mean(-1)
 
 
-windows = prepare(town.visits, protocol="exact").train
-targets = windows.target[windows.in_window]  # rows of `visits`
-free = 100 * (windows.visits.why.iloc[targets] == "return").mean()
+data = prepare(town.visits, protocol="exact")
+windows, test = (x.subset(x.in_window) for x in (data.train, data.test))
+why = windows.visits.why.iloc[windows.target]  # a row of `visits` each
+free = 100 * (why == "return").mean()
+long_enough = 100 * (test.lengths >= 15).mean()
 by_rule, content = fall(truth), fall(mean_content)
 by_content = content.mean()
 print(f"log weight in the rule: {by_rule:.2f}")
@@ -187,7 +190,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 #
 # And the sum? Within a window it is the logarithm of the attention, up to a constant. So two models with the same attention
 # have the same sum, and may have quite different biases. In the word of [chapter 7](07_pointer.ipynb): **the attention identifies
-# the sum (up to the constant), and not the bias.**
+# the sum (up to the constant), and not the bias.** (And data do not quite fix the attention: where a place was visited twice,
+# they tell only the sum of the two weights.)
 #
 # ## A world in which the answer is known
 #
@@ -286,28 +290,28 @@ show(
 )
 
 # %% [markdown]
-# All three pointers get as near to the truth as a pointer can, and all three have nearly the right sum, because there are
+# All three pointers reach the loss of the truth, to three decimals, and all three have nearly the right sum, because there are
 # enough visits to determine it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
 # rates (middle) the content takes most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **From the
 # bias by itself you cannot tell how much the content has taken.**
 #
 # Why is the content so quick? Adam moves each number by about the learning rate. A step of the bias moves a score by just this. A
-# step of a key moves it by about as much at first; the step of the query comes on top, and as the query grows, each step of a key
-# counts for more. Once they have said what
-# there is to say, nothing pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
+# step of a key moves it by about as much at first (16 small numbers, divided by 4); the step of the query comes on top, and as the query grows, each step of a key
+# counts for more. Once
+# query and key have said what there is to say, nothing pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
 #
 # ## How much is there to say?
 #
 # Now the second suspect. `city.simulate` makes a town of other people for each seed. With the same
 # seeds we make three worlds: **the same people live in all three, and only the forgetting differs.**
 #
-# | world | weight kept with each visit since | towns |
+# | world | with each later visit, a weight is multiplied by | towns |
 # |---|---|---|
 # | *short memory* | 0.8 | three |
-# | *slow memory* | 0.97, as in our town | ten |
+# | *long memory* | 0.97, as in our town | ten |
 # | *no forgetting* | 1 | ten |
 #
-# The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; for a slow
+# The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; for a long
 # one we take ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
 # rate of 0.1 instead of 0.01. (With a short memory, 200 steps change no fall by more than 0.03.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
@@ -339,10 +343,13 @@ def towns(decay, n):
     return np.stack([alone(one.visits) for one in made])
 
 
-worlds = {"short memory": towns(0.8, 3), "slow memory": towns(0.97, 10)}
+worlds = {"short memory": towns(0.8, 3), "long memory": towns(0.97, 10)}
 worlds["no forgetting"] = towns(1.0, 10)
-worlds["our town"] = alone(town.visits)[None]  # (1, 15)
-rule = {"short memory": in_rule(0.8), "slow memory": truth}
+# Without a seed, `simulate` makes the people of our town.
+ageless = city.simulate(behaviour=Behaviour(recency_decay=1.0))
+home = np.stack([alone(one.visits) for one in (ageless, town)])  # (2, 15)
+worlds["our town"] = home[1:]
+rule = {"short memory": in_rule(0.8), "long memory": truth}
 rule |= {"no forgetting": in_rule(1.0), "our town": truth}
 
 # %% tags=["hide-input"]
@@ -359,12 +366,12 @@ left.plot(range(3, 16), true, "D", color=TRUTH, mfc="none", ms=4)
 left.set(xlabel="position from the end", xticks=[3, 5, 10, 15])
 left.set(ylabel="bias, alone (logits)")
 left.set_title("short memory: 3 towns", fontsize=10)
-sides = ["no forgetting", "slow memory"]
+sides = ["no forgetting", "long memory"]
 pairs = np.stack([fall(worlds[name]) for name in sides])  # (2, 10)
 right.plot(pairs, "o-", color=COPIED, lw=0.8, ms=4, alpha=0.45)
 right.plot(pairs.mean(1), "o-", color=COPIED, lw=2.2)
 right.plot([fall(rule[name]) for name in sides], "D", color=TRUTH, mfc="none")
-right.plot([1.12], fall(worlds["our town"]), "*", color=EXTRA, ms=11)
+right.plot(fall(home), "*-", color=EXTRA, lw=1, ms=11)
 right.set(xlim=(-0.3, 1.3), ylabel="fall (logits)")
 right.set_xticks([0, 1], sides)
 right.set_title("the same 10 towns, twice", fontsize=10)
@@ -372,15 +379,16 @@ show(
     fig,
     alt="Left: with a short memory three curves fall, about half as far as "
     "the diamonds. Right: ten lines, most of which rise from no forgetting "
-    "to slow memory; their mean rises less than half as far as the diamonds.",
+    "to long memory; their mean rises less than half as far as the diamonds, "
+    "and our town's line does not rise.",
     caption="A bias without a content. Thin: a town each; thick: their mean. "
-    "Diamonds: the logarithm of the weight in the rule, and its fall. Star: "
+    "Diamonds: the logarithm of the weight in the rule, and its fall. Stars: "
     "our town. A fall is the mean over the left band minus that over the "
     "right one.",
 )
 
 # %% [markdown]
-# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. For slow memory the right
+# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. For long memory the right
 # panel shows the falls. A line joins the same people without forgetting and with it. So we can subtract town by town. *Low*
 # and *high* are the ends of a 95 % interval of the mean over towns (Student's $t$), SD is the standard deviation.
 
@@ -393,8 +401,8 @@ def mean_of(each):
     return mean, mean - half, mean + half, each.std(ddof=1)
 
 
-slow, none = fall(worlds["slow memory"]), fall(worlds["no forgetting"])
-found = {"slow memory": mean_of(slow), "no forgetting": mean_of(none)}
+slow, none = fall(worlds["long memory"]), fall(worlds["no forgetting"])
+found = {"long memory": mean_of(slow), "no forgetting": mean_of(none)}
 found["difference"] = mean_of(slow - none)
 heads = ["mean fall, alone", "low", "high", "SD over towns"]
 pd.DataFrame(found, heads).T.round(2)
@@ -447,8 +455,8 @@ show(
 )
 
 # %% [markdown]
-# Here are the same curves as numbers, with the ten models of our town between. *Rule* is the fall of the rule's weight, *alone*
-# again that of a bias without content, in the same towns.
+# Here are the same curves as numbers, and in the middle row those of our town's ten models. *Rule* is the fall of the rule's
+# weight, *alone* again that of a bias without content, in the same towns.
 
 
 # %%
@@ -475,6 +483,9 @@ usual, fast = (
 by_rate = mean_of(usual - fast)
 worth, low, high, each = found["difference"]
 apart = slow.std(ddof=1)
+without, with_it = fall(home)
+fewer = (slow - none < with_it - without).sum()
+control_up = -never["sum, fast"]
 seeds = fall(learned + mean_content)
 seeds_apart, up = seeds.std(ddof=1), -here["bias, fast"]
 ratio = {"bias": np.exp(usual_bias), "sum": np.exp(usual_sum)}
@@ -486,28 +497,21 @@ ratio = {"bias": np.exp(usual_bias), "sum": np.exp(usual_sum)}
 # typically get {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
 # With a *fast bias*, in the same towns, the bias does speak: it falls by {{ short["bias, fast"]:.2f }}, and the sum by
-# {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.**
+# {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** (A fast bias makes the
+# sum *rise* with age where nobody forgets, by {{ control_up:.2f }}, about as in our town: that row says nothing about forgetting.)
 #
 # So the sum tells more than the bias: it says *whether* this model has learned a fall. It does not say how large the fall is among
-# people. It finds about half of the rule's {{ short["rule"]:.2f }}, and it moves with the optimizer, too: in our town, over ten
-# seeds, it falls by {{ by_rate[0]:.2f }} less with a fast bias ([{{ by_rate[1]:.2f }}, {{ by_rate[2]:.2f }}]).
+# people. It finds about half of the rule's {{ short["rule"]:.2f }}, and it moves with the optimizer, too: in our town it falls by
+# {{ by_rate[0]:.2f }} less with a fast bias (before rounding; over ten seeds {{ by_rate[1]:.2f }} to {{ by_rate[2]:.2f }}).
 #
 # ## Back to our town
 #
-# Why are the curves of *our* town flat? Even a bias alone does not fall there ({{ here["alone"]:.2f }}, the star
-# of Figure 12.4), so we see nothing that the
-# content could hide. Our town's own control is the same people without forgetting:
-
-# %%
-# Without a seed, `simulate` makes the people of our town.
-ageless = city.simulate(behaviour=Behaviour(recency_decay=1.0))
-with_it, without = fall(worlds["our town"])[0], fall(alone(ageless.visits))
-print(f"with {with_it:.2f}, without {without:.2f}", end="; ")
-print(f"forgetting changes the fall by {with_it - without:.2f}")
-
-# %% [markdown]
-# In ten other towns it changed the fall by {{ worth:.2f }} on average, with an SD of {{ each:.2f }} from town to town. So it was
-# the second suspect, and luck: there is little to say, and our town says less than most.
+# Why does the *bias* of our town's models not fall (figure 12.1)? At this learning rate it would be flat even if there were much to
+# say, as with a short memory: the first suspect.
+#
+# Why are the *sum* and a bias *alone* flat there, too? In figure 12.4 our town's own control is the left star, the same people without
+# forgetting: {{ without:.2f }}, against {{ with_it:.2f }} with it. Of ten other towns forgetting brought so little in only
+# {{ fewer:.0f }}. So this is the second suspect, and luck: there is little to say, and our town says less than most.
 #
 # One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as slow forgetting is worth.** More seeds average this out,
@@ -517,8 +521,8 @@ print(f"forgetting changes the fall by {with_it - without:.2f}")
 #
 # ## What to remember
 #
-# - Our town's curve is flat because there is little to say, and by luck: slow forgetting is worth {{ worth:.2f }} logits, and towns
-#   differ by more (SD {{ apart:.2f }}).
+# - Our town's bias would be flat in any case, at this learning rate. That the sum is flat, too, is because there is little to say, and
+#   luck: slow forgetting is worth {{ worth:.2f }} logits, and towns differ by more (SD {{ apart:.2f }}).
 # - Bias and content can exchange what both can say about positions, equation (12.1). Given the attention, only their sum is
 #   fixed. So a flat bias does not exclude forgetting: with a short memory the bias of a whole model falls by
 #   {{ usual_bias:.2f }}, and the sum by {{ usual_sum:.2f }}.
@@ -526,13 +530,13 @@ print(f"forgetting changes the fall by {with_it - without:.2f}")
 # - Spread over seeds is not spread over people.
 # - A bias without content, in many towns and beside a control, tells *whether* people forget ({{ worth:.2f }}
 #   [{{ low:.2f }}, {{ high:.2f }}]). It shows only a part of the rule's fall, and without a simulator nobody knows which part. Real
-#   people have no control: report the curve, and do not call it forgetting.
+#   people have no control: report the curve of a bias alone, with its spread over people, and do not call it forgetting.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick). What is a control worth? With $n$ towns, the interval $\bar x \pm 2\sigma/\sqrt n$ excludes zero when
 # $n > (2\sigma/\bar x)^2$. Take the mean $\bar x$ and the standard deviation $\sigma$ (`ddof=1`) of our ten towns. How large is
-# this bound for slow memory alone (`slow`)? And beside the control, town by town (`slow - none`)?
+# this bound for a long memory alone (`slow`)? And beside the control, town by town (`slow - none`)?
 
 # %% tags=["try"]
 unaided, beside = ..., ...
@@ -583,12 +587,12 @@ check.exercise("12.3", [jump, due])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
 # @title Solution 3
-weekly = kappa.copy()
-weekly[6] = weekly[0]
+peaked = kappa.copy()
+peaked[6] = peaked[0]
 torch.manual_seed(0)
-bias, keys_say, _ = train(live(weekly), everywhere)
+bias, keys_say, _ = train(live(peaked), everywhere)
 jump = (bias + keys_say)[6] - (bias + keys_say)[5]
-due = np.log(weekly[6] / weekly[5])  # five times -log 0.8
+due = np.log(peaked[6] / peaked[5])  # five times -log 0.8
 check.exercise("12.3", [jump, due])
 print(f"the sum jumps by {jump:.2f}; {due:.2f} are due")
 print(f"of it, the bias has {bias[6] - bias[5]:.2f}")

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Memory and ceilings
 #
-# On GeoLife the contextual pointer (here without its summaries) leads a rule, the kernel with seven days, by {{ lead:.1f }} points. How
-# much of this is a better model, and how much a longer memory? And it is right in {{ right_now:.0f }} % of the targets: could any model
-# do much better?
+# On GeoLife the contextual pointer, which remembers a hundred visits, leads a rule, the kernel with seven days, by {{ lead:.1f }}
+# points. How much of this is a better model, and how much a longer memory? And it is right in {{ right_now:.0f }} % of the targets: could
+# any model do much better?
 #
 # (The *contextual pointer* of [chapter 20](20_contextual_pointer.ipynb) copies by what a past visit has in common with now. The
 # *kernel* of [chapter 4](04_baselines.ipynb) is a vote of past visits with five numbers. Both are scored on the windows of the
@@ -14,9 +14,8 @@
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
 # > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person; of the
-# > rest, by a rough estimate, {{ luck:.0f }} are chance and {{ could_win:.0f }} could be won ({{ least_won:.0f }} or {{ most_won:.0f }}, if
-# > only one of two known errors is at work).
+# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person, and of
+# > the rest, by a rough estimate, {{ luck:.0f }} are chance and {{ could_win:.0f }} could be won.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -98,14 +97,15 @@ hits = [gains(r)["acc@1"] for r in ranked["kernel"]]  # 0 to 1 a window
 by_memory = {
     "reach, %": [seen.mean() for seen in reach.values()],
     "kernel, Acc@1 %": [hit.mean() for hit in hits],
-    "at the last ten's places, %": [(h * reach[10]).mean() for h in hits],
+    "hits in last ten, %": [(h * reach[10]).mean() for h in hits],
 }
 by_memory = 100 * pd.DataFrame(by_memory, index=sizes)
 by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
 # **Reach is not accuracy.** The first column goes on rising, the second stops at fifty: more of the right places are in sight,
-# and no more of the first guesses are right. A person's map shows why. Which discs does a longer memory add?
+# and no more of the first guesses are right. And nearly all hits are at places that the last ten visits show already (third
+# column). A person's map shows why. Which discs does a longer memory add?
 
 # %%
 past = located(town.visits.query("user_id == 8"), town).tail(400)
@@ -121,14 +121,13 @@ places_map(
 
 # %% [markdown]
 # The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
-# twice: seldom a good *first* guess. The table's last column agrees: however much the kernel remembers, nearly all its hits
-# are at places that the last ten visits show already. Up to fifty, older visits add votes, which rank these places better.
+# twice: seldom a good *first* guess. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: with each later visit a vote is multiplied by {{ chosen["decay"]:.2f }}, in fifty visits by
-# {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; the kernel
-# hits {{ far_hits:.1f }} of them.
+# {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; of these
+# {{ more_reach:.0f }} the kernel hits {{ far_hits:.1f }}, one target in a thousand.
 #
-# Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it with the same six
-# memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*, one row for each place found only further back.
+# Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits,
+# and ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*, one row for each place found only further back.
 # We leave them out, as on GeoLife they change the first guess by less than we can measure; exercise 2 builds them.
 
 # %%
@@ -236,7 +235,7 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # days hold only about {{ in_week:.0f }} visits there, where the curve is still steep, and the pointer with seven days (hollow) lies on it. So a part of the lead must be memory.
 #
 # **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does a pointer trained with ten visits gain as
-# much from a hundred? (Ours gained less than half: it never saw an old visit, and so could not learn what one is worth.) Then set it back to 100.
+# much from a hundred? (Ours gained less than half, probably because it never saw an old visit, and so could not learn what one is worth.) Then set it back to 100.
 #
 # ## Memory or model?
 #
@@ -272,11 +271,12 @@ steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. Is it more than luck?
+# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. Is it more than luck? The next table
+# answers twice: with every window counted alike, and with every person, as the mean of the people's own Acc@1.
 
 
 # %% tags=["hide-input"]
-# @title Table: the intervals, over people (left half: and seeds)
+# @title Table: 95 % intervals over people (left half: and over seeds)
 def by_person(one):
     """Each person's own Acc@1, a mean over seeds."""
     runs = list(results.ranks(**GEOLIFE, **one))
@@ -311,7 +311,8 @@ both.columns = pd.MultiIndex.from_tuples(columns)
 both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
-# Memory minus model is simply the kernel with a hundred visits minus the pointer with seven days; the rest cancels.
+# Memory minus model is simply {{ kernel_100:.1f }} − {{ pointer_7:.1f }}, the kernel with a hundred visits minus the pointer with seven
+# days: in the difference of the two means all else cancels.
 #
 # *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
 # Memory minus model is {{ more:.1f }}; its interval begins at zero and ends at {{ more_high:.1f }}. **Our best estimate is that memory
@@ -418,9 +419,9 @@ print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 # Three of the eight stays led home (Maple Walk) and two to the café, so $3 + 1$ of the $28$ pairs agree. The best guess by these
 # stays is home, right in three of eight. (This time the person went where none of the eight led: no such guess could hit.)
 #
-# Why pairs of two *different* stays? A stay always agrees with itself. Without such pairs the share is right on average (unbiased),
-# however few stays there are, if habits stay as they were and days are decided independently. Its root is not: the root of a
-# number that varies is too low on average. So average over all targets first, then take the root. The mean share is **the lower
+# Why pairs of two *different* stays? A stay always agrees with itself, which would flatter us. Without such pairs the share is
+# unbiased, however few stays there are, if habits stay as they were and days are decided independently. The share's root is not:
+# the root of a number that varies is too low on average. So average over all targets first, then take the root. The mean share is **the lower
 # end**, its root **the upper end**.
 #
 # Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then without
@@ -439,7 +440,7 @@ def most_alike(at):
             return rows
 
 
-# `target` of windows: rows of `visits`. The stay before is the present one.
+# A target is a row of `visits`; row - 1 is the stay that the person leaves.
 rows = tests[100].target
 mean = np.mean([agreement(most_alike(row - 1))[1] for row in rows])
 print(f"{len(rows)} targets: {100 * mean:.1f} to {100 * mean**0.5:.1f} %")
@@ -463,19 +464,19 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 # end, over people, reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}. How wide the hour is matters less than that: with half an hour or
 # two hours instead of one, the upper end moves by less than a point. But only {{ in_all_four:.0f }} % of these targets have two stays
 # that are alike in all four facts (in the town {{ in_town_four:.0f }} %), and a quarter are judged by stays at *any* place
-# ([evidence](evidence_improvements.ipynb)). Also, {{ new:.0f }} % of the targets are **new** to the person: in no past visit.
+# ([evidence](evidence_improvements.ipynb)).
 #
-# The pointer is right in {{ right_now:.1f }} % there, far above the lower end. And it knows more than four facts, so even the upper
-# end is no bound for it, only an estimate of what could be reached. How good an estimate?
+# The pointer is right in {{ right_now:.1f }} % there, above the middle. So if either end is near the ceiling, it is the upper one. And as
+# the pointer knows more than four facts, even this end is no bound for it, only an estimate. How good an estimate?
 #
 # ## Does it work? The town knows
 #
 # Nobody can tell on real people. In the town we can compare it with an **insider**, who knows what the simulator knows: every
 # person's habits, and so the chances of all places at a given hour. The next visit may begin soon after this stay or, if the day is
 # over, tomorrow morning. The insider does not know which, weighs the chances at both times by how likely each is, and names the
-# likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right in
-# {{ known:.1f }} % of the targets: nearly the ceiling. (A model may foresee the time better; told the time, the insider is right in
-# {{ told:.1f }} %.)
+# likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right for
+# {{ known:.1f }} % of the targets, and for {{ told:.1f }} % if it is told the time. A model may foresee the time in part, so the
+# town's ceiling lies between.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: does the upper end find the ceiling of the town?
@@ -498,7 +499,7 @@ for k, mark in enumerate(marks.values()):
     ax.annotate(f"{mark:.1f}", (mark + 0.3, k - 0.15), fontsize=8)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
-ax.text(right_in_town - 0.2, 2, f"your pointer {right_in_town:.1f}", **look)
+ax.text(right_in_town - 0.2, 0, f"your pointer {right_in_town:.1f}", **look)
 ax.set(yticks=range(3), yticklabels=[*marks], ylim=(2.5, -0.6))
 ax.set(xlabel="the town: percent of targets", xlim=(44, 60))
 show(
@@ -506,40 +507,44 @@ show(
     alt="Three dots and a line. The insider and the counted upper end lie "
     "close together, the pointer a little to the left of them. The root by "
     "the simulator's chances is some points to the right.",
-    caption="Estimates of the best possible Acc@1 in the town. Line: the "
-    "pointer trained above, with a hundred visits.",
+    caption="The insider, and two estimates of it. Line: the pointer "
+    "trained above, with a hundred visits.",
 )
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 left_over = known - right_in_town
 unmixed = table.loc["two agree", "mean of both"]
-too_low = true_root - best_town  # what too low a count takes from the root
-root_off = true_root - known  # what the true root adds to the ceiling
+root_off, lost = true_root - known, true_root - best_town
+own_high = interval(own)[1]
 
 # %% [markdown]
 # The insider ({{ known:.1f }} %) and the upper end ({{ best_town:.1f }} %) nearly coincide. Your pointer is {{ left_over:.1f }} points below
-# the insider. So little is left to win in the town, it seems; but this is one training, and the difference has no interval.
+# the insider, and its interval (figure 21.1) ends at {{ own_high:.1f }}. So little is left to win in the town, it seems.
 #
 # **But insider and upper end only meet because two errors cancel:**
 #
 # - *The count is too low* for somebody who knows more. Our four facts cannot tell Friday from Tuesday in the example: both are
-#   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; two Fridays or two Tuesdays agree more often,
-#   {{ unmixed:.2f }} on average. And most targets are judged by fewer than four facts. By the simulator's own chances two agree in
-#   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ too_low:.0f }} points from the upper end.
+#   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; pairs of the same day agree more often on average, with
+#   {{ unmixed:.2f }}. And most targets are judged by fewer than four facts. By the simulator's own chances two agree in
+#   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ lost:.0f }} points from the upper end.
 # - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand about
 #   {{ root_off:.0f }} points above the insider.
 #
 # ## And on GeoLife?
 #
-# Nobody knows the truth there, nor whether the errors cancel again: one town is one case. If they do, the upper end is the ceiling, and the targets
-# divide into four parts. If only one error of the town's size is at work, the ceiling is lower or higher:
+# Nobody knows the truth there. Four facts never say everything, and by equation (21.1) the root is never below the ceiling: so both errors
+# are at work. But they need not have the same size, as in this one town. Suppose that they cancel, or that one outweighs the
+# other by as much as it has in the town. Then the targets divide into four parts, of which {{ new:.0f }} % are **new** to the person:
+# in no past visit.
 
 # %%
+count_error = true_root - best_town  # what the count takes, in the town
+root_error = true_root - known  # and what the root adds
 ceilings = {
-    "both errors cancel": upper_end,
-    "only the root is too high": upper_end - root_off,
-    "only the count is too low": upper_end + too_low,
+    "the errors cancel": upper_end,
+    "the root's is larger": upper_end - root_error,
+    "the count's is larger": upper_end + count_error,
 }
 within = 100 - new  # reach
 parts = {
@@ -571,7 +576,7 @@ show(
     "Right and new are the same in all; the border between could be won and "
     "chance moves by some points to either side.",
     caption="The targets by who could name them, if both errors cancel "
-    "(top), or only one of them, of the town's size, is at work.",
+    "(top), or one outweighs the other by as much as it has in the town.",
 )
 
 # %% tags=["hide-input"]
@@ -582,25 +587,25 @@ could_win, least_won, most_won = parts.loc["could be won"]
 luck, luck_more, luck_left = parts.loc["chance"]
 
 # %% [markdown]
-# - *Could be won:* {{ could_win:.0f }} targets in a hundred, or {{ least_won:.0f }}, or {{ most_won:.0f }}. So somebody who knew all habits could do
-#   better than our pointer, and not very much better; a model, which has to learn them, by less.
+# - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }}), more than the whole lead of
+#   {{ lead:.1f }}. It is what somebody who knew all habits would gain. A model has to learn them, and would gain less.
 # - *Chance:* the person has been there, but even the best guess would miss.
 # - *New:* no pointer can name such a place, and PGT's generator hardly helps ([evidence](evidence_improvements.ipynb), which has other
 #   ceilings, too).
 #
 # Chance and new together are most of what the pointer misses, in all three bars. The interval over people moves the border between
-# *could be won* and *chance* by another {{ margin:.0f }} points either way, and a habit that changes is not counted.
+# *could be won* and *chance* by another {{ margin:.0f }} points either way, and a habit that changes makes the count lower still.
 #
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess nothing measurable.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
-#   {{ lead:.1f }} points are left; if each person counts alike, {{ left:.1f }} of {{ lead_each:.1f }}, which may be nothing. Our best
-#   estimate is that memory brings more than half.
+#   {{ lead:.1f }} points are left; if each person counts alike, perhaps nothing. Our best estimate is that memory brings more than half.
 # - How often similar stays agree estimates the ceiling with an error of several points: on GeoLife {{ upper_end:.0f }} %, if two
 #   errors cancel as they do in the town. The pointer is right in {{ right_now:.0f }} %.
 # - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance and {{ could_win:.0f }} could
-#   be won. If only one error is at work, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, or {{ luck_left:.0f }} and {{ most_won:.0f }}.
+#   be won. If one error is larger, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, or {{ luck_left:.0f }} and {{ most_won:.0f }}; the
+#   interval over people adds {{ margin:.0f }} points either way.
 #
 # ## Exercises
 #
@@ -621,12 +626,12 @@ check.exercise("21.1", answer)
 # by the second, three: each helps more where the other is missing.
 
 # %% [markdown]
-# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row for
-# each place that is only found further back than its last visits. Write `remembered(places, memory, older)`: which rows of a
+# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row for each place
+# that is not among the last visits. Write `remembered(places, memory, older)`: which rows of a
 # past (places, oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they
 # are (0). Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each place that is
 # not among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one row for the gym: its second visit,
-# which stands for two. (0 marks a visit itself. In the town, summaries reach as far as the whole past does, with a third of the rows.)
+# which stands for two. (0 marks a visit itself.)
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]
@@ -673,7 +678,7 @@ for name, n in {"with summaries": 100, "everything": 10**6}.items():
 
 # %% [markdown]
 # **Exercise 3** (quick). Widen the hour: how many earlier stays are like the one in row `at` within *three* hours, and what are
-# the two ends? Does the best guess by these stays lie between them?
+# the two ends for this one situation? Does the best guess by these stays lie between them?
 
 # %% tags=["try"]
 n, lower, upper = ..., ..., ...
