@@ -499,7 +499,7 @@ for k, mark in enumerate(marks.values()):
     ax.annotate(f"{mark:.1f}", (mark + 0.3, k - 0.15), fontsize=8)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
-ax.text(right_in_town - 0.2, 0, f"your pointer {right_in_town:.1f}", **look)
+ax.text(right_in_town - 0.2, 0.5, f"your pointer {right_in_town:.1f}", **look)
 ax.set(yticks=range(3), yticklabels=[*marks], ylim=(2.5, -0.6))
 ax.set(xlabel="the town: percent of targets", xlim=(44, 60))
 show(
