@@ -10,7 +10,8 @@
 # a minute to run.
 #
 # > **In one sentence.** A text lends a number to each word that the network does not know, so the network can copy a name that it
-# > has never met: ours writes it right in {{ copied["never met"] }} % of {{ never }} diaries.
+# > has never met: ours writes it right in {{ copied["never met"] }} % of {{ never }} diaries
+# > (a simple rule: {{ ruled["never met"] }} %).
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -85,7 +86,7 @@ print("->", *story.summary)
 #
 # ## Words that nobody knows
 #
-# Our vocabulary has $V = 120$ entries (`SMALL.n_words`): the words that most people use, and four special tokens: padding, a
+# Our vocabulary has $V = 120$ entries (`SMALL.n_words`): the words that the most people use, and four special tokens: padding, a
 # start, a stop, and `[UNK]` for every unknown word. "Spoon" is in the vocabulary, "Street" is not.
 #
 # How can one answer with a word that has no number? Each text lends numbers to its own unknown words, from $V$ on. Vocabulary
@@ -111,13 +112,13 @@ print({word: number_of[word] for word in ["the", "Spoon", *oov]})
 
 # %%
 number = words.number | number_of
-asked = {w: number.get(w, UNK) for w in [*story.summary, "Zanzibar"]}
-print(asked)
+some = ["lively", "errand", "Winter", "Zanzibar"]
+print({w: number.get(w, UNK) for w in some})
 
 # %% [markdown]
 # ## One word, from two sources
 #
-# In our story let ", the" be written, and "Winter" be due. Suppose that the network does three things.
+# Say that the summary of our story stands at ", the", and "Winter" comes next. Suppose that the network does three things.
 #
 # - It looks at the text: at "Winter" with attention 0.9, at the "the" before it with 0.1.
 # - It proposes words of its vocabulary, which lacks "Winter". "The" gets 0.7.
@@ -125,8 +126,9 @@ print(asked)
 #
 # So "Winter" gets $0.8 \cdot 0.9 = 0.72$, all of it copied. "The" has two sources: $0.2 \cdot 0.7 + 0.8 \cdot 0.1 = 0.22$.
 #
-# In symbols, step $t$ gives word $i$ of the text the attention $a_i^t$, each word of the vocabulary a probability
-# $P_\text{gen}$, and the vocabulary the weight $p_\text{gen}$. The next word is $\ell$ with probability
+# In symbols, step $t$ gives attention $a_i^t$ to word $i$ of the text, probability $P_\text{gen}(\ell)$ to word $\ell$ of the
+# vocabulary, and the weight $p_\text{gen}$ to generating. (Capital $P$: a list of probabilities. Small $p$: one weight.) The next word
+# is $\ell$ with probability
 #
 # $$
 # P(\ell) = p_\text{gen}\, P_\text{gen}(\ell) + (1 - p_\text{gen}) \sum_{i:\, l_i = \ell} a_i^t , \tag{16.1}
@@ -136,7 +138,7 @@ print(asked)
 # A lent word has $P_\text{gen}(\ell) = 0$: it can only be copied.
 #
 # The network gets a text twice. In `source` all unknown words have the number of `[UNK]`, in `extended` their lent ones. In a
-# batch every row of equation (16.1) has $V + O$ entries, with $O$ the most words that one of its texts lends. A text that lends
+# batch the probabilities of each text are a row of $V + O$ entries, with $O$ the most words that one of its texts lends. A text that lends
 # fewer leaves its last entries unused, at probability 0.
 
 # %%
@@ -149,7 +151,7 @@ assert single.source[0, at] == UNK  # its number is 0
 
 # %%
 def mix(p_gen, said, a, batch):  # said: P_gen; a: the attention
-    """-> P (..., V + O); O words are lent."""
+    """a: (B, L), in training (T, B, L) -> P (..., V + O), O lent words."""
     none = torch.zeros(*said.shape[:-1], batch.n_oov)  # for lent words
     generated = torch.cat([p_gen * said, none], -1)
     where = batch.extended.expand_as(a)
@@ -169,19 +171,19 @@ for word in ("Winter", "the"):
     print(f"{word} {p[number_of[word]]:.2f}")
 
 # %% [markdown]
-# Figure 16.1 shows where 0.9, 0.7 and 0.2 come from; the next sections go through it.
+# Figure 16.1 shows which part makes which of these numbers; the next sections go through it.
 
 # %% tags=["hide-input"]
 # @title Figure 16.1: how one word is written
 READ = "each word and what\nis around it: $h_i$"
 WRITER = "writer: input $x_t$,\nstate $d_t$"
 LOOK = "attention $a_i^t$:\nWinter 0.9, the 0.1"
-SEEN = "what is\nlooked at: $c_t$"
+SEEN = "context $c_t$:\nwhat is looked at"
 SAY = "vocabulary $P_\\mathrm{gen}$:\nthe 0.7"
 WEIGHT = "weight $p_\\mathrm{gen}$:\n0.2"
 MIX = "next word:\nWinter 0.72, the 0.22"
 STEP = {  # name: x, y, colour, and where its arrows lead
-    "looked at last: $c_{t-1}$,\nlast state: $d_{t-1}$": (-3, 4, INK, WRITER),
+    "last context: $c_{t-1}$,\nlast state: $d_{t-1}$": (-3, 4, INK, WRITER),
     "previous word: the": (-0.2, 4, INK, WRITER),
     "words of the text": (3.2, 4, INK, READ),
     WRITER: (-1.6, 3, colours.EXTRA, LOOK, SAY, WEIGHT),
@@ -207,11 +209,12 @@ show(
 # ## Reading
 #
 # Readers and writer are LSTMs. An **LSTM** goes through words one by one and keeps two vectors: its *output*, which it shows,
-# and its *cell*, its memory. At each word its *gates*, numbers from 0 to 1 made from the word and the last output, decide how
+# and its *cell*, its memory. At each word its own *gates*, numbers from 0 to 1 made from the word and the last output, decide how
 # much of the cell to keep, to write and to show.
 #
 # Two readers (together: the *encoder*) go through the text once, one from each end. Their outputs at word $i$, side by side, are
-# $h_i$. So $h_i$ knows the words before and after.
+# $h_i$. So $h_i$ knows the words before and after. That is how the network tells one `[UNK]` from another: not by the word, but
+# by where it stands.
 #
 # Two separate linear layers, each with a ReLU, make the writer's first output and first cell from the readers' last ones.
 
@@ -289,7 +292,8 @@ class AdditiveAttention(nn.Module):
 
 
 # %% [markdown]
-# Equations (16.2) and (16.3) make one module, `Ask`, which leaves a `Step`.
+# Equations (16.2) and (16.3) make one module, `Ask`, which leaves a `Step`: output, cell and context are carried on to the next
+# word; `a` and `x` are for this word's mixture.
 
 
 # %%
@@ -388,8 +392,18 @@ print("P", *p.shape, f"  its sum {p.sum():.2f}")
 # In training the writer is fed the *true* previous words (**teacher forcing**). The loss of a word is $-\log P$ of the true one.
 # As in the paper we mix probabilities; [chapter 9](09_model.ipynb) says what that risks.
 #
-# A batch has `given`, the start and then the true words, lent ones as `[UNK]`; `target`, the same words one step earlier, lent
-# ones by their numbers, with the stop at the end; and `taught`, which is 0 where a summary has ended.
+# A batch has `given`, what the writer is fed: the start, then the true words. `target` is what it is asked for: the true words, then
+# the stop. `taught` is 0 where a summary has ended. Around "Winter" they are:
+
+# %%
+k = story.summary.index("Winter")
+steps = {"given": single.given[0], "target": single.target[0]}
+columns = ["the", "Winter", "Spoon", story.summary[k + 2]]
+pd.DataFrame(steps).iloc[k - 1 : k + 3].T.set_axis(columns, axis=1)
+
+# %% [markdown]
+# A column is headed by the word that is asked for. **As an input "Winter" is `[UNK]`, 0, as a target its lent number.** This is the
+# trick of the whole network.
 
 
 # %%
@@ -414,7 +428,8 @@ def loss_of(network, batch):
 # $\ln 120 \approx 4.8$ a word.
 
 # %%
-training = summarizer.SummarizerTraining()  # batches of 16 diaries
+training = summarizer.SummarizerTraining()
+print(training)
 pairs = [d.pair for d in diaries.train]
 
 
@@ -503,8 +518,8 @@ show(
 # The diagonal is names, copied word after word. The network also copies the full stops, the comma and "the", which it could
 # generate. Where it generates, it mostly looks at full stops ("also": at the comma); for "two lively days" and ")" it looks
 # everywhere a little (dark rows).
-# The weight is nearly 0 or 1, unlike PGT's gate ([chapter 8](08_generator_and_gate.ipynb)): our explanation is that the words
-# already written mostly tell what comes next, so it can settle on one source for it, even where two would do.
+# The weight is nearly 0 or 1, unlike PGT's gate ([chapter 8](08_generator_and_gate.ipynb)): our explanation is that the
+# words already written mostly say whether a name or a fixed phrase comes next.
 #
 # ## Names that training never had
 #
@@ -517,11 +532,12 @@ yours = text_batch([(renamed, [])], words)
 print(*words.decode(write(model, yours)[0][0].tolist(), yours.oov[0]))
 
 # %% [markdown]
-# All such words are read as `[UNK]`, so the rest of the summary stays.
+# To the network nothing has changed: it reads `[UNK]` and answers with the same numbers. Only the list that turns a lent number into a
+# word is new.
 #
 # Now the test: {{ n_train }} diaries are for training, and {{ n }} of other people for the test. How often is the second sentence
-# right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training text. (To our
-# network this is no difference: what is outside its {{ SMALL.n_words }} words is `[UNK]`. It will be one to a rival.)
+# right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training text. (Our
+# network cannot tell: what is outside its {{ SMALL.n_words }} words is `[UNK]`. A rival below can.)
 
 # %%
 every = diaries.words()  # all words of the training diaries
@@ -563,8 +579,8 @@ print("right, in %:", copied)
 #
 # ## What the pointer is worth
 #
-# We train the same network without a pointer: it looks back by equation (16.3), but the vocabulary gets all the weight. To give it a chance, it knows *every*
-# word of the training diaries, {{ n_every }} instead of {{ SMALL.n_words }}.
+# We train the same network without a pointer: it looks back by equation (16.3), but the vocabulary gets all the weight. To be fair we let
+# it know *every* word of the training diaries, {{ n_every }} instead of {{ SMALL.n_words }}. (So no target is lent.)
 
 
 # %%
@@ -583,7 +599,7 @@ print("right, in %:", spoken)
 
 # %% [markdown]
 # Of the names that it has met it rarely writes the right one. Does it only need more training? The table has the mean of three
-# seeds (our run above was a lucky one), also after {{ longer }} times as many steps.
+# seeds (its run above was a lucky one), also after {{ longer }} times as many steps.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -601,9 +617,8 @@ means = rows.assign(met=met).groupby("what")[measures].mean()
 both = ["sequence to sequence, all words", "pointer-generator"]
 table = means.loc[[*both, *(f"{name}, trained longer" for name in both)]]
 table = table.T.round().astype(int)
-days, lists = (table.loc[name].iloc[[1, 3]].tolist() for name in measures[3:])
 heads = ["name met", "name never met", "whole summary"]
-table = table.iloc[:3].set_axis(heads)
+table = table.set_axis([*heads, "first sentence", "third sentence"])
 soon, late = table.loc["whole summary"].iloc[[1, 3]]
 steps = [f"{n_steps} steps", f"{longer * n_steps} steps"]
 table.columns = pd.MultiIndex.from_product([steps, ["no pointer", "pointer"]])
@@ -614,9 +629,9 @@ table.rename_axis(["", "right, %"], axis=1)
 # finished.** Our explanation: it learns for each name separately to turn what it looks at into that word. A pointer learns to copy
 # once for all.
 #
-# Even with a pointer only {{ soon }} % of whole summaries are right after {{ steps[0] }}: copying one name is learned first.
-# The first sentence as a whole ({{ days[0] }}, later {{ days[1] }} % right) and listing the other places ({{ lists[0] }}, later
-# {{ lists[1] }} %; the rule {{ rule }} %) take longer. After {{ steps[1] }} {{ late }} % of whole summaries are right ([evidence](evidence_relatives.ipynb)).
+# Even with a pointer only {{ soon }} % of whole summaries are right after {{ steps[0] }}: copying one name is learned first, and the
+# other sentences take longer. A rule that is handed the places, and which of them are new, gets {{ rule }} % of the third sentences:
+# better than our network at first, worse later ([evidence](evidence_relatives.ipynb)).
 #
 # ## Not twice
 #
@@ -626,6 +641,8 @@ table.rename_axis(["", "right, %"], axis=1)
 named = [places_of(summary) for summary in ours]
 twice = 100 * sum(len({*x}) < len(x) for x in named) / len(named)
 print(f"a place comes twice in {twice:.0f} % of its summaries")
+truth = [places_of(d.summary) for d in diaries.test]
+print("in the true ones:", sum(len({*x}) < len(x) for x in truth))
 
 # %% [markdown]
 # The paper's cure is **coverage**: a penalty for looking where one has looked. The first step looks at "Winter" with 0.9 and at
@@ -641,8 +658,9 @@ print(f"a place comes twice in {twice:.0f} % of its summaries")
 # $$
 #
 # The score of equation (16.3) gets a term $w_C C_i^t$ inside its $\tanh$. On the paper's long texts coverage removed most
-# repetition. On our diaries it [made repeated places rarer](evidence_relatives.ipynb) in two seeds of three, and each of the four
-# sentences is right less often on average.
+# repetition. On our diaries repeated places [became rarer](evidence_relatives.ipynb) in two seeds and more frequent in one, and each of the
+# four sentences is right less often on average. Our guess: coverage also forbids looking at a full stop again and again, which
+# figure 16.2 shows to be harmless.
 #
 # ## What PGT made of it
 #
@@ -650,7 +668,8 @@ print(f"a place comes twice in {twice:.0f} % of its summaries")
 # |---|---|---|
 # | mixture of copied and generated | *kept*, equation (8.4) | the pointer reaches what is rarely or never trained, the generator what is not in the window |
 # | gate | *reversed*: $g = 1 - p_\text{gen}$ | only another name: PGT's main part is the pointer |
-# | reading and attention | *replaced* by a Transformer | all visits at once |
+# | reading | *replaced* by a Transformer | [chapter 17](17_side_by_side.ipynb) tests the reasons |
+# | additive attention | *replaced* by a dot product with position bias | [chapter 7](07_pointer.ipynb): one question for each window |
 # | writer, its context, coverage | *dropped* | one place is asked for: no second step |
 # | lent numbers | *dropped*: every place has a row | [chapter 22](22_open_vocabulary.ipynb) takes them back |
 #
@@ -659,12 +678,12 @@ print(f"a place comes twice in {twice:.0f} % of its summaries")
 # - A network can write a name that it has never met by copying it, since the text lends the name a number. Ours is right in
 #   {{ copied["never met"] }} % of {{ never }} diaries, of {{ n_people }} people (a rule that takes the first place: {{ ruled["never met"] }} %).
 # - Without a pointer it has no number for such a name, however long it trains. At names met it catches up slowly.
-# - PGT kept the mixture, reversed the gate, replaced readers and attention, and dropped the rest.
+# - PGT kept the mixture, reversed the gate, replaced the readers and the form of attention, and dropped the rest.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick, by hand). A batch holds two texts; the vocabulary has 120 entries. The first text lends three words a
-# number, the second five. How many probabilities has a row of equation (16.1) in this batch? What is the number of the last lent
+# number, the second five. How many probabilities does each text get in this batch? What is the number of the last lent
 # word of the second text? And how many entries of the first text's row are zero whatever the network says?
 
 # %% tags=["try"]

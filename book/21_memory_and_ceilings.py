@@ -67,7 +67,7 @@ results = read_results("beyond")
 # and gives each window the person's last *n* visits before it, however old.
 #
 # The kernel's five numbers were chosen once, on validation windows with a hundred visits, and stay the same for all memories. The
-# **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s ceiling of copying, for any memory.
+# **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s copy ceiling, for any memory.
 
 # %% tags=["hide-input"]
 # @title The kernel, with the numbers of a run in the town
@@ -124,7 +124,7 @@ places_map(
 # twice: seldom a good *first* guess. Up to fifty, older visits add votes, which rank these places better.
 # Further back they hardly count: with each later visit a vote is multiplied by {{ chosen["decay"]:.2f }}, in fifty visits by
 # {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; of these
-# {{ more_reach:.0f }} the kernel hits {{ far_hits:.1f }}, one target in a thousand.
+# the kernel hits hardly any ({{ far_hits:.1f }} in {{ more_reach:.0f }}).
 #
 # Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits,
 # and ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*, one row for each place found only further back.
@@ -145,6 +145,7 @@ ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
 # On GeoLife the trainings are done. Each is found in `results` by its settings:
 
 # %%
+# "unknown": not told when the next visit begins.
 EXACT = {"target_time": "unknown", "protocol": "exact"}
 GEOLIFE = EXACT | {"data": "geolife"}
 # Seven days, or a hundred visits:
@@ -302,8 +303,7 @@ both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 lead_each, left = both.iloc[:2, 3]
-in_seven = both.iloc[2, 3]
-more, _, more_high = both.iloc[3, :3]
+more, more_low, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
@@ -311,20 +311,19 @@ both.columns = pd.MultiIndex.from_tuples(columns)
 both.round(1) + 0.0  # no zero below zero
 
 # %% [markdown]
-# Memory minus model is simply {{ kernel_100:.1f }} − {{ pointer_7:.1f }}, the kernel with a hundred visits minus the pointer with seven
-# days: in the difference of the two means all else cancels.
+# Memory minus model is the kernel with a hundred visits minus the pointer with seven days, {{ kernel_100:.1f }} − {{ pointer_7:.1f }}, or
+# {{ more:.1f }} before rounding: write out the two means, and the other two models cancel.
 #
-# *Window by window*, {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}).
-# Memory minus model is {{ more:.1f }}; its interval begins at zero and ends at {{ more_high:.1f }}. **Our best estimate is that memory
-# brings more than half of the lead.** Counted by windows this is a borderline case; counted by people, as we shall see, it is clear.
+# *All windows.* {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}). Memory minus
+# model is {{ more:.1f }}, with an interval from {{ more_low:.2f }} to {{ more_high:.1f }}: a borderline case.
 #
-# Part of *model* is what it is told. With the kernel's three facts only, the pointer's lead at a hundred visits was half as large in
-# [chapter 20](20_contextual_pointer.ipynb), and could not be told from zero.
+# *Each person once.* With a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come mostly
+# from people with many windows. Memory minus model is {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to
+# {{ person_more[2]:.1f }}), which is clear.
 #
-# *Person by person*, with a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come
-# mostly from people with many windows. With seven days it brings {{ in_seven:.1f }} in this mean, too. Over both ways memory brings
-# {{ person_more[0]:.1f }} points more than the model. If each window is to count alike, take the first half of the table; if each
-# person, the second.
+# **So our best estimate is that memory brings more than half of the lead.** And part of *model* is what it is told: with the kernel's
+# three facts only, the pointer's lead at a hundred visits was half as large in [chapter 20](20_contextual_pointer.ipynb), and could not
+# be told from zero.
 #
 # ## How good can a guess be?
 #
@@ -363,11 +362,11 @@ table.map("{:.2f}".format)
 # **the ceiling** of all who know the situation, and no more, **lies between the mean agreement and the root of this mean**. (This is
 # not the copy ceiling, which is reach.)
 #
-# Now let us count. For each target, take the person's past stays that are like the present one in four facts:
+# Now let us count. For each target, take the person's past stays (visits) that are like the present one in four facts:
 #
 # - *where* it was;
 # - *when* it ended, within an hour by the clock;
-# - *the kind of day*, weekday or weekend;
+# - *the kind of day* on which it began, weekday or weekend;
 # - *the place before* it.
 #
 # What share of the pairs of such stays agree? Here is person 8 again, in the office, and how earlier stays there went on.
@@ -421,7 +420,7 @@ print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 #
 # Why pairs of two *different* stays? A stay always agrees with itself, which would flatter us. Without such pairs the share is
 # unbiased, however few stays there are, if habits stay as they were and days are decided independently. The share's root is not:
-# the root of a number that varies is too low on average. So average over all targets first, then take the root. The mean share is **the lower
+# the mean of roots is below the root of the mean, as in the last column above. So average over all targets first, then take the root. The mean share is **the lower
 # end**, its root **the upper end**.
 #
 # Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then without
@@ -466,17 +465,18 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 # that are alike in all four facts (in the town {{ in_town_four:.0f }} %), and a quarter are judged by stays at *any* place
 # ([evidence](evidence_improvements.ipynb)).
 #
-# The pointer is right in {{ right_now:.1f }} % there, above the middle. So if either end is near the ceiling, it is the upper one. And as
+# The pointer is right in {{ right_now:.1f }} % there, far above the lower end. So if either end is near the ceiling, it is the upper
+# one. And as
 # the pointer knows more than four facts, even this end is no bound for it, only an estimate. How good an estimate?
 #
 # ## Does it work? The town knows
 #
 # Nobody can tell on real people. In the town we can compare it with an **insider**, who knows what the simulator knows: every
-# person's habits, and so the chances of all places at a given hour. The next visit may begin soon after this stay or, if the day is
-# over, tomorrow morning. The insider does not know which, weighs the chances at both times by how likely each is, and names the
-# likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right for
-# {{ known:.1f }} % of the targets, and for {{ told:.1f }} % if it is told the time. A model may foresee the time in part, so the
-# town's ceiling lies between.
+# person's habits, and so the chances of all places at a given hour. But it does not know when the next visit begins. It tries two
+# times, ten minutes after this stay and a usual morning, weighs the chances at both by how likely each is, and names the likeliest
+# place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right for
+# {{ known:.1f }} % of the targets, and for {{ told:.1f }} % if it is told the time. A model may foresee the time better than by two
+# tries, so the town's ceiling lies between.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: does the upper end find the ceiling of the town?
@@ -516,11 +516,10 @@ show(
 left_over = known - right_in_town
 unmixed = table.loc["two agree", "mean of both"]
 root_off, lost = true_root - known, true_root - best_town
-own_high = interval(own)[1]
 
 # %% [markdown]
 # The insider ({{ known:.1f }} %) and the upper end ({{ best_town:.1f }} %) nearly coincide. Your pointer is {{ left_over:.1f }} points below
-# the insider, and its interval (figure 21.1) ends at {{ own_high:.1f }}. So little is left to win in the town, it seems.
+# the insider: little is left to win in the town, it seems. (We have no interval for this difference.)
 #
 # **But insider and upper end only meet because two errors cancel:**
 #
@@ -534,17 +533,17 @@ own_high = interval(own)[1]
 # ## And on GeoLife?
 #
 # Nobody knows the truth there. Four facts never say everything, and by equation (21.1) the root is never below the ceiling: so both errors
-# are at work. But they need not have the same size, as in this one town. Suppose that they cancel, or that one outweighs the
-# other by as much as it has in the town. Then the targets divide into four parts, of which {{ new:.0f }} % are **new** to the person:
+# are at work. But they need not have the same size, as in this one town. Suppose that they cancel, or that one is larger than the
+# other by {{ root_off:.0f }} points, about the size of each in the town. Then the targets divide into four parts, of which {{ new:.0f }} % are **new** to the person:
 # in no past visit.
 
 # %%
 count_error = true_root - best_town  # what the count takes, in the town
 root_error = true_root - known  # and what the root adds
 ceilings = {
-    "the errors cancel": upper_end,
-    "the root's is larger": upper_end - root_error,
-    "the count's is larger": upper_end + count_error,
+    "both errors cancel": upper_end,
+    "root error larger": upper_end - root_error,
+    "count error larger": upper_end + count_error,
 }
 within = 100 - new  # reach
 parts = {
@@ -576,7 +575,7 @@ show(
     "Right and new are the same in all; the border between could be won and "
     "chance moves by some points to either side.",
     caption="The targets by who could name them, if both errors cancel "
-    "(top), or one outweighs the other by as much as it has in the town.",
+    "(top), or one is larger by about the size that it has in the town.",
 )
 
 # %% tags=["hide-input"]
@@ -589,12 +588,13 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # %% [markdown]
 # - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }}), more than the whole lead of
 #   {{ lead:.1f }}. It is what somebody who knew all habits would gain. A model has to learn them, and would gain less.
-# - *Chance:* the person has been there, but even the best guess would miss.
+# - *Chance:* the person has been there, but even the best guess would miss. (The best guess is hardly ever a new place.)
 # - *New:* no pointer can name such a place, and PGT's generator hardly helps ([evidence](evidence_improvements.ipynb), which has other
 #   ceilings, too).
 #
 # Chance and new together are most of what the pointer misses, in all three bars. The interval over people moves the border between
-# *could be won* and *chance* by another {{ margin:.0f }} points either way, and a habit that changes makes the count lower still.
+# *could be won* and *chance* by another {{ margin:.0f }} points either way, and a habit that changes makes the count lower still: then
+# more could be won.
 #
 # ## What to remember
 #

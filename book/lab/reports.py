@@ -79,7 +79,7 @@ def report(name: str) -> Report:
 
 
 # These belong to a machine or to Colab, not to a version of the code.
-NO_CODE = frozenset({"answers", "bench", "colab"})
+NO_CODE = frozenset({"answers", "bench", "suite", "colab"})
 
 
 def about_data(key: str) -> dict[str, Any]:
