@@ -398,7 +398,8 @@ yours = scores(trained)[["acc@1"]].to_frame().T
 mine = yours.assign(whose="yours", model="yours").astype({"acc@1": float})
 plt.figure(figsize=(7.2, 1.7))
 axes = sns.stripplot(pd.concat([town, mine]), x="acc@1", y="model",
-                     hue="whose", palette=[COPIED, EXTRA])  # fmt: skip
+                     hue="whose", palette=[COPIED, EXTRA],
+                     jitter=False)  # fmt: skip
 axes.set(xlabel="test Acc@1 (%)", ylabel="")
 axes.get_legend().remove()  # the rows say it
 show(
