@@ -9,8 +9,8 @@
 # minute to run, with or without a GPU.
 #
 # > **In one sentence.** In a simulated town, of a hundred next places {{ returns:.0f }} are known to the person and
-# > {{ ceiling:.0f }} were visited in the last week; of the hundred, who names the most frequent place gets {{ counted:.0f }}
-# > right, a wiser rule {{ wiser:.0f }}, our model {{ scored:.0f }}.
+# > {{ ceiling:.0f }} were visited in the last week; naming the most frequent place is right for {{ counted:.0f }}, a wiser rule for
+# > {{ wiser:.0f }}, our model for {{ scored:.0f }}.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -66,7 +66,7 @@ from pgt.windows import prepare
 # Real movement data is private, and it does not give reasons. If a person shows up at a café,
 # no data set says whether that was a habit or a whim. So this book comes with a simulated town, Larkmere. Its
 # {{ n_people }} people have homes, jobs and habits, and made {{ n_visits:,.0f }} visits to some of its {{ n_places:,.0f }} places. Each visit records whether it
-# was an **exploration**: the person had never been there. The simulator tosses a weighted coin for it, and the visit records
+# was an **exploration**: the person had never been there. Unless a routine decides, the simulator tosses a weighted coin for it, and the visit records
 # the coin's weight, too, as `p_explore`. A model never sees either. We use them to check what it believes.
 
 # %%
@@ -88,7 +88,7 @@ window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
 data = prepare(town.visits, protocol="exact")
 places = town.places.set_index("location_id")
 n_windows = len(data.test)
-week, target = data.test.visits_of(window), data.test.target_of(window)
+week = data.test.visits_of(window)
 table = pd.DataFrame({"place": places.name[week.location_id].to_numpy()})
 table["kind"] = week.kind.to_numpy()
 table["from"] = week.started_at.dt.strftime("%a %H:%M").to_numpy()
@@ -158,8 +158,8 @@ print(f"{known:.1f} % of all visits go to a known place")
 # P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 , \tag{1.1}
 # $$
 #
-# and otherwise returns to a known one. The more places you know, the less you explore, but you never stop. The people of our
-# town were built to follow a law of this form, each with a factor of their own. Does it show?
+# and otherwise returns to a known one. The more places you know, the less you explore, but you never stop. In their free
+# choices, the people of our town follow a law of this form, each with a factor of their own. Does it show?
 
 # %% tags=["hide-input"]
 # @title Figure 1.2: exploration against experience
@@ -210,7 +210,7 @@ show(
 # Everybody together does not follow it: the black curve *climbs*, from {{ all_then:.0f}} % at thirty known places to
 # {{ curious_later:.0f}} % at a hundred. Why? Only {{ n_curious }} people get that far, the curious (we picked them by this outcome), who
 # explored more all along. The other {{ n_others }} explore less and never get to know ninety places, so they are missing on the right.
-# An average can climb because people are missing from it: this is *survivorship*. (What the law has to do with it all: exercise 4.)
+# An average can climb because people are missing from it: this is *survivorship*. (That the curious lie near the dashed line is an accident: exercise 4.)
 #
 # Back to the question. Most next places are known to the person, and some are new. The model of this book *copies* from the last
 # week and *generates* the rest: new places, and returns to older ones.
@@ -247,8 +247,7 @@ scores.round(1).rename("% of the test windows").to_frame()
 # A rule that copies can be right only where the true place is in the window: {{ ceiling:.1f }} %, the **copy ceiling**. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# {{ returns:.1f }} % are known to the person, more than the {{ known:.0f }} % above, probably because the {{ known:.0f }} % include everybody's
-# early days, when more is new (Figure 1.2, left). The ceiling is {{ older:.0f }} points below the {{ returns:.1f }} %: some returns go to a place last visited more
+# {{ returns:.1f }} % are known to the person. The ceiling is {{ older:.0f }} points lower: some returns go to a place last visited more
 # than a week ago.
 #
 # The town was tuned to GeoLife, GPS records of people around Beijing. There the copy ceiling is
@@ -259,10 +258,6 @@ scores.round(1).rename("% of the test windows").to_frame()
 #
 # How good is the model of this book? It was trained on the first three fifths of everybody's days (the fourth fifth
 # is kept for choosing settings). It plays the same game, on the same windows, which it has not seen.
-#
-# Is the model better, or was it lucky with these people? We put an *interval* around its lead over the rule. `resampled_means`
-# draws the people with replacement, many times, and takes the mean
-# lead of each draw; the interval holds the middle 95 % of these means. If it holds zero, the lead may be luck. [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
 model, vocabulary = load_model(shipped("city"))  # place -> number
@@ -273,17 +268,26 @@ hits["model"] = 100 * (first == numbered.test.targets)
 scored = hits["model"].mean()
 right = hits["model"] > 0
 beyond = (right & ~windows.in_window).sum()  # could not be copied
-lead = hits["model"] - hits["most frequent place"]  # in each window
-# A list, as there could be more trained models than one:
-low, high = percentile_interval(resampled_means([lead], windows.users))
 print(f"the model is right in {scored:.1f} % of the windows")
 print(f"of its {right.sum()} right answers, {beyond} are not in the window")
+
+# %% [markdown]
+# {{ scored:.1f }} against {{ counted:.1f }}: is the model better, or was it lucky with these people? We put an *interval* around its lead
+# over the rule. `resampled_means` draws the people with replacement, many times, and takes the mean lead of each draw; the
+# interval holds the middle 95 % of these means. If it holds zero, the lead may be luck. [Chapter 4](04_baselines.ipynb) explains
+# it.
+
+# %%
+lead = hits["model"] - hits["most frequent place"]  # in each window
+means = resampled_means([lead], windows.users)  # a list: of one model
+low, high = percentile_interval(means)
 print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 
 # %% [markdown]
-# That is {{ gained:.0f }} points more than the better rule (95 % interval {{ low:.1f }} to {{ high:.1f }}). All its right answers could have been copied. Does learning add the {{ gained:.0f }} points?
+# That is more than luck. (Differences are taken before rounding.) But all its right answers could have been copied. Does learning add
+# the {{ gained:.0f }} points?
 #
-# *Last place* was right in only {{ last:.0f }} %: who leaves a place seldom comes straight back to it. So let the child name the
+# *Last place* was right in only {{ last:.0f }} %: people who leave a place seldom come straight back. So let the child name the
 # most frequent place *other than here* (of equals, the most recent):
 
 # %%
@@ -315,13 +319,16 @@ nameless = 100 * (strange & ~windows.in_window).mean()
 
 # %% [markdown]
 # **The lead is gone**: a network that sees the same visits, with their times, does not beat a child. And
-# [chapter 4](04_baselines.ipynb) has a rule of the same kind that is ahead, on GeoLife by more. The book takes the network apart to
-# find out why. (Two warnings: we found the child's new rule after we had seen these windows, and this is a single trained model.
-# The next chapters mend both.)
+# [chapter 4](04_baselines.ipynb) has a rule of the same kind that beats the network, on GeoLife by more. The book takes the network
+# apart to find out why; in [chapter 20](20_contextual_pointer.ipynb) a far smaller pointer, which is told how a past visit relates to
+# now, is level with that rule. (Two warnings: we found the child's new rule after we had seen these windows, and this is a single
+# trained model. The next chapters mend both.)
 #
-# What does it have that the child lacks? It gives a probability to every place that anybody visited, {{ n_visited:,.0f }} of the
-# town's {{ n_places:,.0f }}, also to those outside the week. There {{ unseen:.0f }} of a hundred targets are, which no copying rule can
-# name. (But of {{ nameless:.0f }} of these, training never showed the place.) It mixes what its **pointer** copies from the
+# What does it have that the child lacks? It gives a probability to all {{ n_visited:,.0f }} places that anybody
+# visited, also to those outside the week, where {{ unseen:.0f }} of a hundred targets are. ({{ nameless:.0f }} of the {{ unseen:.0f }} are
+# places that training never showed; nobody can learn those.)
+#
+# It mixes what its **pointer** copies from the
 # window with what its **generator** proposes. A number $g$ between 0 and 1, its **gate**, says how much it copies:
 #
 # $$
@@ -329,7 +336,7 @@ nameless = 100 * (strange & ~windows.in_window).mean()
 # $$
 #
 # Here $\ell$ is a place, and $P(\ell)$ the probability that the model gives it. $P_\text{ptr}$ is the pointer's, and
-# $P_\text{gen}$ the generator's, which gives every place some.
+# $P_\text{gen}$ the generator's.
 #
 # Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no
 # names of places. The blue circles show $P_\text{ptr}$, its **pointer attention**: the probability with which it copies each past place.
@@ -350,14 +357,17 @@ attention_map(
 # @title Figure 1.3: copied and generated
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 other = look(model, numbered.test, 2962)  # where one bar has both colours
-fig, axes = plt.subplots(2, 1, figsize=(7.0, 4.4), sharex=True)
+fig, axes = plt.subplots(2, 1, figsize=(7.0, 3.6), sharex=True)
 names[-1] = "all other places"
 columns = ["location_id", "copied", "generated", "is_target"]
 for ax, one in zip(axes, (shown, other), strict=True):
-    bars = one.candidates.head(6)[columns].reset_index(drop=True)
+    bars = one.candidates.head(4)[columns].reset_index(drop=True)
     copied, generated = bars.copied.sum(), bars.generated.sum()
-    bars.loc[6] = -1, one.gate - copied, 1 - one.gate - generated, False
+    bars.loc[4] = -1, one.gate - copied, 1 - one.gate - generated, False
     plots.mixture(bars, gate=one.gate, names=names, axes=ax)
+    for row, bar in bars.iterrows():
+        total = bar.copied + bar.generated
+        ax.text(total + 0.005, row, f"{total:.3f}", va="center", fontsize=8)
 axes[0].set_xlabel("")
 axes[0].legend(loc="center right")
 axes[1].get_legend().remove()
@@ -366,18 +376,18 @@ for ax, which in zip(axes, ("the week above", "another"), strict=True):
     ax.set_title(f"{which}: {title}", loc="left", fontsize=10)
 show(
     fig,
-    alt="Two panels of stacked bars, the six likeliest next places of two "
+    alt="Two panels of stacked bars, the four likeliest next places of two "
     "windows and all other places together, nearly all generated. Above "
     "each single place has one colour, below the first has both.",
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
     "window; in each panel it adds up to the gate. Hatched: generated. "
-    "✓ marks the truth; below, it is not among the six, and the model is "
+    "✓ marks the truth; below, it is not among the four, and the model is "
     "wrong.",
 )
 
 # %% [markdown]
-# The person went home, and the model said so; in the window below it fails. Above, each place gets nearly all of its bar from
+# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating; in the window below it fails. Above, each place gets nearly all of its bar from
 # one part. Below, the first place gets something by copying and something by generating, by equation (1.2):
 
 # %%
@@ -389,7 +399,7 @@ print(f"generated: {1 - g:.3f} * {from_generator:.3f} = {top.generated:.3f}")
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 kitchen, school = (other.candidates.iloc[k] for k in (1, 2))
-little = kitchen.copied / g
+little, doubt = kitchen.copied / g, 1 - shown.gate
 
 # %% [markdown]
 # In this window the gate is low, and yet copied places stay ahead. The Rowan Kitchen, to which the pointer gives only {{ little:.2f}}, gets
@@ -422,8 +432,8 @@ architecture(
 # Replace the three dots with your answer and run the cell: `check` says whether it is right and, if not, often why.
 # On the book's own pages, a form checks the same answers without Python. Solutions are folded.
 #
-# **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind`. And most
-# often: is that answer as certain?
+# **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind` of
+# `town.visits`. And at the top: is the order as clear?
 
 # %% tags=["try"]
 least = ...  # a kind, such as "park"
@@ -489,9 +499,10 @@ honest.rename_axis("bin").round(3)
 # This one is, up to chance.
 
 # %% [markdown]
-# **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? In this
-# town the law is meant for free choices. (Each visit also records its reason, `why`; `"routine"` is no free choice.) Take the rows of `curious` with `known_places` from 8 to 90. In what share of them is the visit a free
-# choice? (`curious` is made under Figure 1.2.) And what share of these goes to a new place? Compare it with the law.
+# **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? In this town the
+# law is meant for free choices, visits whose reason, `why`, is not `"routine"`. Take the rows of `curious` (made under Figure 1.2)
+# with `known_places` from 8 to 90. What share of them are free choices, and what share of the free choices goes to a new place?
+# Compare with the mean of equation (1.1) over the free choices.
 
 # %% tags=["try"]
 free_share, new_share = ..., ...  # in percent
@@ -516,7 +527,7 @@ pd.Series(parts).round(0).rename("%").to_frame()
 # like agreement.
 
 # %% [markdown]
-# **Exercise 5** (longer). How long must the short list be? In how many test windows is the true next
+# **Exercise 5** (longer). How long must the short list be? In what share of the test windows is the true next
 # place among the one, two, … five most frequent places of the window? Break ties as in exercise 2 (a sort with
 # `kind="stable"` keeps the order of equal counts). After which place does the list gain little, and why can it not reach 100 %?
 

@@ -7,9 +7,9 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** A flat position bias does not mean that people do not forget: in three simulated towns where memory is
-# > short, query and key say it instead (visits 3 to 5 back get {{ ratio["sum"]:.1f }} times the attention of visits 11 to 15; by the
-# > bias it would be {{ ratio["bias"]:.2f }} times), and where it is long there is little to say.
+# > **In one sentence.** A flat position bias does not mean that people do not forget: where memory is short, query and key say it in
+# > its place (the bias falls by {{ usual_bias:.2f }}, bias and content together by {{ usual_sum:.2f }}), and where memory is long,
+# > there is little to say.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -42,7 +42,7 @@ import seaborn as sns
 import torch
 from wherenext import city
 from wherenext.exercises import check
-from wherenext.figures import COPIED, EXTRA, MUTED, TRUTH, show
+from wherenext.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
 from wherenext.live import playground
 from wherenext.people import Behaviour
 from wherenext.results import read_results
@@ -58,8 +58,7 @@ from pgt.windows import prepare
 # model: `what` names its world ("city" is our town), `variant` its training ("as documented": as in [chapter 10](10_training.ipynb)).
 #
 # The columns `b1`, `b2`, … are its bias at position 1 (the last visit), 2, …. A position has one bias, but every visit there
-# has a content of its own. So `c1`, `c2`, … are the *mean* content there, over test windows of at least fifteen visits
-# ({{ long_enough:.0f }} % of those that hold their target).
+# has a content of its own. So `c1`, `c2`, … are the *mean* content there, over test windows of at least fifteen visits.
 
 # %%
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
@@ -152,10 +151,9 @@ def fall(table):
 
 
 data = prepare(town.visits, protocol="exact")
-windows, test = (x.subset(x.in_window) for x in (data.train, data.test))
+windows = data.train.subset(data.train.in_window)
 why = windows.visits.why.iloc[windows.target]  # a row of `visits` each
 free = 100 * (why == "return").mean()
-long_enough = 100 * (test.lengths >= 15).mean()
 by_rule, content = fall(truth), fall(mean_content)
 by_content = content.mean()
 print(f"log weight in the rule: {by_rule:.2f}")
@@ -171,8 +169,9 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# In our town the content hardly falls either, in the mean of ten models ({{ by_content:.2f }}, though they differ much). This speaks
-# against the first suspect. But in other towns it may be true.
+# In our town the content hardly falls either, in the mean of ten models ({{ by_content:.2f }}, though they differ much). So in our
+# town the content has not said it either, and the first suspect alone cannot explain the curves. But in other towns it may be at
+# work.
 #
 # ## The content can say the same
 #
@@ -273,7 +272,7 @@ fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.6), sharey=True)
 for ax, (times, (one, other, _)) in zip(axes, ours.items(), strict=True):
     parts = np.stack([one, other, one + other], 1)  # (20, 3)
     parts = pd.DataFrame(parts - parts.mean(0), range(1, 21), heads)
-    look = {"palette": [COPIED, EXTRA, MUTED], "legend": ax is axes[2]}
+    look = {"palette": [COPIED, EXTRA, INK], "legend": ax is axes[2]}
     sns.lineplot(parts, ax=ax, **look)
     ax.plot(range(1, 21, 2), line[::2], "D", color=TRUTH, mfc="none", ms=4)
     ax.set(xlabel="position from the end", xticks=[1, 10, 20])
@@ -313,7 +312,7 @@ show(
 #
 # The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; for a long
 # one we take ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
-# rate of 0.1 instead of 0.01. (With a short memory, 200 steps change no fall by more than 0.03.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
+# rate of 0.1 instead of 0.01. (200 steps change no fall by more than 0.03, and the mean difference below by less than 0.01.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
 # %%
@@ -347,8 +346,8 @@ worlds = {"short memory": towns(0.8, 3), "long memory": towns(0.97, 10)}
 worlds["no forgetting"] = towns(1.0, 10)
 # Without a seed, `simulate` makes the people of our town.
 ageless = city.simulate(behaviour=Behaviour(recency_decay=1.0))
-home = np.stack([alone(one.visits) for one in (ageless, town)])  # (2, 15)
-worlds["our town"] = home[1:]
+own_town = np.stack([alone(one.visits) for one in (ageless, town)])  # (2, 15)
+worlds["our town"] = own_town[1:]
 rule = {"short memory": in_rule(0.8), "long memory": truth}
 rule |= {"no forgetting": in_rule(1.0), "our town": truth}
 
@@ -371,20 +370,20 @@ pairs = np.stack([fall(worlds[name]) for name in sides])  # (2, 10)
 right.plot(pairs, "o-", color=COPIED, lw=0.8, ms=4, alpha=0.45)
 right.plot(pairs.mean(1), "o-", color=COPIED, lw=2.2)
 right.plot([fall(rule[name]) for name in sides], "D", color=TRUTH, mfc="none")
-right.plot(fall(home), "*-", color=EXTRA, lw=1, ms=11)
+right.plot([0.08, 1.08], fall(own_town), "*-", color=INK, lw=1, ms=10)
 right.set(xlim=(-0.3, 1.3), ylabel="fall (logits)")
 right.set_xticks([0, 1], sides)
-right.set_title("the same 10 towns, twice", fontsize=10)
+right.set_title("10 towns, twice; ours: stars", fontsize=10)
 show(
     fig,
     alt="Left: with a short memory three curves fall, about half as far as "
     "the diamonds. Right: ten lines, most of which rise from no forgetting "
     "to long memory; their mean rises less than half as far as the diamonds, "
     "and our town's line does not rise.",
-    caption="A bias without a content. Thin: a town each; thick: their mean. "
-    "Diamonds: the logarithm of the weight in the rule, and its fall. Stars: "
-    "our town. A fall is the mean over the left band minus that over the "
-    "right one.",
+    caption="A bias without a content. Thin: a town each; thick: their mean "
+    "(left: with mean zero over positions 3 to 15). Diamonds: the logarithm "
+    "of the weight in the rule, and its fall. Stars: our town. A fall is the "
+    "mean over the left band minus that over the right one.",
 )
 
 # %% [markdown]
@@ -408,9 +407,8 @@ heads = ["mean fall, alone", "low", "high", "SD over towns"]
 pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
-# The third row speaks for the second suspect. There *is* something to say, but little: a bias alone finds about
-# {{ worth:.2f }} of the rule's {{ by_rule:.2f }}. With a short
-# memory it finds half. Three things in the rule may be why; we have not separated them. Only {{ free:.0f }} % of our town's targets in the
+# The third row speaks for the second suspect. There *is* something to say, but little: the rule itself falls by only
+# {{ by_rule:.2f }}, and a bias alone finds about two fifths of this, {{ worth:.2f }}. With a short memory it finds half. Three things in the rule may be why; we have not separated them. Only {{ free:.0f }} % of our town's targets in the
 # window are free returns; in most of these the hour counts, too; and so do visits before the window.
 #
 # We say that slow forgetting is *worth* {{ worth:.2f }}. One town cannot show so small an effect: the falls of the first row have an SD of
@@ -430,7 +428,7 @@ fig, axes = plt.subplots(2, 2, figsize=(7.4, 4.4), sharex=True, sharey=True)
 for row, (rate, variant) in zip(axes, kinds.items(), strict=True):
     for ax, (world, what) in zip(row, sides.items(), strict=True):
         b, c = (curves(what, letter, variant)[:, 2:] for letter in "bc")
-        drawn = {"bias": (b, COPIED), "sum": (b + c, EXTRA)}
+        drawn = {"bias": (b, COPIED), "sum": (b + c, INK)}
         for name, (lines, colour) in drawn.items():
             lines = lines - lines.mean(1, keepdims=True)
             ax.plot(range(3, 16), lines.T, color=colour, lw=0.7, alpha=0.5)
@@ -473,7 +471,7 @@ table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% tags=["hide-input"]
-# @title Numbers: for the text
+# @title Four more numbers, and some for the text
 short, here, never = falls.values()
 usual_bias, usual_sum = short["bias, usual"], short["sum, usual"]
 usual, fast = (
@@ -483,41 +481,42 @@ usual, fast = (
 by_rate = mean_of(usual - fast)
 worth, low, high, each = found["difference"]
 apart = slow.std(ddof=1)
-without, with_it = fall(home)
+without, with_it = fall(own_town)
 fewer = (slow - none < with_it - without).sum()
-control_up = -never["sum, fast"]
-seeds = fall(learned + mean_content)
-seeds_apart, up = seeds.std(ddof=1), -here["bias, fast"]
-ratio = {"bias": np.exp(usual_bias), "sum": np.exp(usual_sum)}
+seeds_apart = usual.std(ddof=1)
+times = np.exp(usual_sum)
+change, *ends, _ = by_rate
+ends = f"[{ends[0]:.2f}, {ends[1]:.2f}]"
+print(f"our town's sums, usual minus fast rate: {change:.2f} {ends}")
+print(f"our town's ten sums, usual rate: SD {seeds_apart:.2f}")
+print(f"a bias alone: with forgetting {with_it:.2f}, without {without:.2f}")
+print(f"of ten towns, changed by forgetting less than ours: {fewer}")
 
 # %% [markdown]
 # With a short memory the bias of the whole model says nothing about it ({{ usual_bias:.2f }}). But the sum falls by
 # {{ usual_sum:.2f }}, nearly as far as a bias that is alone ({{ short["alone"]:.2f }}), and without forgetting it hardly falls. So
-# the content says that people forget, and the first suspect is at work. (A fall of {{ usual_sum:.2f }} means that recent visits
-# typically get {{ ratio["sum"]:.1f }} times the attention of old ones, in a geometric mean over windows.)
+# the content says that people forget: here the first suspect is at work. (A fall of {{ usual_sum:.2f }} means that recent visits
+# typically get {{ times:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
 # With a *fast bias*, in the same towns, the bias does speak: it falls by {{ short["bias, fast"]:.2f }}, and the sum by
-# {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.** (A fast bias makes the
-# sum *rise* with age where nobody forgets, by {{ control_up:.2f }}, about as in our town: that row says nothing about forgetting.)
+# {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.**
 #
 # So the sum tells more than the bias: it says *whether* this model has learned a fall. It does not say how large the fall is among
-# people. It finds about half of the rule's {{ short["rule"]:.2f }}, and it moves with the optimizer, too: in our town it falls by
-# {{ by_rate[0]:.2f }} less with a fast bias (before rounding; over ten seeds {{ by_rate[1]:.2f }} to {{ by_rate[2]:.2f }}).
+# people. With a short memory it finds about half of the rule's {{ short["rule"]:.2f }}. And it moves with the optimizer: in our town
+# it falls by {{ change:.2f }} less with a fast bias. There it even rises with age, but no more than in the three towns where nobody
+# forgets. So this row says nothing about forgetting.
 #
 # ## Back to our town
 #
-# Why does the *bias* of our town's models not fall (figure 12.1)? At this learning rate it would be flat even if there were much to
-# say, as with a short memory: the first suspect.
-#
-# Why are the *sum* and a bias *alone* flat there, too? In figure 12.4 our town's own control is the left star, the same people without
-# forgetting: {{ without:.2f }}, against {{ with_it:.2f }} with it. Of ten other towns forgetting brought so little in only
-# {{ fewer:.0f }}. So this is the second suspect, and luck: there is little to say, and our town says less than most.
+# So why are the curves of our town flat? Its flat *bias* (figure 12.1) is no evidence: at this rate it stays flat even where there is
+# much to say. So look at the sum and at a bias alone. Both are flat, too, and the bias alone has a control, the left star of
+# figure 12.4: without forgetting it falls by {{ without:.2f }}, with it by {{ with_it:.2f }}. In only {{ fewer:.0f }} of ten other
+# towns did forgetting change the fall by less. So it was the second suspect, and luck: there is little to say, and our town says
+# less than most.
 #
 # One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as slow forgetting is worth.** More seeds average this out,
-# but they are still one town. With a fast bias the mean bias of our town even *rises* with age, by {{ up:.2f }} (the table; the
-# content takes a part of it back). From these ten seeds one would conclude that old visits count *more*; ten towns do not
-# show it ([evidence](evidence_model.ipynb)).
+# but they are still one town ([evidence](evidence_model.ipynb)).
 #
 # ## What to remember
 #
@@ -530,7 +529,7 @@ ratio = {"bias": np.exp(usual_bias), "sum": np.exp(usual_sum)}
 # - Spread over seeds is not spread over people.
 # - A bias without content, in many towns and beside a control, tells *whether* people forget ({{ worth:.2f }}
 #   [{{ low:.2f }}, {{ high:.2f }}]). It shows only a part of the rule's fall, and without a simulator nobody knows which part. Real
-#   people have no control: report the curve of a bias alone, with its spread over people, and do not call it forgetting.
+#   people have no control: report the curve of a bias alone, with its spread over groups of people, and do not call it forgetting.
 #
 # ## Exercises
 #

@@ -13,9 +13,9 @@
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twenty-five
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points when
-# > both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it misses, {{ new:.0f }} are new to the person, and of
-# > the rest, by a rough estimate, {{ luck:.0f }} are chance and {{ could_win:.0f }} could be won.
+# > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points, and to nearly
+# > nothing if each person counts alike, when both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it
+# > misses, roughly {{ new:.0f }} are new to the person, {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -103,7 +103,7 @@ by_memory = 100 * pd.DataFrame(by_memory, index=sizes)
 by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# **Reach is not accuracy.** The first column goes on rising, the second stops at fifty: more of the right places are in sight,
+# **Reach is not accuracy**, for this rule at least. The first column goes on rising, the second stops at fifty: more of the right places are in sight,
 # and no more of the first guesses are right. And nearly all hits are at places that the last ten visits show already (third
 # column). A person's map shows why. Which discs does a longer memory add?
 
@@ -236,7 +236,7 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # days hold only about {{ in_week:.0f }} visits there, where the curve is still steep, and the pointer with seven days (hollow) lies on it. So a part of the lead must be memory.
 #
 # **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does a pointer trained with ten visits gain as
-# much from a hundred? (Ours gained less than half, probably because it never saw an old visit, and so could not learn what one is worth.) Then set it back to 100.
+# much from a hundred? (Ours gained less than half of what the one with a hundred gains, probably because it never saw an old visit, and so could not learn what one is worth.) Then set it back to 100.
 #
 # ## Memory or model?
 #
@@ -273,7 +273,7 @@ steps.round(1)
 
 # %% [markdown]
 # Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. Is it more than luck? The next table
-# answers twice: with every window counted alike, and with every person, as the mean of the people's own Acc@1.
+# answers twice: once with every window counted alike, once with every person.
 
 
 # %% tags=["hide-input"]
@@ -303,7 +303,7 @@ both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 lead_each, left = both.iloc[:2, 3]
-more, more_low, more_high = both.iloc[3, :3]
+more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
@@ -315,7 +315,7 @@ both.round(1) + 0.0  # no zero below zero
 # {{ more:.1f }} before rounding: write out the two means, and the other two models cancel.
 #
 # *All windows.* {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}). Memory minus
-# model is {{ more:.1f }}, with an interval from {{ more_low:.2f }} to {{ more_high:.1f }}: a borderline case.
+# model is {{ more:.1f }}, with an interval from just below zero to {{ more_high:.1f }}: a borderline case.
 #
 # *Each person once.* With a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come mostly
 # from people with many windows. Memory minus model is {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to
@@ -419,8 +419,8 @@ print(f"best guess {best_of_them:.3f}; it was {stays.then[at]}")
 # stays is home, right in three of eight. (This time the person went where none of the eight led: no such guess could hit.)
 #
 # Why pairs of two *different* stays? A stay always agrees with itself, which would flatter us. Without such pairs the share is
-# unbiased, however few stays there are, if habits stay as they were and days are decided independently. The share's root is not:
-# the mean of roots is below the root of the mean, as in the last column above. So average over all targets first, then take the root. The mean share is **the lower
+# unbiased, however few stays there are, if habits stay as they were and days are decided independently. Its root is not: from few stays it comes
+# out too low on average. So average over all targets first, then take the root. The mean share is **the lower
 # end**, its root **the upper end**.
 #
 # Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then without
@@ -460,8 +460,7 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 
 # %% [markdown]
 # On GeoLife, counted in the same way, the ends are {{ lower_end:.1f }} and {{ upper_end:.1f }} %, and the 95 % interval of the upper
-# end, over people, reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}. How wide the hour is matters less than that: with half an hour or
-# two hours instead of one, the upper end moves by less than a point. But only {{ in_all_four:.0f }} % of these targets have two stays
+# end, over people, reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}. Only {{ in_all_four:.0f }} % of these targets have two stays
 # that are alike in all four facts (in the town {{ in_town_four:.0f }} %), and a quarter are judged by stays at *any* place
 # ([evidence](evidence_improvements.ipynb)).
 #
@@ -472,11 +471,25 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 # ## Does it work? The town knows
 #
 # Nobody can tell on real people. In the town we can compare it with an **insider**, who knows what the simulator knows: every
-# person's habits, and so the chances of all places at a given hour. But it does not know when the next visit begins. It tries two
-# times, ten minutes after this stay and a usual morning, weighs the chances at both by how likely each is, and names the likeliest
-# place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right for
-# {{ known:.1f }} % of the targets, and for {{ told:.1f }} % if it is told the time. A model may foresee the time better than by two
-# tries, so the town's ceiling lies between.
+# person's habits, and so the chances of all places at a given hour. But it does not know when the next visit begins. It
+# considers two possible starts, ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely
+# each is, and names the likeliest place
+# ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right for {{ known:.1f }} % of the
+# targets, and for {{ told:.1f }} % if it is told the time. A model may foresee the time better than this insider, but hardly exactly:
+# the town's ceiling lies between. We compare with the first, as none of our counts knows the time.
+#
+# The insider ({{ known:.1f }} %) and the upper end ({{ best_town:.1f }} %) nearly coincide. Your pointer is {{ left_over:.1f }} points below
+# the insider: little is left to win in the town, it seems. (We have no interval for this difference.)
+#
+# **But insider and upper end only meet because two errors cancel:**
+#
+# - *The count is too low* for somebody who knows more. Our four facts cannot tell Friday from Tuesday in the example: both are
+#   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; pairs of the same day agree more often on average, with
+#   {{ unmixed:.2f }}. (Where we ask for fewer than four facts, the count can err either way: a
+#   rare stay is then judged by more regular ones.) By the simulator's own chances two agree in
+#   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ lost:.0f }} points from the upper end.
+# - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand about
+#   {{ root_off:.0f }} points above the insider.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: does the upper end find the ceiling of the town?
@@ -493,10 +506,21 @@ marks = {
     "upper end, counted": best_town,
     "root, by the simulator's chances": true_root,
 }
-fig, ax = plt.subplots(figsize=(6.4, 1.9))
+fig, ax = plt.subplots(figsize=(6.4, 2.2))
 ax.plot(marks.values(), range(3), "o", color=INK, ms=7)
-for k, mark in enumerate(marks.values()):
-    ax.annotate(f"{mark:.1f}", (mark + 0.3, k - 0.15), fontsize=8)
+sides = (("right", -0.35), ("right", -0.35), ("left", 0.35))
+labelled = zip(marks.values(), sides, strict=True)
+for k, (mark, (side, by)) in enumerate(labelled):
+    look = {"ha": side, "va": "center", "fontsize": 8}
+    ax.text(mark + by, k, f"{mark:.1f}", **look)
+arrow = {"arrowstyle": "->", "color": MUTED, "shrinkA": 6, "shrinkB": 6}
+for start, end in ((0, 2), (2, 1)):  # what the root adds, the count takes
+    ends = [(list(marks.values())[k], k) for k in (end, start)]
+    ax.annotate("", *ends, arrowprops=arrow)
+small = {"fontsize": 8, "color": MUTED}
+adds, takes = true_root - known, true_root - best_town
+ax.text(true_root - 2.2, 0.6, f"the root adds {adds:.1f}", **small)
+ax.text(best_town - 0.8, 1.75, f"the count takes {takes:.1f}", **small)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
 ax.text(right_in_town - 0.2, 0.5, f"your pointer {right_in_town:.1f}", **look)
@@ -504,9 +528,9 @@ ax.set(yticks=range(3), yticklabels=[*marks], ylim=(2.5, -0.6))
 ax.set(xlabel="the town: percent of targets", xlim=(44, 60))
 show(
     fig,
-    alt="Three dots and a line. The insider and the counted upper end lie "
-    "close together, the pointer a little to the left of them. The root by "
-    "the simulator's chances is some points to the right.",
+    alt="Three dots, two arrows and a line. The insider and the counted "
+    "upper end lie close together, the pointer a little to the left of them. "
+    "The root by the simulator's chances is some points to the right.",
     caption="The insider, and two estimates of it. Line: the pointer "
     "trained above, with a hundred visits.",
 )
@@ -518,23 +542,11 @@ unmixed = table.loc["two agree", "mean of both"]
 root_off, lost = true_root - known, true_root - best_town
 
 # %% [markdown]
-# The insider ({{ known:.1f }} %) and the upper end ({{ best_town:.1f }} %) nearly coincide. Your pointer is {{ left_over:.1f }} points below
-# the insider: little is left to win in the town, it seems. (We have no interval for this difference.)
-#
-# **But insider and upper end only meet because two errors cancel:**
-#
-# - *The count is too low* for somebody who knows more. Our four facts cannot tell Friday from Tuesday in the example: both are
-#   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; pairs of the same day agree more often on average, with
-#   {{ unmixed:.2f }}. And most targets are judged by fewer than four facts. By the simulator's own chances two agree in
-#   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ lost:.0f }} points from the upper end.
-# - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand about
-#   {{ root_off:.0f }} points above the insider.
-#
 # ## And on GeoLife?
 #
-# Nobody knows the truth there. Four facts never say everything, and by equation (21.1) the root is never below the ceiling: so both errors
-# are at work. But they need not have the same size, as in this one town. Suppose that they cancel, or that one is larger than the
-# other by {{ root_off:.0f }} points, about the size of each in the town. Then the targets divide into four parts, of which {{ new:.0f }} % are **new** to the person:
+# Nobody knows the truth there. Four facts never say everything, and by equation (21.1) the root is never below the ceiling: so both
+# errors are probably at work. But they need not have the same size, as in this one town. Suppose that they cancel, or that one is larger than the
+# other by {{ root_off:.0f }} points, about the size of each in the town. Then the targets divide into four shares, of which {{ new:.0f }} % are **new** to the person:
 # in no past visit.
 
 # %%
@@ -575,7 +587,8 @@ show(
     "Right and new are the same in all; the border between could be won and "
     "chance moves by some points to either side.",
     caption="The targets by who could name them, if both errors cancel "
-    "(top), or one is larger by about the size that it has in the town.",
+    "(top), or one is larger by about the size that it has in the town. "
+    "Shares, not labels: of no single miss we know to which it belongs.",
 )
 
 # %% tags=["hide-input"]
