@@ -520,7 +520,7 @@ for start, end in ((0, 2), (2, 1)):  # what the root adds, the count takes
 small = {"fontsize": 8, "color": MUTED}
 adds, takes = true_root - known, true_root - best_town
 ax.text(true_root - 2.2, 0.6, f"the root adds {adds:.1f}", **small)
-ax.text(best_town - 0.8, 1.75, f"the count takes {takes:.1f}", **small)
+ax.text(best_town - 1.6, 1.85, f"the count takes {takes:.1f}", **small)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
 ax.text(right_in_town - 0.2, 0.5, f"your pointer {right_in_town:.1f}", **look)
