@@ -321,8 +321,8 @@ with torch.no_grad():
         hit = b.location == b.target[:, None]
         row = {"pointer's share": (a * hit).sum(1)}
         row["share of the visits"] = hit.sum(1) / b.length
-        least = a.masked_fill(b.padding, 1).min(1).values
-        row["factor"] = a.max(1).values / least  # of two visits, at most
+        lowest = a.masked_fill(b.padding, 1).min(1).values
+        row["factor"] = a.max(1).values / lowest  # of two visits, at most
         found.append(pd.DataFrame(row, index=b.index.numpy()))
 shares = pd.concat(found).sort_index()
 factor = shares.factor.median()

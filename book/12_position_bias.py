@@ -311,7 +311,9 @@ show(
 # | *no forgetting* | 1 | ten |
 #
 # The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; for a long
-# one we take ten.) In each we train a bias *alone*, with no content that could speak in its place: 60 steps, at a learning
+# one we take ten.) In each we train a bias *alone*, with no content that could speak in its place. It
+# learns how often the answer lies at each position, whatever the reason: habits leave a curve even if nobody forgets, and the control
+# shows that curve. We train 60 steps, at a learning
 # rate of 0.1 instead of 0.01. (200 steps change no fall by more than 0.03, and the mean difference below by less than 0.01.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
@@ -484,7 +486,8 @@ apart = slow.std(ddof=1)
 without, with_it = fall(own_town)
 fewer = (slow - none < with_it - without).sum()
 seeds_apart = usual.std(ddof=1)
-times = np.exp(usual_sum)
+attention_ratio = np.exp(usual_sum)
+more = short["sum, fast"] - usual_sum
 change, *ends, _ = by_rate
 ends = f"[{ends[0]:.2f}, {ends[1]:.2f}]"
 print(f"our town's sums, usual minus fast rate: {change:.2f} {ends}")
@@ -496,21 +499,21 @@ print(f"of ten towns, changed by forgetting less than ours: {fewer}")
 # With a short memory the bias of the whole model says nothing about it ({{ usual_bias:.2f }}). But the sum falls by
 # {{ usual_sum:.2f }}, nearly as far as a bias that is alone ({{ short["alone"]:.2f }}), and without forgetting it hardly falls. So
 # the content says that people forget: here the first suspect is at work. (A fall of {{ usual_sum:.2f }} means that recent visits
-# typically get {{ times:.1f }} times the attention of old ones, in a geometric mean over windows.)
+# typically get {{ attention_ratio:.1f }} times the attention of old ones, in a geometric mean over windows.)
 #
 # With a *fast bias*, in the same towns, the bias does speak: it falls by {{ short["bias, fast"]:.2f }}, and the sum by
 # {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.**
 #
 # So the sum tells more than the bias: it says *whether* this model has learned a fall. It does not say how large the fall is among
-# people. With a short memory it finds about half of the rule's {{ short["rule"]:.2f }}. And it moves with the optimizer: in our town
-# it falls by {{ change:.2f }} less with a fast bias. There it even rises with age, but no more than in the three towns where nobody
-# forgets. So this row says nothing about forgetting.
+# people. With a short memory it finds about half of the rule's {{ short["rule"]:.2f }}. And it moves with the optimizer, not always
+# the same way: with a fast bias it falls by {{ more:.2f }} more where memory is short, and by {{ change:.2f }} less in our town. (There
+# it even rises with age, but so does the sum of people who do not forget; the rise is no sign of remembering.)
 #
 # ## Back to our town
 #
 # So why are the curves of our town flat? Its flat *bias* (figure 12.1) is no evidence: at this rate it stays flat even where there is
 # much to say. So look at the sum and at a bias alone. Both are flat, too, and the bias alone has a control, the left star of
-# figure 12.4: without forgetting it falls by {{ without:.2f }}, with it by {{ with_it:.2f }}. In only {{ fewer:.0f }} of ten other
+# figure 12.4: without forgetting its fall is {{ without:.2f }}, with it {{ with_it:.2f }}. In only {{ fewer:.0f }} of ten other
 # towns did forgetting change the fall by less. So it was the second suspect, and luck: there is little to say, and our town says
 # less than most.
 #
@@ -549,7 +552,8 @@ check.exercise("12.1", [unaided, beside])
 print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 # With a control, a third of the towns will do, each made twice: what the
 # same people do in both worlds cancels. (At the bound itself only about half
-# of all such samples would exclude zero.)
+# of all such samples would exclude zero, and with so few towns Student's t
+# asks for a few more.)
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,

@@ -397,9 +397,9 @@ print("P", *p.shape, f"  its sum {p.sum():.2f}")
 
 # %%
 k = story.summary.index("Winter")
-steps = {"given": single.given[0], "target": single.target[0]}
+words_of = {"given": single.given[0], "target": single.target[0]}
 columns = ["the", "Winter", "Spoon", story.summary[k + 2]]
-pd.DataFrame(steps).iloc[k - 1 : k + 3].T.set_axis(columns, axis=1)
+pd.DataFrame(words_of).iloc[k - 1 : k + 3].T.set_axis(columns, axis=1)
 
 # %% [markdown]
 # A column is headed by the word that is asked for. **As an input "Winter" is `[UNK]`, 0, as a target its lent number.** This is the

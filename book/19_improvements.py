@@ -335,8 +335,8 @@ print(size(GeGLU(D, FF * 2 // 3)), "numbers in place of", size(plain(D, FF)))
 # %%
 x = 3 * torch.randn(1, 2, D)  # two visits; 3, so that a norm shows
 norm, part = nn.LayerNorm(D), torch.zeros_like  # it adds nothing
-pre, post = x + part(norm(x)), norm(x + part(x))
-for name, after in (("pre-norm", pre), ("post-norm", post)):
+sums = {"pre-norm": x + part(norm(x)), "post-norm": norm(x + part(x))}
+for name, after in sums.items():
     print(f"{name}: x moves by {(after - x).abs().max():.1f}")
 
 # %% [markdown]

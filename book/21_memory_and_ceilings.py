@@ -13,9 +13,9 @@
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twenty-five
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** On GeoLife the pointer's lead over the kernel shrinks from {{ lead:.1f }} to {{ fair:.1f }} points, and to nearly
-# > nothing if each person counts alike, when both remember a hundred visits; of the {{ missed:.0f }} targets in a hundred that it
-# > misses, roughly {{ new:.0f }} are new to the person, {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
+# > **In one sentence.** On GeoLife most of the pointer's lead of {{ lead:.1f }} points over the kernel is memory (with a hundred visits for
+# > both, {{ fair:.1f }} are left); of the {{ missed:.0f }} targets in a hundred that it misses, roughly {{ new:.0f }} are new to the
+# > person, {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -169,10 +169,10 @@ in_week = REFERENCE.real_locations["length"]  # visits, on GeoLife
 fig, panels = plt.subplots(1, 2, figsize=(7.4, 3.0), sharey=True)
 for ax, (name, lines) in zip(panels, curves.items(), strict=True):
     for k, (label, points) in enumerate(lines.items()):
-        mean, low, high = np.transpose(points)
+        mean, *band = np.transpose(points)
         colour, marker = [EXTRA, COPIED][k], "os"[k]
         ax.plot(sizes, mean, marker=marker, color=colour, label=label)
-        ax.fill_between(sizes, low, high, color=colour, alpha=0.15, lw=0)
+        ax.fill_between(sizes, *band, color=colour, alpha=0.15, lw=0)
     if name == "GeoLife":
         week = {"ls": "", "mfc": "none", "ms": 8}  # drawn at its visits
         for model, label, colour, marker in (
@@ -303,12 +303,13 @@ both = {name: both_ways(*pair) for name, pair in pairs.items()}
 both = pd.DataFrame(both).T
 lead, (fair, low, high) = both.iloc[0, 0], both.iloc[1, :3]
 lead_each, left = both.iloc[:2, 3]
+in_seven = both.iloc[2, 3]
 more, _, more_high = both.iloc[3, :3]
 person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
 both.columns = pd.MultiIndex.from_tuples(columns)
-both.round(1) + 0.0  # no zero below zero
+both.round(2)
 
 # %% [markdown]
 # Memory minus model is the kernel with a hundred visits minus the pointer with seven days, {{ kernel_100:.1f }} − {{ pointer_7:.1f }}, or
@@ -318,7 +319,7 @@ both.round(1) + 0.0  # no zero below zero
 # model is {{ more:.1f }}, with an interval from just below zero to {{ more_high:.1f }}: a borderline case.
 #
 # *Each person once.* With a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come mostly
-# from people with many windows. Memory minus model is {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to
+# from people with many windows. (With seven days it brings {{ in_seven:.1f }}.) Memory minus model is {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to
 # {{ person_more[2]:.1f }}), which is clear.
 #
 # **So our best estimate is that memory brings more than half of the lead.** And part of *model* is what it is told: with the kernel's
@@ -462,7 +463,7 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 # On GeoLife, counted in the same way, the ends are {{ lower_end:.1f }} and {{ upper_end:.1f }} %, and the 95 % interval of the upper
 # end, over people, reaches from {{ upper_low:.1f }} to {{ upper_high:.1f }}. Only {{ in_all_four:.0f }} % of these targets have two stays
 # that are alike in all four facts (in the town {{ in_town_four:.0f }} %), and a quarter are judged by stays at *any* place
-# ([evidence](evidence_improvements.ipynb)).
+# ([evidence](evidence_improvements.ipynb)). The more is given up, the less alike are the stays, and the count can err either way.
 #
 # The pointer is right in {{ right_now:.1f }} % there, far above the lower end. So if either end is near the ceiling, it is the upper
 # one. And as
@@ -485,8 +486,7 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 #
 # - *The count is too low* for somebody who knows more. Our four facts cannot tell Friday from Tuesday in the example: both are
 #   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; pairs of the same day agree more often on average, with
-#   {{ unmixed:.2f }}. (Where we ask for fewer than four facts, the count can err either way: a
-#   rare stay is then judged by more regular ones.) By the simulator's own chances two agree in
+#   {{ unmixed:.2f }}. By the simulator's own chances two agree in
 #   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ lost:.0f }} points from the upper end.
 # - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand about
 #   {{ root_off:.0f }} points above the insider.
@@ -503,24 +503,24 @@ own = ranked["your pointer"][sizes.index(100)]
 right_in_town = 100 * gains(own)["acc@1"].mean()
 marks = {
     "insider": known,
-    "upper end, counted": best_town,
     "root, by the simulator's chances": true_root,
+    "upper end, counted": best_town,
 }
 fig, ax = plt.subplots(figsize=(6.4, 2.2))
 ax.plot(marks.values(), range(3), "o", color=INK, ms=7)
-sides = (("right", -0.35), ("right", -0.35), ("left", 0.35))
+sides = (("right", -0.35), ("left", 0.35), ("right", -0.35))
 labelled = zip(marks.values(), sides, strict=True)
 for k, (mark, (side, by)) in enumerate(labelled):
     look = {"ha": side, "va": "center", "fontsize": 8}
     ax.text(mark + by, k, f"{mark:.1f}", **look)
 arrow = {"arrowstyle": "->", "color": MUTED, "shrinkA": 6, "shrinkB": 6}
-for start, end in ((0, 2), (2, 1)):  # what the root adds, the count takes
+for start, end in ((0, 1), (1, 2)):  # what the root adds, the count takes
     ends = [(list(marks.values())[k], k) for k in (end, start)]
     ax.annotate("", *ends, arrowprops=arrow)
 small = {"fontsize": 8, "color": MUTED}
 adds, takes = true_root - known, true_root - best_town
-ax.text(true_root - 2.2, 0.6, f"the root adds {adds:.1f}", **small)
-ax.text(best_town - 1.6, 1.85, f"the count takes {takes:.1f}", **small)
+ax.text(true_root - 2.6, 0.3, f"the root adds {adds:.0f}", **small)
+ax.text(true_root - 2.6, 1.8, f"the count takes {takes:.0f}", **small)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
 ax.text(right_in_town - 0.2, 0.5, f"your pointer {right_in_town:.1f}", **look)
@@ -531,8 +531,8 @@ show(
     alt="Three dots, two arrows and a line. The insider and the counted "
     "upper end lie close together, the pointer a little to the left of them. "
     "The root by the simulator's chances is some points to the right.",
-    caption="The insider, and two estimates of it. Line: the pointer "
-    "trained above, with a hundred visits.",
+    caption="Two errors of about the same size cancel: the root adds, the "
+    "count takes. Line: the pointer trained above, with a hundred visits.",
 )
 
 # %% tags=["hide-input"]
@@ -587,7 +587,8 @@ show(
     "Right and new are the same in all; the border between could be won and "
     "chance moves by some points to either side.",
     caption="The targets by who could name them, if both errors cancel "
-    "(top), or one is larger by about the size that it has in the town. "
+    "(top), or one is larger by about the size that it has in the town, "
+    "rounded. "
     "Shares, not labels: of no single miss we know to which it belongs.",
 )
 
@@ -601,7 +602,9 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # %% [markdown]
 # - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }}), more than the whole lead of
 #   {{ lead:.1f }}. It is what somebody who knew all habits would gain. A model has to learn them, and would gain less.
-# - *Chance:* the person has been there, but even the best guess would miss. (The best guess is hardly ever a new place.)
+#   (In the town the same gap is {{ left_over:.1f }}. Either people are harder to learn than simulated ones, or on GeoLife the root's
+#   error is the larger one; we cannot tell which.)
+# - *Chance:* the person has been there, but even the best guess would miss.
 # - *New:* no pointer can name such a place, and PGT's generator hardly helps ([evidence](evidence_improvements.ipynb), which has other
 #   ceilings, too).
 #

@@ -456,17 +456,17 @@ shown = shown.astype(float).sort_values("with it", ascending=False)
 # @title Table: all test windows, without and with somewhere new
 actual = 100 * test.new.mean()
 before, others = (100 * new[w].mean() for w in (test.new, ~test.new))
-rows = {"never": 0 * new, "constant": 0 * new + constant / 100}
-rows["forecast"] = new
+offered = {"never": 0 * new, "constant": 0 * new + constant / 100}
+offered["forecast"] = new
 losses, said_in_three = {}, {}
-for name, chance in rows.items():
+for name, chance in offered.items():
     table = with_new(says, chance)
     # test.answer: the column of the truth, the last if it is new
     own = table[np.arange(len(table)), test.answer]
     three = (table > own[:, None]).sum(1) < 3
     share = [round(100 * x.mean(), 1) for x in (three & ~test.new, three)]
     losses[name] = -torch.tensor(own).log().numpy()  # inf where own is 0
-    rows[name] = *share, losses[name].mean()
+    offered[name] = *share, losses[name].mean()
     said_in_three[name] = 100 * ((table > table[:, -1:]).sum(1) < 3).mean()
 saved = losses["constant"] - losses["forecast"]
 mean_saved = saved.mean()
@@ -478,11 +478,11 @@ pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
 # %% [markdown]
 # In {{ actual:.1f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability
 # zero there, and the mean loss is infinite. **A constant is enough to end that:** the loss is
-# {{ rows["constant"][2]:.2f }}. *Somewhere new* is then among the first three in
+# {{ offered["constant"][2]:.2f }}. *Somewhere new* is then among the first three in
 # {{ said_in_three["constant"]:.2f }} % of the windows, so it is right before almost every first visit. The second column
 # therefore cannot tell who knows when. And *somewhere new* names no place, and here and there it drives the right one out.
 #
-# The forecast brings the loss to {{ rows["forecast"][2]:.2f }}, and hardly changes the first three. It is weak: it saves
+# The forecast brings the loss to {{ offered["forecast"][2]:.2f }}, and hardly changes the first three. It is weak: it saves
 # {{ mean_saved:.3f }} of the loss (95 % interval over people {{ worth_it[0]:.3f }} to {{ worth_it[1]:.3f }}), and on average
 # says {{ before:.0f }} % before first visits, and {{ others:.0f }} % before others.
 #

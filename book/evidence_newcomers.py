@@ -123,9 +123,9 @@ pd.Series(rows).to_frame("Acc@1, points [95 %]")
 WHOLE = {"model": "contextual", "variant": "full"}
 without = {n: WHOLE | {"variant": f"no_{n}"} for n in HISTORY_FEATURES}
 exact = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
-lost = compare(beyond, without, WHOLE, **exact).table().sort_values("mean")
-asks = [f"{name}: {HISTORY_FEATURES[name].about}" for name in lost.index]
-rows = lost[["mean", "low", "high"]].to_numpy()
+cost = compare(beyond, without, WHOLE, **exact).table().sort_values("mean")
+asks = [f"{name}: {HISTORY_FEATURES[name].about}" for name in cost.index]
+rows = cost[["mean", "low", "high"]].to_numpy()
 texts = [f"{mean:+.2f} [{low:.2f}, {high:.2f}]" for mean, low, high in rows]
 pd.Series(texts, asks).to_frame("Acc@1, points [95 %]")
 

@@ -579,8 +579,8 @@ def test_claims_of_12_in_its_tables() -> None:
     assert said["fewer"] <= 3, "of ten other towns did forgetting change the fall by less"
     table = printed("12_position_bias", "mean fall | rule | alone")[1:]
     alone = {row[0]: number(row[2]) for row in table}
-    town, never = (row[6] for row in table if row[0] in ("our town", "no forgetting"))
-    assert abs(number(town) - number(never)) < 0.05, "this row says nothing about forgetting"
+    town, never = (number(row[6]) for row in table if row[0] in ("our town", "no forgetting"))
+    assert town < 0 and never < 0, "but so does the sum of people who do not forget"
     weight = np.log(0.8 ** np.arange(15) + Behaviour().always)
     whole = falls(weight[None])[0]
     assert 0.4 < alone["short memory"] / whole < 0.6, (
@@ -1599,7 +1599,6 @@ def test_claims_of_01() -> None:
         "At the bottom there is no doubt: people return home."
     )
     said = in_sentences("01_where_next")
-    assert said["low"] > 0, "That is more than luck."
     assert rate[2] > rate[90] > rate[25], "it falls and climbs again from about thirty places on"
     curious = new.groupby(visits.user_id).sum().nlargest(15).index
     many = visits.user_id[known >= 90]
@@ -1631,6 +1630,10 @@ def test_claims_of_01() -> None:
     right = gains(ranks)["acc@1"]
     assert not right[~ranks.in_window].any(), "But all its right answers could have been copied."
     past = [test.visits_of(i).location_id for i in range(len(test))]
+    frequent = np.array([own.mode().iloc[0] for own in past])  # of equals, the smallest number
+    truth = np.array([test.target_of(i).location_id for i in range(len(test))])
+    low, _ = percentile_interval(resampled_means([right - (frequent == truth)], test.users))
+    assert low > 0, "That is more than luck."
     away = [own[own != own.iloc[-1]] for own in past]
     modes = [own.mode() for own in away]  # of equals, the one that was visited last
     names = [
@@ -1640,13 +1643,13 @@ def test_claims_of_01() -> None:
     child = np.array([name == test.target_of(i).location_id for i, name in enumerate(names)])
     ends = percentile_interval(resampled_means([right - child], test.users))
     assert ends[0] < 0 < ends[1] and child.mean() > right.mean(), "The lead is gone"
-    assert round(100 * child.mean()) == said["wiser"], "a wiser child's in … %"
+    assert round(100 * child.mean()) == said["wiser"], (
+        "a wiser child's … and the model of this book"
+    )
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
     there, *_ = read_results("geolife_exact").difference({"model": "kernel"}, pgt)
-    assert 0 < low < by < there, (
-        "has a rule of the same kind that beats the network, on GeoLife by more."
-    )
+    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of five trainings"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "the first is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]

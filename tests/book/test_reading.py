@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import jupytext
@@ -63,6 +66,37 @@ def test_a_chapter_says_its_goal_and_how_long_it_takes_as_the_front_page_reads_i
 ) -> None:
     _, goal, minutes = opening(chapter.with_suffix(".ipynb"))
     assert goal and 10 <= minutes <= 60
+
+
+def assigned(source: str) -> set[str]:
+    """The names that a cell gives a value, but for those within its functions."""
+    found, todo = set[str](), [*ast.parse(source).body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension):
+            todo += ast.iter_child_nodes(node)
+    return found
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_what_a_sentence_names_has_one_value_in_its_chapter(chapter: Path) -> None:
+    # Sentences are filled in at the end: a cell below would change what one above says.
+    notebook = json.loads(chapter.with_suffix(".ipynb").read_text(encoding="utf-8"))
+    asked = {
+        node.id
+        for key in notebook["metadata"].get("numbers", {})
+        for node in ast.walk(ast.parse(key.rpartition(":")[0].strip()))
+        if isinstance(node, ast.Name)
+    }
+    cells = [
+        cell.source
+        for cell in jupytext.read(chapter).cells
+        if cell.cell_type == "code" and "try" not in cell.metadata.get("tags", [])
+    ]
+    given = Counter(name for source in cells for name in assigned(source) & asked)
+    assert {name: n for name, n in given.items() if n > 1} == {}
 
 
 def test_every_colour_has_a_value_in_both_themes() -> None:
