@@ -309,14 +309,14 @@ person_more = both.iloc[3, 3:].tolist()
 columns = [("all windows", x) for x in ("points", "from", "to")]
 columns += [("each person once", x) for x in ("points", "from", "to")]
 both.columns = pd.MultiIndex.from_tuples(columns)
-both.round(2)
+both.round(2) + 0.0  # no zero below zero
 
 # %% [markdown]
 # Memory minus model is the kernel with a hundred visits minus the pointer with seven days, {{ kernel_100:.1f }} − {{ pointer_7:.1f }}, or
 # {{ more:.1f }} before rounding: write out the two means, and the other two models cancel.
 #
 # *All windows.* {{ fair:.1f }} points of the lead are left when both have a hundred visits ({{ low:.1f }} to {{ high:.1f }}). Memory minus
-# model is {{ more:.1f }}, with an interval from just below zero to {{ more_high:.1f }}: a borderline case.
+# model is {{ more:.1f }}, with an interval from zero (before rounding, just below) to {{ more_high:.1f }}: a borderline case.
 #
 # *Each person once.* With a hundred visits the model brings {{ left:.1f }}, which may be nothing: what it brings seems to come mostly
 # from people with many windows. (With seven days it brings {{ in_seven:.1f }}.) Memory minus model is {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to

@@ -473,7 +473,7 @@ mean_saved = saved.mean()
 worth_it = percentile_interval(resampled_means(saved[None], test.users))
 heads = ["place in first three (%)", "or somewhere new, rightly (%)"]
 heads += ["mean loss"]
-pd.DataFrame(rows, heads).T.rename_axis("somewhere new", axis=1).round(2)
+pd.DataFrame(offered, heads).T.rename_axis("somewhere new", axis=1).round(2)
 
 # %% [markdown]
 # In {{ actual:.1f }} % of the windows the truth is new to its person. If *somewhere new* is never said, it has probability
