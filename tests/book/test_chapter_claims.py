@@ -1167,7 +1167,9 @@ def test_claims_of_21() -> None:
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
-    assert more > 0 and -0.05 < low < 0, "with an interval from zero (before rounding, just below) to"
+    assert more > 0 and -0.05 < low < 0, (
+        "with an interval from zero (before rounding, just below) to"
+    )
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
