@@ -85,7 +85,8 @@ mean_content = curves("city", "c")
 # fade ({{ always:.2f }}).
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about
-# age, the right bias would be about the logarithm of this weight. (Only about: the rule has more parts, to which we come back.)
+# age, the right bias would be about the logarithm of this weight. (Only about: the rule has more parts. A place's total, for instance, is also
+# raised to a power, below one in some returns and above one in others. So the diamonds below give the direction, not the exact size.)
 
 # %%
 town = city.load()
@@ -410,8 +411,9 @@ pd.DataFrame(found, heads).T.round(2)
 
 # %% [markdown]
 # The third row speaks for the second suspect. There *is* something to say, but little: the rule itself falls by only
-# {{ by_rule:.2f }}, and a bias alone finds about two fifths of this, {{ worth:.2f }}. With a short memory it finds half. Three things in the rule may be why; we have not separated them. Only {{ free:.0f }} % of our town's targets in the
-# window are free returns; in most of these the hour counts, too; and so do visits before the window.
+# {{ by_rule:.2f }}, and a bias alone finds about two fifths of this, {{ worth:.2f }}. With a short memory it finds half. Several things in the rule may be why; we have not
+# separated them. Only {{ free:.0f }} % of our town's targets in the window are free returns; in most of these the hour counts, too;
+# totals are raised to a power; and visits before the window count.
 #
 # We say that slow forgetting is *worth* {{ worth:.2f }}. One town cannot show so small an effect: the falls of the first row have an SD of
 # {{ apart:.2f }}, because people differ, and because their visits are partly luck.
@@ -487,7 +489,7 @@ without, with_it = fall(own_town)
 fewer = (slow - none < with_it - without).sum()
 seeds_apart = usual.std(ddof=1)
 attention_ratio = np.exp(usual_sum)
-more = short["sum, fast"] - usual_sum
+more, up = short["sum, fast"] - usual_sum, -here["bias, fast"]
 change, *ends, _ = by_rate
 ends = f"[{ends[0]:.2f}, {ends[1]:.2f}]"
 print(f"our town's sums, usual minus fast rate: {change:.2f} {ends}")
@@ -506,25 +508,27 @@ print(f"of ten towns, changed by forgetting less than ours: {fewer}")
 #
 # So the sum tells more than the bias: it says *whether* this model has learned a fall. It does not say how large the fall is among
 # people. With a short memory it finds about half of the rule's {{ short["rule"]:.2f }}. And it moves with the optimizer, not always
-# the same way: with a fast bias it falls by {{ more:.2f }} more where memory is short, and by {{ change:.2f }} less in our town. (There
-# it even rises with age, but so does the sum of people who do not forget; the rise is no sign of remembering.)
+# the same way: with a fast bias it falls by {{ more:.2f }} more where memory is short, and by {{ change:.2f }} less in our town.
+#
+# There the ten *biases* even rise with age, by {{ up:.2f }}, and the content takes most of this back. All ten seeds agree, and still it
+# is one town's visits: no sign that old visits count more ([evidence](evidence_model.ipynb)).
 #
 # ## Back to our town
 #
 # So why are the curves of our town flat? Its flat *bias* (figure 12.1) is no evidence: at this rate it stays flat even where there is
-# much to say. So look at the sum and at a bias alone. Both are flat, too, and the bias alone has a control, the left star of
+# much to say. So look at the sum and at a bias alone. At the usual rate both are flat, too, and the bias alone has a control, the left star of
 # figure 12.4: without forgetting its fall is {{ without:.2f }}, with it {{ with_it:.2f }}. In only {{ fewer:.0f }} of ten other
-# towns did forgetting change the fall by less. So it was the second suspect, and luck: there is little to say, and our town says
-# less than most.
+# towns did forgetting change the fall by less. So the second suspect is enough: there is little to say, and in our town,
+# probably by luck, forgetting leaves less trace than in most.
 #
-# One sum would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
+# The sum of one model would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as slow forgetting is worth.** More seeds average this out,
-# but they are still one town ([evidence](evidence_model.ipynb)).
+# but they are still one town.
 #
 # ## What to remember
 #
 # - Our town's bias would be flat in any case, at this learning rate. That the sum is flat, too, is because there is little to say, and
-#   luck: slow forgetting is worth {{ worth:.2f }} logits, and towns differ by more (SD {{ apart:.2f }}).
+#   probably luck: slow forgetting is worth {{ worth:.2f }} logits, and towns differ by more (SD {{ apart:.2f }}).
 # - Bias and content can exchange what both can say about positions, equation (12.1). Given the attention, only their sum is
 #   fixed. So a flat bias does not exclude forgetting: with a short memory the bias of a whole model falls by
 #   {{ usual_bias:.2f }}, and the sum by {{ usual_sum:.2f }}.

@@ -13,8 +13,8 @@
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* twenty-five
 # minutes to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** On GeoLife most of the pointer's lead of {{ lead:.1f }} points over the kernel is memory (with a hundred visits for
-# > both, {{ fair:.1f }} are left); of the {{ missed:.0f }} targets in a hundred that it misses, roughly {{ new:.0f }} are new to the
+# > **In one sentence.** On GeoLife memory seems to bring more than half of the pointer's lead of {{ lead:.1f }} points over the kernel (with
+# > a hundred visits for both, {{ fair:.1f }} are left); of the {{ missed:.0f }} targets in a hundred that it misses, roughly {{ new:.0f }} are new to the
 # > person, {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
 
 # %% tags=["hide-input"]
@@ -104,7 +104,8 @@ by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
 # **Reach is not accuracy**, for this rule at least. The first column goes on rising, the second stops at fifty: more of the right places are in sight,
-# and no more of the first guesses are right. And nearly all hits are at places that the last ten visits show already (third
+# and no more of the first guesses are right. (At ten visits a part of the gap may be the five numbers, which were chosen for a
+# hundred.) And nearly all hits are at places that the last ten visits show already (third
 # column). A person's map shows why. Which discs does a longer memory add?
 
 # %%
@@ -121,7 +122,7 @@ places_map(
 
 # %% [markdown]
 # The last ten visits show the large discs: home and work. A longer memory adds many small ones, most of them visited once or
-# twice: seldom a good *first* guess. Up to fifty, older visits add votes, which rank these places better.
+# twice: seldom a good *first* guess. Up to fifty, older visits also vote for the places of the last ten, and rank *those* better.
 # Further back they hardly count: with each later visit a vote is multiplied by {{ chosen["decay"]:.2f }}, in fifty visits by
 # {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; of these
 # the kernel hits hardly any ({{ far_hits:.1f }} in {{ more_reach:.0f }}).
@@ -227,8 +228,7 @@ for n, (own, rule) in zip(sizes, pairs, strict=True):
 pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# No interval holds zero. They cover people, not seeds: this is one training. And at ten visits the kernel's five numbers, chosen
-# for a hundred, may cost it much.
+# No interval holds zero. They cover people, not seeds: this is one training.
 #
 # Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for each
 # memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to
@@ -476,8 +476,8 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 # considers two possible starts, ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely
 # each is, and names the likeliest place
 # ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). It is right for {{ known:.1f }} % of the
-# targets, and for {{ told:.1f }} % if it is told the time. A model may foresee the time better than this insider, but hardly exactly:
-# the town's ceiling lies between. We compare with the first, as none of our counts knows the time.
+# targets, and for {{ told:.1f }} % if it is told the time. We compare with the first, as none of our
+# counts knows the time. From here on, *the ceiling* is that of somebody who knows every habit, as the insider does.
 #
 # The insider ({{ known:.1f }} %) and the upper end ({{ best_town:.1f }} %) nearly coincide. Your pointer is {{ left_over:.1f }} points below
 # the insider: little is left to win in the town, it seems. (We have no interval for this difference.)
@@ -486,7 +486,7 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 #
 # - *The count is too low* for somebody who knows more. Our four facts cannot tell Friday from Tuesday in the example: both are
 #   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; pairs of the same day agree more often on average, with
-#   {{ unmixed:.2f }}. By the simulator's own chances two agree in
+#   {{ unmixed:.2f }}. By the insider's chances two agree in
 #   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ lost:.0f }} points from the upper end.
 # - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand about
 #   {{ root_off:.0f }} points above the insider.
@@ -503,8 +503,8 @@ own = ranked["your pointer"][sizes.index(100)]
 right_in_town = 100 * gains(own)["acc@1"].mean()
 marks = {
     "insider": known,
-    "root, by the simulator's chances": true_root,
-    "upper end, counted": best_town,
+    "root, insider's chances": true_root,
+    "root, counted: upper end": best_town,
 }
 fig, ax = plt.subplots(figsize=(6.4, 2.2))
 ax.plot(marks.values(), range(3), "o", color=INK, ms=7)
@@ -530,7 +530,7 @@ show(
     fig,
     alt="Three dots, two arrows and a line. The insider and the counted "
     "upper end lie close together, the pointer a little to the left of them. "
-    "The root by the simulator's chances is some points to the right.",
+    "The root by the insider's chances is some points to the right.",
     caption="Two errors of about the same size cancel: the root adds, the "
     "count takes. Line: the pointer trained above, with a hundred visits.",
 )
@@ -545,8 +545,9 @@ root_off, lost = true_root - known, true_root - best_town
 # ## And on GeoLife?
 #
 # Nobody knows the truth there. Four facts never say everything, and by equation (21.1) the root is never below the ceiling: so both
-# errors are probably at work. But they need not have the same size, as in this one town. Suppose that they cancel, or that one is larger than the
-# other by {{ root_off:.0f }} points, about the size of each in the town. Then the targets divide into four shares, of which {{ new:.0f }} % are **new** to the person:
+# errors are probably at work. But they need not have the same size, as in this one town. Suppose that they cancel; or that only the root's
+# is at work, with its size in the town (then the ceiling is {{ root_off:.0f }} points lower), or only the count's ({{ lost:.0f }} points
+# higher). Then the targets divide into four shares, of which {{ new:.0f }} % are **new** to the person:
 # in no past visit.
 
 # %%
@@ -554,8 +555,8 @@ count_error = true_root - best_town  # what the count takes, in the town
 root_error = true_root - known  # and what the root adds
 ceilings = {
     "both errors cancel": upper_end,
-    "root error larger": upper_end - root_error,
-    "count error larger": upper_end + count_error,
+    "only the root errs": upper_end - root_error,
+    "only the count errs": upper_end + count_error,
 }
 within = 100 - new  # reach
 parts = {
@@ -587,8 +588,7 @@ show(
     "Right and new are the same in all; the border between could be won and "
     "chance moves by some points to either side.",
     caption="The targets by who could name them, if both errors cancel "
-    "(top), or one is larger by about the size that it has in the town, "
-    "rounded. "
+    "(top), or only one of them, of the town's size, is at work; rounded. "
     "Shares, not labels: of no single miss we know to which it belongs.",
 )
 
@@ -602,7 +602,7 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # %% [markdown]
 # - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }}), more than the whole lead of
 #   {{ lead:.1f }}. It is what somebody who knew all habits would gain. A model has to learn them, and would gain less.
-#   (In the town the same gap is {{ left_over:.1f }}. Either people are harder to learn than simulated ones, or on GeoLife the root's
+#   (In the town the pointer is only {{ left_over:.1f }} below the insider. Either people are harder to learn than simulated ones, or on GeoLife the root's
 #   error is the larger one; we cannot tell which.)
 # - *Chance:* the person has been there, but even the best guess would miss.
 # - *New:* no pointer can name such a place, and PGT's generator hardly helps ([evidence](evidence_improvements.ipynb), which has other
@@ -620,7 +620,7 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # - How often similar stays agree estimates the ceiling with an error of several points: on GeoLife {{ upper_end:.0f }} %, if two
 #   errors cancel as they do in the town. The pointer is right in {{ right_now:.0f }} %.
 # - Of the {{ missed:.0f }} that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance and {{ could_win:.0f }} could
-#   be won. If one error is larger, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, or {{ luck_left:.0f }} and {{ most_won:.0f }}; the
+#   be won. If only the root errs, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, if only the count errs, {{ luck_left:.0f }} and {{ most_won:.0f }}; the
 #   interval over people adds {{ margin:.0f }} points either way.
 #
 # ## Exercises
