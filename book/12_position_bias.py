@@ -313,8 +313,8 @@ show(
 #
 # The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; for a long
 # one we take ten.) In each we train a bias *alone*, with no content that could speak in its place. It
-# learns how often the answer lies at each position, whatever the reason: habits leave a curve even if nobody forgets, and the control
-# shows that curve. We train 60 steps, at a learning
+# learns how often the answer lies at each position, whatever the reason: habits could leave a curve even if nobody forgets, and
+# the control shows whether they do. We train 60 steps, at a learning
 # rate of 0.1 instead of 0.01. (200 steps change no fall by more than 0.03, and the mean difference below by less than 0.01.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
@@ -360,8 +360,15 @@ size = {"figsize": (7.4, 2.8), "width_ratios": (3, 2)}
 fig, (left, right) = plt.subplots(1, 2, **size)
 seen = [x[..., 2:] for x in (worlds["short memory"], rule["short memory"])]
 table, true = (x - x.mean(-1, keepdims=True) for x in seen)
-for band in ((2.5, 5.5), (10.5, 15.5)):
-    left.axvspan(*band, color=MUTED, alpha=0.15, lw=0)
+
+
+def shade(ax):
+    """The two bands whose means make a fall."""
+    for band in ((2.5, 5.5), (10.5, 15.5)):
+        ax.axvspan(*band, color=MUTED, alpha=0.15, lw=0)
+
+
+shade(left)
 left.plot(range(3, 16), table.T, color=COPIED, lw=0.6, alpha=0.45)
 left.plot(range(3, 16), table.mean(0), color=COPIED, lw=2.2)
 left.plot(range(3, 16), true, "D", color=TRUTH, mfc="none", ms=4)
@@ -413,7 +420,7 @@ pd.DataFrame(found, heads).T.round(2)
 # The third row speaks for the second suspect. There *is* something to say, but little: the rule itself falls by only
 # {{ by_rule:.2f }}, and a bias alone finds about two fifths of this, {{ worth:.2f }}. With a short memory it finds half. Several things in the rule may be why; we have not
 # separated them. Only {{ free:.0f }} % of our town's targets in the window are free returns; in most of these the hour counts, too;
-# totals are raised to a power; and visits before the window count.
+# totals are raised to a power; and visits before the window count. (In the control the fall is about zero.)
 #
 # We say that slow forgetting is *worth* {{ worth:.2f }}. One town cannot show so small an effect: the falls of the first row have an SD of
 # {{ apart:.2f }}, because people differ, and because their visits are partly luck.
@@ -427,10 +434,10 @@ pd.DataFrame(found, heads).T.round(2)
 # %% tags=["hide-input"]
 # @title Figure 12.5: whole models, bias and sum
 kinds = {"usual rate": "as documented", "fast bias": "fast bias"}
-sides = {"short memory": "short memory", "no forgetting": "no recency"}
+files_of = {"short memory": "short memory", "no forgetting": "no recency"}
 fig, axes = plt.subplots(2, 2, figsize=(7.4, 4.4), sharex=True, sharey=True)
 for row, (rate, variant) in zip(axes, kinds.items(), strict=True):
-    for ax, (world, what) in zip(row, sides.items(), strict=True):
+    for ax, (world, what) in zip(row, files_of.items(), strict=True):
         b, c = (curves(what, letter, variant)[:, 2:] for letter in "bc")
         drawn = {"bias": (b, COPIED), "sum": (b + c, INK)}
         for name, (lines, colour) in drawn.items():
@@ -438,8 +445,7 @@ for row, (rate, variant) in zip(axes, kinds.items(), strict=True):
             ax.plot(range(3, 16), lines.T, color=colour, lw=0.7, alpha=0.5)
             look = {"color": colour, "lw": 2.2, "label": name}
             ax.plot(range(3, 16), lines.mean(0), **look)
-        for band in ((2.5, 5.5), (10.5, 15.5)):
-            ax.axvspan(*band, color=MUTED, alpha=0.15, lw=0)
+        shade(ax)
         ax.set_title(f"{world}, {rate}", fontsize=10)
         ax.set(xticks=[3, 5, 10, 15], ylabel="logits")
         ax.label_outer()
@@ -462,15 +468,16 @@ show(
 
 
 # %%
-kept = sides | {"our town": "city"}  # their names in the files
-falls = {}
+kept = files_of | {"our town": "city"}  # their names in the files
+falls, sums = {}, {}
 for world in ("short memory", "our town", "no forgetting"):
     same = worlds[world][:3]  # the first three: the same people
     falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
     for rate, variant in kinds.items():
         b, c = (curves(kept[world], letter, variant) for letter in "bc")
         falls[world][f"bias, {rate.split()[0]}"] = fall(b).mean()
-        falls[world][f"sum, {rate.split()[0]}"] = fall(b + c).mean()
+        sums[world, rate] = fall(b + c)  # of each model
+        falls[world][f"sum, {rate.split()[0]}"] = sums[world, rate].mean()
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
@@ -478,21 +485,17 @@ table.rename_axis("mean fall", axis=1)
 # @title Four more numbers, and some for the text
 short, here, never = falls.values()
 usual_bias, usual_sum = short["bias, usual"], short["sum, usual"]
-usual, fast = (
-    fall(curves("city", "b", rate) + curves("city", "c", rate))
-    for rate in kinds.values()
-)
-by_rate = mean_of(usual - fast)
-worth, low, high, each = found["difference"]
+usual, fast = (sums["our town", rate] for rate in kinds)
+change, least, most, _ = mean_of(usual - fast)
+worth, low, high, _ = found["difference"]
 apart = slow.std(ddof=1)
 without, with_it = fall(own_town)
 fewer = (slow - none < with_it - without).sum()
 seeds_apart = usual.std(ddof=1)
 attention_ratio = np.exp(usual_sum)
 more, up = short["sum, fast"] - usual_sum, -here["bias, fast"]
-change, *ends, _ = by_rate
-ends = f"[{ends[0]:.2f}, {ends[1]:.2f}]"
-print(f"our town's sums, usual minus fast rate: {change:.2f} {ends}")
+print(f"our town's sums, usual minus fast rate: {change:.2f}", end=" ")
+print(f"[{least:.2f}, {most:.2f}]")
 print(f"our town's ten sums, usual rate: SD {seeds_apart:.2f}")
 print(f"a bias alone: with forgetting {with_it:.2f}, without {without:.2f}")
 print(f"of ten towns, changed by forgetting less than ours: {fewer}")

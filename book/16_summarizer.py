@@ -618,7 +618,8 @@ both = ["sequence to sequence, all words", "pointer-generator"]
 table = means.loc[[*both, *(f"{name}, trained longer" for name in both)]]
 table = table.T.round().astype(int)
 heads = ["name met", "name never met", "whole summary"]
-table = table.set_axis([*heads, "first sentence", "third sentence"])
+heads += ["first sentence", "third sentence"]
+table = table.set_axis(heads)
 soon, late = table.loc["whole summary"].iloc[[1, 3]]
 steps = [f"{n_steps} steps", f"{longer * n_steps} steps"]
 table.columns = pd.MultiIndex.from_product([steps, ["no pointer", "pointer"]])
@@ -638,11 +639,15 @@ table.rename_axis(["", "right, %"], axis=1)
 # Networks that write tend to repeat themselves. How often does ours name a place twice?
 
 # %%
-named = [places_of(summary) for summary in ours]
-twice = 100 * sum(len({*x}) < len(x) for x in named) / len(named)
-print(f"a place comes twice in {twice:.0f} % of its summaries")
-truth = [places_of(d.summary) for d in diaries.test]
-print("in the true ones:", sum(len({*x}) < len(x) for x in truth))
+def twice(summaries):
+    """In how many of them a place comes twice, in %."""
+    named = [places_of(summary) for summary in summaries]
+    return 100 * sum(len({*x}) < len(x) for x in named) / len(named)
+
+
+true_ones = [d.summary for d in diaries.test]
+print(f"a place comes twice in {twice(ours):.0f} % of its summaries")
+print(f"and in {twice(true_ones):.0f} % of the true ones")
 
 # %% [markdown]
 # The paper's cure is **coverage**: a penalty for looking where one has looked. The first step looks at "Winter" with 0.9 and at

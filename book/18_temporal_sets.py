@@ -595,8 +595,8 @@ no_gate, no_time = points("dc", "no_gate"), points("dc", "no_time")
 recall = points("dc", "full", "lead", "recall@10")
 town_recall = points("city days", "informed", "gain", "recall@10")
 unexplained = below["town"][0] - told["town"][0]
-lacked = means.loc["personal, then popular", "ndcg@10"]
-lacked -= means.loc["informed", "ndcg@10"]
+ndcg = means["ndcg@10"]
+lacked = ndcg["personal, then popular"] - ndcg["informed"]
 mean, *ends = zip(*drawn.values(), strict=True)
 at = [k + (k > 2) for k in range(len(drawn))]  # a gap after the town
 figure, axes = plt.subplots(figsize=(7.4, 3.4))

@@ -487,9 +487,9 @@ right_now = results.mean(**GEOLIFE, **POINTER_100)
 # - *The count is too low* for somebody who knows more. Our four facts cannot tell Friday from Tuesday in the example: both are
 #   weekdays. A pair of a Friday and a Tuesday agrees with chance $0.6 \cdot 1$; pairs of the same day agree more often on average, with
 #   {{ unmixed:.2f }}. By the insider's chances two agree in
-#   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ lost:.0f }} points from the upper end.
+#   {{ really:.1f }} %, and the root of this is {{ true_root:.1f }} %: the count takes about {{ count_error:.0f }} points from the upper end.
 # - *The root is too high*, as on Friday, where it is above the ceiling. Without the first error it would stand about
-#   {{ root_off:.0f }} points above the insider.
+#   {{ root_error:.0f }} points above the insider.
 
 # %% tags=["hide-input"]
 # @title Figure 21.2: does the upper end find the ceiling of the town?
@@ -501,6 +501,8 @@ true_root = 10 * really**0.5
 best_town = 10 * found["city", "agreement", "finest"] ** 0.5
 own = ranked["your pointer"][sizes.index(100)]
 right_in_town = 100 * gains(own)["acc@1"].mean()
+root_error = true_root - known  # what the root adds to the ceiling
+count_error = true_root - best_town  # and what the count takes
 marks = {
     "insider": known,
     "root, insider's chances": true_root,
@@ -515,12 +517,12 @@ for k, (mark, (side, by)) in enumerate(labelled):
     ax.text(mark + by, k, f"{mark:.1f}", **look)
 arrow = {"arrowstyle": "->", "color": MUTED, "shrinkA": 6, "shrinkB": 6}
 for start, end in ((0, 1), (1, 2)):  # what the root adds, the count takes
-    ends = [(list(marks.values())[k], k) for k in (end, start)]
-    ax.annotate("", *ends, arrowprops=arrow)
+    tips = [([*marks.values()][k], k) for k in (end, start)]
+    ax.annotate("", *tips, arrowprops=arrow)
 small = {"fontsize": 8, "color": MUTED}
-adds, takes = true_root - known, true_root - best_town
-ax.text(true_root - 2.6, 0.3, f"the root adds {adds:.0f}", **small)
-ax.text(true_root - 2.6, 1.8, f"the count takes {takes:.0f}", **small)
+words_at = true_root - 2.6
+ax.text(words_at, 0.3, f"the root adds {root_error:.0f}", **small)
+ax.text(words_at, 1.8, f"the count takes {count_error:.0f}", **small)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
 ax.text(right_in_town - 0.2, 0.5, f"your pointer {right_in_town:.1f}", **look)
@@ -539,20 +541,18 @@ show(
 # @title Numbers: for the text
 left_over = known - right_in_town
 unmixed = table.loc["two agree", "mean of both"]
-root_off, lost = true_root - known, true_root - best_town
 
 # %% [markdown]
 # ## And on GeoLife?
 #
 # Nobody knows the truth there. Four facts never say everything, and by equation (21.1) the root is never below the ceiling: so both
 # errors are probably at work. But they need not have the same size, as in this one town. Suppose that they cancel; or that only the root's
-# is at work, with its size in the town (then the ceiling is {{ root_off:.0f }} points lower), or only the count's ({{ lost:.0f }} points
+# is at work, with its size in the town (then the ceiling is {{ root_error:.0f }} points lower), or only the count's ({{ count_error:.0f }} points
 # higher). Then the targets divide into four shares, of which {{ new:.0f }} % are **new** to the person:
 # in no past visit.
 
 # %%
-count_error = true_root - best_town  # what the count takes, in the town
-root_error = true_root - known  # and what the root adds
+# The errors are the arrows of figure 21.2: root - insider, root - count.
 ceilings = {
     "both errors cancel": upper_end,
     "only the root errs": upper_end - root_error,

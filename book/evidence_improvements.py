@@ -589,9 +589,10 @@ pd.DataFrame(leads, index=heads).T.rename_axis(["data", "lead of", "over"])
 
 # %% tags=["hide-input"]
 # @title Limits on the best possible Acc@1, exact protocol
-limits = read_results("predictability").rows
+exact_limits = read_results("predictability").rows
+exact_limits = exact_limits[exact_limits.protocol == "exact"]
 kinds = ["novelty", "entropy", "agreement", "truth"]
-limits = limits[limits.table.isin(kinds) & (limits.protocol == "exact")]
+limits = exact_limits[exact_limits.table.isin(kinds)]
 limits = limits.drop_duplicates(["table", "group", "data"], keep="last")
 limits = limits[~limits.group.isin(["entropy", "the same, 100 visits"])]
 rows = limits.pivot(
@@ -625,28 +626,27 @@ USED = {
     "another place": "any place, at that hour or not",
 }
 NAMES = {"city": "the town", "geolife": "GeoLife"}
-used = read_results("predictability").rows
-used = used[(used.table == "likeness used") & (used.protocol == "exact")]
+used = exact_limits[exact_limits.table == "likeness used"]
 used = used.pivot(index="group", columns="data", values="value")
 used = used.loc[[*USED]].rename(index=USED, columns=NAMES)
 used = used.round(0).astype(int)
 used.rename_axis(index=None, columns="alike in (rounded)")
 
 # %% [markdown]
-# **The two errors of the town.** There the simulator tells its own chances. By them, two such targets agree more often than the count
-# says, and the root of this lies well above the insider, who names the likeliest place by the same chances. The two
+# **The two errors of the town.** There the insider's chances are known, who knows every habit and not the time. By them, two such targets
+# agree more often than the count says, and the root of this lies well above the share in which the insider, who names the likeliest
+# place by the same chances, is right. The two
 # differences have opposite signs and about the same size, so the counted upper end is close to the insider. Whether this is so
 # on GeoLife, nobody can count.
 
 # %% tags=["hide-input"]
-# @title The upper end of agreement in the town: counted, by true chances, and the insider
-town = read_results("predictability").rows
-town = town[(town.data == "city") & (town.protocol == "exact")]
+# @title The upper end of agreement in the town: counted, by the insider's chances, and the insider
+town = exact_limits[exact_limits.data == "city"]
 town = town.set_index(["table", "group"]).value
 truth = town["truth"]
 errors = {
     "two agree, counted": town["agreement", "finest"],
-    "two agree, by the simulator's chances": truth["time unknown, agreement"],
+    "two agree, by the insider's chances": truth["time unknown, agreement"],
 }
 errors |= {f"root: {name}": 10 * one**0.5 for name, one in errors.items()}
 errors["the insider is right"] = truth["time unknown"]
