@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +11,8 @@ import numpy as np
 
 from pgt.config import PRESETS, ModelConfig
 from pgt.model import PointerGeneratorTransformer
+from pgt.predictor.memory import with_history
+from pgt.windows import prepare
 from wherenext import city
 from wherenext.exercises import Worked, works_out
 from wherenext.exercises.part_one import windows_of
@@ -467,32 +470,23 @@ def _split() -> Worked:
     }
 
 
-@works_out(
-    "21.3", ["Like stays", "Lower end", "Upper end"], digits=(0, 2, 2), atol=0.005, code=True
-)
-def _wider() -> Worked:
-    """Three times the hour gives more stays, and a guess that rests on more."""
-    visits = city.load().visits.query("user_id == 8").reset_index(drop=True)
-    ended, place = visits.finished_at.dt, visits.location_id.tolist()
-    minute = 60 * ended.hour + ended.minute
-    weekend = (visits.started_at.dt.day_of_week >= 5).tolist()
-
-    def ends(minutes: int, itself: bool = False) -> list[float]:
-        led_to = Counter(
-            place[row + 1]
-            for row in range(1, 624)
-            if (place[row], place[row - 1], weekend[row]) == (place[624], place[623], weekend[624])
-            and abs(minute[row] - minute[624]) <= minutes
-        )
-        n = led_to.total()
-        squares = sum(times * (times - (not itself)) for times in led_to.values())
-        agree = squares / (n * (n - (not itself)))
-        return [n, agree, math.sqrt(agree)]
-
-    return ends(180), {
-        "that is within one hour.": ends(60),
-        "a stay makes no pair with itself.": ends(180, itself=True),
-    }
+@works_out("21.3", ["In the last ten", "11 to 100", "Further"], digits=1, atol=0.05, code=True)
+def _how_far_back() -> Worked:
+    """Each target among the places of the four hundred visits before it."""
+    windows = with_history(prepare(city.load().visits, protocol="exact"), memory=400).test
+    place = windows.visits.location_id.tolist()
+    spans: Counter[int] = Counter()
+    for start, target in zip(windows.first, windows.target, strict=True):
+        back = (k for k in range(1, target - start + 1) if place[target - k] == place[target])
+        latest = next(back, 0)
+        spans[0 if latest == 0 else 1 + (latest > 10) + (latest > 100)] += 1
+    near, middle, far = (100 * spans[k] / len(windows) for k in (1, 2, 3))
+    return [near, middle, far], {
+        "count the targets in each span alone: subtract what is nearer.": [
+            near, near + middle, near + middle + far,
+        ],
+        "of all targets, in percent.": [near / 100, middle / 100, far / 100],
+    }  # fmt: skip
 
 
 @works_out("22.1", ["Answers", "The three together", "At most"], digits=(0, 2, 2), atol=0.005)
@@ -564,13 +558,66 @@ def _in_parts() -> Worked:
     return 99.0, {}
 
 
-@works_out("26.1", ["Most attention", "Most missed"], digits=0, atol=0.5, code=True)
+@works_out("26.1", ["Two agree", "Ceiling", "Root"], digits=2, atol=0.005)
+def _one_half_and_five_tenths() -> Worked:
+    """One place stands out, and the others hardly count."""
+    squares = 0.5**2 + 5 * 0.1**2
+    return [squares, 0.5, math.sqrt(squares)], {
+        "there are five other places.": [0.26, 0.5, math.sqrt(0.26)],
+        "of the agreement, not of the ceiling.": [squares, 0.5, math.sqrt(0.5)],
+    }
+
+
+@works_out(
+    "26.2", ["Like stays", "Pairs agree", "Most led"], digits=(0, 2, 2), atol=0.005, code=True
+)
+def _wider() -> Worked:
+    """Three times the hour gives more stays, and a guess that rests on more."""
+    visits = city.load().visits.query("user_id == 8").reset_index(drop=True)
+    ended, place = visits.finished_at.dt, visits.location_id.tolist()
+    minute = 60 * ended.hour + ended.minute
+    weekend = (visits.started_at.dt.day_of_week >= 5).tolist()
+
+    def ends(minutes: int, itself: bool = False) -> list[float]:
+        led_to = Counter(
+            place[row + 1]
+            for row in range(1, 624)
+            if (place[row], place[row - 1], weekend[row]) == (place[624], place[623], weekend[624])
+            and abs(minute[row] - minute[624]) <= minutes
+        )
+        n = led_to.total()
+        squares = sum(times * (times - (not itself)) for times in led_to.values())
+        agree = squares / (n * (n - (not itself)))
+        return [n, agree, max(led_to.values()) / n]
+
+    return ends(180), {
+        "that is within one hour.": ends(60),
+        "a stay makes no pair with itself.": ends(180, itself=True),
+    }
+
+
+@works_out("26.3", ["Without", "With itself", "Mean of roots"], digits=2, atol=0.01)
+def _four_fridays() -> Worked:
+    """All ways in which four days can go, each with its chance."""
+    chances, without, roots = (0.6, 0.3, 0.1), 0.0, 0.0
+    for days in itertools.product(range(3), repeat=4):
+        likely = math.prod(chances[day] for day in days)
+        pairs = sum(one == other for one, other in itertools.combinations(days, 2)) / 6
+        without, roots = without + likely * pairs, roots + likely * math.sqrt(pairs)
+    with_itself = (12 * without + 4) / 16
+    return [without, with_itself, roots], {
+        "that is the root of the mean.": [without, with_itself, math.sqrt(without)],
+        "a day makes no pair with itself in the first.": [with_itself, without, roots],
+    }
+
+
+@works_out("27.1", ["Most attention", "Most missed"], digits=0, atol=0.5, code=True)
 def _missed() -> Worked:
     """Attention is not effect: the other visits are encoded anew without the one that went."""
     return [10, 3], {}
 
 
-@works_out("26.2", ["Bits"], digits=0, atol=0.5, code=True)
+@works_out("27.2", ["Bits"], digits=0, atol=0.5, code=True)
 def _bits() -> Worked:
     """The page keeps more, so that every digit it shows is PyTorch's."""
     return 8, {"six bits change more than one guess in a hundred.": 6}

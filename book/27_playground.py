@@ -318,7 +318,7 @@ print(f"largest difference of a probability: {gap:.0e}")
 
 # %% tags=["try"]
 most_attention, most_missed = ..., ...  # numbers of visits, as on the page
-check.exercise("26.1", [most_attention, most_missed])
+check.exercise("27.1", [most_attention, most_missed])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 1", "code_prompt_hide": "Hide solution 1"}
 # @title Solution 1
@@ -335,7 +335,7 @@ effect = pd.DataFrame(
 )
 display(effect.round(3))
 most = [effect.attention.idxmax(), effect.change.idxmin()]
-check.exercise("26.1", most)
+check.exercise("27.1", most)
 print("most attention: no. {}; most missed: no. {}".format(*most))
 elsewhere = effect[~effect["to the first guess"]].change < 0
 print("visits to other places without which the first guess loses:")
@@ -356,7 +356,7 @@ print(f"{elsewhere.sum()} of {len(elsewhere)}")
 
 # %% tags=["try"]
 bits = ...
-check.exercise("26.2", bits)
+check.exercise("27.2", bits)
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
@@ -371,7 +371,7 @@ for bits in (16, 8, 6, 5, 4, 3):
     changed = 100 * np.mean(found != whole)
     coarse[bits] = {"guesses changed, %": changed, "Acc@1": accuracy(found)}
 few = [b for b in coarse if coarse[b]["guesses changed, %"] < 1]
-check.exercise("26.2", min(few))
+check.exercise("27.2", min(few))
 pd.DataFrame(coarse).T.rename_axis("bits").round(2)
 
 # %% [markdown]
