@@ -9,13 +9,16 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pgt.checkpoint import load_model, shipped
 from pgt.config import PRESETS, ModelConfig
+from pgt.look import look
 from pgt.model import PointerGeneratorTransformer
 from pgt.predictor.memory import with_history
 from pgt.windows import prepare
 from wherenext import city
 from wherenext.exercises import Worked, works_out
 from wherenext.exercises.part_one import windows_of
+from wherenext.walkthrough import story
 
 
 @works_out("5.1", ["Locations for 1.3 million", "Numbers in ours"], digits=0, atol=0.5)
@@ -37,16 +40,14 @@ def _profiles() -> Worked:
     return ("a kind",), {"compare the share with that by chance.": ("a visitor",)}
 
 
-@works_out("6.1", ["Parameters of one layer"], digits=0, atol=0.5)
-def _one_layer() -> Worked:
-    """The number of heads is not in it: heads divide the width and add nothing."""
-    layer = PointerGeneratorTransformer(ModelConfig(2, 2)).encoder.layers[0]
-    numbers = sum(weight.numel() for weight in layer.parameters())
-    biases = sum(weight.numel() for weight in layer.parameters() if weight.ndim == 1)
-    norms = 4 * ModelConfig(2, 2).d_model
-    return numbers, {
-        "these are the matrices; their biases and two norms are missing.": numbers - biases,
-        "the two norms have a scale and a shift for each number.": numbers - norms,
+@works_out("6.1", [f"Visit {visit}" for visit in (1, 2, 3)], digits=2, atol=0.005)
+def _weights_of_three() -> Worked:
+    """The scores are 0 and log 3, so the weights are as 1 to 3; the padding is not asked."""
+    leaking = np.array([1.0, 3.0, math.exp(5.0 / 2)])
+    return [0.25, 0.75, 0.0], {
+        "the dot products were not divided by the root of d.": [0.1, 0.9, 0.0],
+        "the padding has taken a share; its score must not count.": leaking / leaking.sum(),
+        "a score of 0 is not a weight of 0; the padding's becomes minus infinity.": [0.2, 0.6, 0.2],
     }
 
 
@@ -60,6 +61,17 @@ def _pointed() -> Worked:
         "place 4 was visited twice, and collects both weights.": [0, 0, 5 / 12, 1 / 12, 3 / 12],
         "these are the weights before they are divided by their sum.": [0, 0, 5, 1, 6],
     }
+
+
+@works_out("7.2", ["P, hot", "P, cold"], digits=2, atol=0.005)
+def _temperatures() -> Worked:
+    """Hot, the pointer counts: three visits of eleven. Cold, it trusts the one largest weight."""
+    test = windows_of().test
+    visits = look(load_model(shipped("city"))[0], test, story(test)).visits
+    home = visits.kind == "home"
+    colder = (visits.attention / visits.attention.max()) ** 100  # scores divided by 0.01
+    right = [home.mean(), colder[home].sum() / colder.sum()]
+    return right, {"home was visited three times.": [right[0] / 3, right[1]]}
 
 
 FIELDS = ["The first place wins above a gate of", "Responsibility of the pointer"]
