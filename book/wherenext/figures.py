@@ -20,7 +20,7 @@ from wherenext.page_text import framed, safe_html
 
 __all__ = [
     "COPIED", "EXTRA", "GATE", "GENERATED", "INK", "MUTED", "PAPER", "TRUTH",
-    "Shown", "flowchart", "head_and_layer", "lighter", "show", "themed_svg",
+    "Shown", "encoder_layer", "flowchart", "lighter", "show", "themed_svg",
 ]  # fmt: skip
 set_theme()
 
@@ -115,19 +115,10 @@ def flowchart(axes: Axes, boxes: Mapping[str, tuple[Any, ...]]) -> None:
     axes.axis("off")
 
 
-def head_and_layer() -> Figure:
-    """One head of attention, and one layer of the encoder, as boxes with arrows."""
-    figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.5))
-    weights, attention = "mask, softmax:\nweights", "attention\n(all heads, out)"
-    head = {
-        "LN(x)": (2, 4, MUTED, "query", "key", "value"),
-        "query": (0.4, 3, COPIED, "scores"),
-        "key": (2, 3, COPIED, "scores"),
-        "value": (3.7, 3, EXTRA, "heard"),
-        "scores": (1.2, 2, COPIED, weights),
-        weights: (1.2, 1, GATE, "heard"),
-        "heard": (2.6, 0, EXTRA),
-    }
+def encoder_layer() -> Figure:
+    """One layer of the encoder, as boxes with arrows."""
+    figure, ax = plt.subplots(figsize=(4.2, 3.2))
+    attention = "attention\n(all heads, out)"
     layer = {
         "x": (0, 4, MUTED, "+", "LN"),
         "LN": (1.6, 4, MUTED, attention),
@@ -138,7 +129,5 @@ def head_and_layer() -> Figure:
         "+ ": (0, 0.8, TRUTH, "x of the next layer"),
         "x of the next layer": (0, 0, MUTED),
     }
-    for ax, title, boxes in zip(axes, ("one head", "one layer"), (head, layer), strict=True):
-        flowchart(ax, boxes)
-        ax.set_title(title)
+    flowchart(ax, layer)
     return figure
