@@ -512,7 +512,8 @@ ax.legend(loc=(0.58, 0.1))
 show(
     fig,
     alt="Three curves of the loss. The whole encoder falls to zero, without "
-    "position it stops a third of the way, without attention it stays at guessing.",
+    "position it stops a third of the way, without attention it stays at "
+    "guessing.",
     caption=f"A toy task: name the place {back} back from the last visit. "
     "Mean of ten steps each; right answers on 1,000 new windows.",
 )
