@@ -396,7 +396,7 @@ check.exercise("26.1", [agree(chances), chances.max(), agree(chances) ** 0.5])
 
 # %% [markdown]
 # **Exercise 2** (quick). Widen the hour: how many earlier stays are like the one in row `at` within *three* hours, and what share of
-# their pairs agree? Of these stays, what share led to the place where most of them led? Compare it with the root: is (26.1) wrong?
+# their pairs agree? Of these stays, what share led to the place where most of them led? Compare it with the root: is the equation wrong?
 
 # %% tags=["try"]
 n, share, most_led = ..., ..., ...

@@ -1236,7 +1236,7 @@ def test_claims_of_26() -> None:
     ceiling = 10 * real["agreement", "finest"] ** 0.5
     assert abs(ours - 50) < 1, "still misses half of its targets"
     assert abs(new - 20) < 2 and abs(100 - new - ceiling - 20) < 2, (
-        "are new to the person, roughly … are chance"
+        "in a hundred that it misses, … are new to the person, roughly"
     )
     for best in (ceiling, ceiling + root - found, ceiling - (root - insider)):
         assert best < 100 - new and 100 - best > 0.6 * (100 - ours), (
