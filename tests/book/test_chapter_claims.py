@@ -1602,7 +1602,7 @@ def test_the_leaderboard_claims_of_the_evidence() -> None:
     assert papers["GETNext"] < pgt < papers["STHGCN"], "lies between GETNext and STHGCN"
 
 
-@claims_of("01_where_next")
+@claims_of("01_where_next", "evidence_windows")
 def test_claims_of_01() -> None:
     visits = city.load().visits
     new = ~visits.duplicated(["user_id", "location_id"])
@@ -1637,8 +1637,8 @@ def test_claims_of_01() -> None:
     middle = few & known.between(8, 90)
     free = middle & (visits.why != "routine")
     law = (0.6 * known[free] ** -0.21).mean()
-    assert new[free].mean() > 1.4 * law, "they explore far more often than the law says"
-    assert abs(new[middle].mean() - law) < 0.02, "the product of the two happens to be the law's"
+    assert new[free].mean() > 1.4 * law, "In a free choice they explore far more often"
+    assert abs(new[middle].mean() - law) < 0.02, "product of the two happens to be the law's"
     assert abs(free.sum() / middle.sum() - 0.6) < 0.04, "only six visits in ten are a free choice"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(visits, protocol="exact", vocabulary=vocabulary).test
@@ -1665,7 +1665,7 @@ def test_claims_of_01() -> None:
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
     there, *_ = read_results("geolife_exact").difference({"model": "kernel"}, pgt)
-    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of five trainings"
+    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "the first is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
@@ -1681,11 +1681,8 @@ def test_claims_of_01() -> None:
     thin = four[["copied", "generated"]].min(axis=1).max() < 0.005
     assert thin, "Above, each place gets nearly all of its bar from one part."
     seen = look(model, test, 2962)
-    top, kitchen, school = (seen.candidates.iloc[k] for k in range(3))
-    assert min(top.copied, top.generated) > 0.02, "the first place gets something by copying"
-    assert seen.gate < 0.4 and kitchen.copied > 2 * school.generated > 0 == school.copied, (
-        "In this window the gate is low, and yet copied places stay ahead."
-    )
+    top = seen.candidates.iloc[0]
+    assert min(top.copied, top.generated) > 0.02, "the first place gets something from both"
 
 
 @pytest.mark.built
