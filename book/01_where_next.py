@@ -278,6 +278,7 @@ attention_map(
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 other = look(model, numbered.test, 2962)  # where one bar has both colours
 fig, axes = plt.subplots(2, 1, figsize=(7.0, 3.6), sharex=True)
+went_to = names[other.target.location_id.item()]
 names[-1] = "all other places"
 columns = ["location_id", "copied", "generated", "is_target"]
 for ax, one in zip(axes, (shown, other), strict=True):
@@ -302,8 +303,7 @@ show(
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
     "window; in each panel it adds up to the gate. Hatched: generated. "
-    f"✓ marks the truth; below, it is {names[other.target.location_id.item()]}, "
-    "which is not among the four.",
+    f"✓ marks the truth; below, it is {went_to}, not among the four.",
 )
 
 # %% [markdown]

@@ -1644,7 +1644,7 @@ def test_claims_of_01() -> None:
     test = prepare(visits, protocol="exact", vocabulary=vocabulary).test
     ranks = evaluate(model, test)
     right = gains(ranks)["acc@1"]
-    assert not right[~ranks.in_window].any(), "But all its right answers could have been copied."
+    assert not right[~ranks.in_window].any(), "But all its right answers could have been copied, so"
     past = [test.visits_of(i).location_id for i in range(len(test))]
     frequent = np.array([own.mode().iloc[0] for own in past])  # of equals, the smallest number
     truth = np.array([test.target_of(i).location_id for i in range(len(test))])
