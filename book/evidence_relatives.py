@@ -502,4 +502,5 @@ compared.rename_axis(["points", "network"])
 # places were there helps less on the city's days, as one would expect if lone elements were the trouble. But the two data
 # sets differ in more than that. And only on baskets are the networks that know presence level with counting. On the city's days
 # *informed* gains more than presence alone, but the intervals overlap, so we cannot say whether the age helped; by recall neither
-# gains anything that we can measure. Most of these days have edges, and we left out no part, so the graph may matter there.
+# gains anything that we can measure. (An end printed as +0.0 in these two columns lies just below zero.) Most of these days have
+# edges, and we left out no part, so the graph may matter there.

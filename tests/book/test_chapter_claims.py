@@ -980,10 +980,12 @@ def test_claims_of_18() -> None:
     assert presence.min() < 0 < presence.max(), "and in the town …, not clear of zero"
     assert -0.1 < presence.min() < 0, "and its interval just holds zero"
     assert presence.max() > informed.min(), "but the intervals overlap"
+    low = baskets[baskets.variant == "presence"].set_index("group")["recall@10"]["gain low"]
+    assert -0.05 < max(low, presence.min()) < 0, "An end printed as +0.0 …lies just below zero"
     about = all(0.8 < gain[name] < 1.2 for name in ("no_gate", "no_time"))
     assert about and gains["dc", "no_time"].min() > 0, "it is even about a point better"
     low, high = percentile_interval("full", "recall@10")
-    assert low < 0 < high, "By recall DNNTSP is level with counting on baskets"
+    assert low < 0 < high, "by recall DNNTSP is level with counting on baskets"
     for variant in ("informed", "presence"):
         recall = days[days.variant == variant].set_index("group")["recall@10"]
         assert recall["gain low"] < 0 < recall["gain high"], "neither gains anything that we can"
@@ -1049,7 +1051,7 @@ def test_claims_of_18_in_the_town() -> None:
     published, repaired, count = (number(row[1]) for row in table)
     assert published < repaired < count, "Counting wins by NDCG; the repaired network comes closer"
     *networks, rule = (number(row[2]) for row in table)
-    assert rule > 99 and max(networks) < rule - 3, "misses almost none. The networks do miss some"
+    assert rule > 99 and max(networks) < rule - 2, "misses almost none. The networks do miss some"
     assert own["rank"].max() > 200, "may put a seen place behind hundreds of unseen ones"
     out = own.index[own["rank"] > 10]
     wrong = len(out) and not {"Sage & Jolly Instruments", "46 Alder Walk"} & {*out}
