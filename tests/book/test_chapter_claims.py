@@ -965,38 +965,41 @@ def test_claims_of_18() -> None:
     low, high = zip(
         *(gains["dc", f"no_{part}"] for part in ("graph", "attention", "gate")), strict=True
     )
-    assert max(low[:2]) < 0 < min(high[:2]), "Neither changes anything that we can measure"
-    assert low[2] > 0, "a seen element has its history score alone, and that gains"
+    assert max(low[:2]) < 0 < min(high[:2]), "nothing changes that we can measure"
+    assert low[2] > 0, "On baskets it was better without its gate"
     parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
     assert parts > 0, "so these parts may cost something, too"
-    told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
-    assert told > 0, "told this, and how long ago, it draws level"
-    level_low, level_high = percentile_interval("informed")
-    assert level_low < 0 < level_high, "and are level with counting"
+    low, high = percentile_interval("presence")
+    assert low < 0 < high, "told this, it draws level on the baskets, not in the town"
+    assert percentile_interval("presence", data=days)[1] < 0, "draws level …, not in the town"
+    assert low < 0 < high and gains["dc", "presence"].min() > 0, "points and is level with counting"
     gain = baskets[baskets.group == "gain"].set_index("variant")["ndcg@10"]
     apart = abs(gain["informed"] - gain["presence"])
     assert apart < 0.2, "its age adds nothing that we can see"
-    assert apart < 0.2, "Presence alone and informed both gain about"
-    low, high = percentile_interval("presence")
-    assert low < 0 < high, "Presence alone and informed both gain … and are level with counting"
-    presence = gains["city days", "presence"]
-    assert presence.min() < 0 < presence.max(), "the town it is worth …, not clear of zero"
-    assert gains["dc", "no_time"].min() > 0, "without time it is"
+    presence, informed = gains["city days", "presence"], gains["city days", "informed"]
+    assert presence.min() < 0 < presence.max(), "and in the town …, not clear of zero"
+    assert -0.1 < presence.min() < 0, "and its interval just holds zero"
+    assert presence.max() > informed.min(), "but the intervals overlap"
+    low = baskets[baskets.variant == "presence"].set_index("group")["recall@10"]["gain low"]
+    assert -0.05 < max(low, presence.min()) < 0, "An end printed as +0.0 …lies just below zero"
+    about = all(0.8 < gain[name] < 1.2 for name in ("no_gate", "no_time"))
+    assert about and gains["dc", "no_time"].min() > 0, "it is even about a point better"
     low, high = percentile_interval("full", "recall@10")
-    assert low < 0 < high, "By recall DNNTSP is level with counting on baskets"
-    recall = days[(days.variant == "informed")].set_index("group")["recall@10"]
-    assert recall["gain low"] < 0 < recall["gain high"], "informed gains nothing that we can"
+    assert low < 0 < high, "by recall DNNTSP is level with counting on baskets"
+    for variant in ("informed", "presence"):
+        recall = days[days.variant == variant].set_index("group")["recall@10"]
+        assert recall["gain low"] < 0 < recall["gain high"], "neither gains anything that we can"
     alone = read_results("temporal_sets").select(group="facts").set_index("data").alone
-    assert alone["dc"] > 50, "Most baskets have no edge"
+    assert alone["dc"] > 50, "most baskets have no edge"
     about = json.loads((results_folder() / "temporal_sets.json").read_text(encoding="utf-8"))
-    assert sum(about["data"][0]["windows"].values()) == 9010, "baskets of 9,010 people"
-    assert alone["city days"] < 50, "where most days have edges"
+    assert sum(about["data"][0]["windows"].values()) == 9010, "of them, of 9,010 people"
+    assert alone["city days"] < 50, "Most of these days have edges"
     every = read_results("temporal_sets").select(data="dc", group="all")
     score = every.groupby(["model", "variant"])["ndcg@10"].mean()
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert rebuilding > 0.5, "more than half of the … points below counting are lost"
+    assert counting > 32.60 > ours, "the paper's figure, as we noted it …, ours … and counting has"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -1027,7 +1030,7 @@ def test_claims_of_18_on_gates() -> None:
     network, batch = SetPredictor(SetConfig(learn.n_elements)), learn.batch(torch.arange(64))
     network(batch).logsumexp(1).sum().backward()
     (moved,) = (one.grad != 0 for name, one in network.named_parameters() if "alpha" in name)
-    assert moved.any() and not moved[~batch.seen().any(0)].any(), "its gate keeps its random start"
+    assert moved.any() and not moved[~batch.seen().any(0)].any(), "its gate is still random"
 
 
 @pytest.mark.built
@@ -1037,27 +1040,20 @@ def test_claims_of_18_in_the_town() -> None:
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
     assert own["by E"].between(-9, -7).all(), "Row scores are all low"
     assert own["by C"].idxmax() == "Sage & Jolly Instruments", "has the best history score"
-    rows = {row[0]: row[1:] for row in printed("18_temporal_sets", "at the start | trained")}
-    gates = pd.DataFrame(rows).T.iloc[1:].set_axis(rows[""], axis=1).map(number)
-    held = gates[gates.held > 0]
-    rose = held.trained > held["at the start"]
-    assert rose.equals(held.back > 0) and rose.any(), "gates rose where people went back"
-    assert not rose.all(), "fell where nobody did"
-    sage = gates.loc["Sage & Jolly Instruments"]
-    assert sage["at the start"] < 0.1 and 0.4 < sage.trained < 0.6, "began closed, and came half"
+    held = own[own.held > 0]
+    went, stayed = held[held.back > 0].gate, held[held.back == 0].gate
+    assert went.min() > stayed.max(), "the gates are more open where people went back"
+    assert 0.4 < own.gate["Sage & Jolly Instruments"] < 0.6, "is only half open"
     assert own.gate["Indigo Wine Cellar"] > own.gate["Sage & Jolly Instruments"], (
         "with a more open gate, ranks before it"
     )
-    weights = [number(one) for one in printed("18_temporal_sets", "weight")[1][1:]]
-    assert max(weights) < 1.2 * min(weights), "Here the weights are nearly alike"
     table = printed("18_temporal_sets", "NDCG@10, %")[1:]
-    published, informed, count = (number(row[1]) for row in table)
-    assert published < informed < count, "Counting wins"
+    published, repaired, count = (number(row[1]) for row in table)
+    assert published < repaired < count, "Counting wins by NDCG; the repaired network comes closer"
     *networks, rule = (number(row[2]) for row in table)
-    assert rule > 99 and max(networks) < rule - 3, "misses almost none. The networks do miss some"
-    opened = in_sentences("18_temporal_sets")["on_test"]
-    assert opened > informed - published, "Gates cost seen places."
-    out = own.index[[int(board[name][-1]) > 10 for name in own.index]]
+    assert rule > 99 and max(networks) < rule - 2, "misses almost none. The networks do miss some"
+    assert own["rank"].max() > 200, "may put a seen place behind hundreds of unseen ones"
+    out = own.index[own["rank"] > 10]
     wrong = len(out) and not {"Sage & Jolly Instruments", "46 Alder Walk"} & {*out}
     assert wrong, "For our person, closed gates pushed only wrong answers out of the ten"
     assert max(number(row[3]) for row in table) < 1, "Nobody finds the new ones"

@@ -377,10 +377,10 @@ def _co_occurrence() -> Worked:
 
 @works_out("18.2", ["Test [points]", "Validation [points]"], digits=1, atol=0.4, code=True)
 def _open_gates() -> Worked:
-    """Open gates are better on both, most at places that no training history holds."""
-    return [2.7, 0.7], {
-        "these are the scores themselves; subtract those of the learned gates.": [63.9, 60.7],
-        "that is with half-open gates; fill them with ones.": [0.9, -0.2],
+    """Open gates are better on both, but little so on the days by which one has to choose."""
+    return [2.8, 0.4], {
+        "these are the scores themselves; subtract those of the learned gates.": [63.2, 60.8],
+        "that is with half-open gates; fill them with ones.": [1.7, 0.0],
     }
 
 
