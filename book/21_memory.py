@@ -304,9 +304,9 @@ pairs = {
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
 counts = ("every window alike", "s", INK), ("every person alike", "o", EXTRA)
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
-for k, (name, six) in enumerate(both.items()):
+for k, counted in enumerate(both.values()):
     for start, (label, marker, colour) in zip((0, 3), counts, strict=True):
-        mean, low, high = six[start : start + 3]
+        mean, low, high = counted[start : start + 3]
         y = k - 0.17 if start == 0 else k + 0.17
         look = {"color": colour, "fmt": marker, "ms": 5}
         ends = [[mean - low], [high - mean]]
