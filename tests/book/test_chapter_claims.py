@@ -1468,7 +1468,7 @@ def test_claims_of_the_evidence_on_speed() -> None:
 
 @pytest.mark.built
 @claims_of("27_playground")
-def test_claims_of_26() -> None:
+def test_claims_of_27() -> None:
     table = rows("27_playground")
     off, without, *_ = table["pointer"]
     assert off < 2 * without < 0, "Silencing the pointer costs … points, training without it"
