@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import torch
 from lab.position_bias import CITIES
-from wherenext import city, position_bias
+from wherenext import city
 from wherenext.comparison import (
     CLAIMS,
     CONFIRMED,
@@ -37,7 +37,6 @@ from wherenext.relatives.summarizer import DOCUMENT, SMALL, PointerGenerator
 from wherenext.relatives.temporal_sets import SetConfig, SetPredictor, daily_places
 from wherenext.results import read_results, results_folder
 from wherenext.summaries import places_of, sentence, write_diaries
-from wherenext.walkthrough import story
 from wherenext.window_features import gates
 
 from pgt.baselines import ContextKernel
@@ -540,7 +539,9 @@ def test_a_bias_alone_has_arrived_in_12() -> None:
     for of in (short, long, never):
         assert 0 < abs(of[1] - of[0]).max() < 0.03, "200 steps change no fall by more than 0.03"
     apart = (long - never).mean(1)
-    assert abs(apart[1] - apart[0]) < 0.01, "the mean difference between long memory and no forgetting by less than 0.01"
+    assert abs(apart[1] - apart[0]) < 0.01, (
+        "mean difference between long memory and no forgetting by less than 0.01"
+    )
 
 
 @pytest.mark.built
