@@ -532,7 +532,7 @@ print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 
 # %% [markdown]
 # **Exercise 2** (quick, by hand). With a short memory the bias of a whole model falls by {{ short["bias"]:.2f }}, and the sum by
-# {{ short["sum"]:.2f }}. Exchange as in (12.1), with $\xi_p = 0.1\,p$. By how much do bias, content and sum fall then?
+# {{ short["sum"]:.2f }}. Exchange as in equation (12.1), with $\xi_p = 0.1\,p$. By how much do bias, content and sum fall then?
 
 # %% tags=["try"]
 bias_falls, content_falls, sum_falls = ..., ..., ...
