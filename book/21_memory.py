@@ -299,42 +299,45 @@ pairs = {
     "memory minus model": (KERNEL_100, POINTER_WEEK),
 }
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
+counts = ("every window alike", "s", INK), ("every person alike", "o", EXTRA)
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
 for k, (name, six) in enumerate(both.items()):
-    for start, label in ((0, "every window alike"), (3, "every person alike")):
-        mean, *ends = six[start : start + 3]
-        by_window = start == 0
-        y = k - 0.17 if by_window else k + 0.17
-        look = {"color": INK if by_window else EXTRA, "fmt": "s" if by_window else "o"}
-        gap = [[mean - ends[0]], [ends[1] - mean]]
-        ax.errorbar(mean, y, xerr=gap, ms=5, label=None if k else label, **look)
-        ax.text(6.3, y, f"{mean:.1f}", va="center", fontsize=8, color=look["color"])
+    for start, (label, marker, colour) in zip((0, 3), counts, strict=True):
+        mean, low, high = six[start : start + 3]
+        y = k - 0.17 if start == 0 else k + 0.17
+        look = {"color": colour, "fmt": marker, "ms": 5}
+        ends = [[mean - low], [high - mean]]
+        ax.errorbar(mean, y, xerr=ends, label=None if k else label, **look)
+        look = {"color": colour, "va": "center", "fontsize": 8}
+        ax.text(6.3, y, f"{mean:.1f}", **look)
 ax.axvline(0, color=MUTED, lw=0.8)
 ax.set(yticks=range(len(both)), yticklabels=[*both], xlim=(-1.7, 6.9))
 ax.set(xlabel="GeoLife: points of Acc@1")
 ax.invert_yaxis()
-ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.22), ncols=2, frameon=False)
+look = {"loc": "upper center", "ncols": 2, "frameon": False}
+ax.legend(bbox_to_anchor=(0.4, 1.22), **look)
 show(
     fig,
-    alt="Four rows with two intervals each. The lead is clear by both counts. "
+    alt="Four rows with two intervals each. The lead is clear both ways. "
     "What the model brings with a hundred visits is above zero if windows "
     "count, and around zero if people do. Memory minus model is above zero "
     "if people count, and reaches down to zero if windows do.",
-    caption="Means, written at the right, and 95 % intervals over people (over "
-    "seeds, too, where windows count). Memory minus model: the mean of both "
-    "ways.",
+    caption="Means, written at the right, and 95 % intervals over people "
+    "(over seeds, too, where windows count). Memory minus model: in the mean "
+    "of both ways.",
 )
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
-lead, (fair, low, high) = both["the lead"][0], both["model, with a hundred visits"][:3]
-left = both["model, with a hundred visits"][3]
+lead = both["the lead"][0]
+fair, fair_low, fair_high, left, *_ = both["model, with a hundred visits"]
 more, _, _, *person_more = both["memory minus model"]
-windows_of = next(results.ranks(**GEOLIFE, **POINTER_100)).user_id.value_counts()
-n_people, five = len(windows_of), 100 * windows_of.head(5).sum() / windows_of.sum()
+windows_of = next(results.ranks(**GEOLIFE, **POINTER_100)).user_id
+shares = windows_of.value_counts(normalize=True)  # largest first
+n_people, five = len(shares), 100 * shares.head(5).sum()
 
 # %% [markdown]
-# - *What the model brings* at a hundred visits is {{ fair:.1f }} points ({{ low:.1f }} to {{ high:.1f }}) if windows count, and
+# - *What the model brings* at a hundred visits is {{ fair:.1f }} points ({{ fair_low:.1f }} to {{ fair_high:.1f }}) if windows count, and
 #   {{ left:.1f }} if people do, which may be nothing: it seems to come mostly from people with many windows.
 # - *Memory minus model* is {{ more:.1f }}, and its interval begins at zero: a borderline case. If people count, it is
 #   {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to {{ person_more[2]:.1f }}), which is clear. (It is the kernel with a hundred
@@ -345,14 +348,13 @@ n_people, five = len(windows_of), 100 * windows_of.head(5).sum() / windows_of.su
 # three facts only, the pointer's lead at a hundred visits was half as large in [chapter 20](20_contextual_pointer.ipynb), and could not
 # be told from zero.
 #
-# Does this matter? The pointer is the better model to use, whatever the reason. But if somebody says that attention beats a rule,
-# ask first what each of them was allowed to remember. A longer memory costs a rule no training, only a new choice of its
-# numbers.
+# Why does this matter? If somebody says that attention beats a rule, ask first what each of them was allowed to remember. A longer
+# memory costs a rule no training, only a new choice of its numbers.
 #
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess nothing measurable.
-# - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
+# - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ fair_low:.1f }} to {{ fair_high:.1f }}) of the pointer's
 #   {{ lead:.1f }} points are left then; if each person counts alike, perhaps nothing.
 # - Memory seems to bring more than half of the lead, whichever of the two comes first.
 #
@@ -455,9 +457,9 @@ check.same(ago(two, torch.tensor([7, 8, 5])), right, name="how far back")
 far = [ago(b.location, b.target) for b in tests[400].batches(512)]
 far = torch.cat(far)
 spans = ((1, 10), (11, 100), (101, 400))
-shares = [((a <= far) & (far <= z)).float().mean() * 100 for a, z in spans]
-check.exercise("21.3", shares)
-print("{:.1f} %, {:.1f} %, {:.1f} %".format(*shares))
+found = [((a <= far) & (far <= z)).float().mean() * 100 for a, z in spans]
+check.exercise("21.3", found)
+print("{:.1f} %, {:.1f} %, {:.1f} %".format(*found))
 # Each span is ten times as long as the one before, and holds far fewer.
 
 # %% [markdown]

@@ -1128,7 +1128,7 @@ def test_claims_of_20_in_the_town() -> None:
     assert learned > kernel - 0.3 > pgt, "as well as the kernel in this town, and better than this"
 
 
-@claims_of("21_memory_and_ceilings", "evidence_newcomers", "evidence_improvements")
+@claims_of("21_memory", "evidence_newcomers", "evidence_improvements")
 def test_claims_of_21() -> None:
     results = read_results("beyond")
     where: dict[str, Any] = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
@@ -1147,9 +1147,7 @@ def test_claims_of_21() -> None:
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
-    assert more > 0 and -0.05 < low < 0, (
-        "with an interval from zero (before rounding, just below) to"
-    )
+    assert more > 0 and abs(low) < 0.05, "its interval begins at zero: a borderline case"
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
@@ -1166,14 +1164,9 @@ def test_claims_of_21() -> None:
     people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(people[None], np.arange(len(people))))
     assert at[0] < 0 < at[1] and people.mean() < 0.005, (
-        "it brings seems to come mostly from people with many windows"
+        "it seems to come mostly from people with many windows"
     )
     short = np.mean([gains(run)["acc@1"] for run in results.ranks(**where, **week)], axis=0)
-    seven = np.mean([gains(run)["acc@1"] for run in
-                     results.ranks(**where, **rivals["kernel"])], axis=0)  # fmt: skip
-    own_week = pd.Series(short - seven).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
-    at = percentile_interval(resampled_means(own_week[None], np.arange(len(own_week))))
-    assert at[0] > 0, "(With seven days it brings"
     each = pd.Series(rule - short).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(each[None], np.arange(len(each))))
     assert at[0] > 0, "which is clear"
@@ -1186,35 +1179,59 @@ def test_claims_of_21() -> None:
     ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
     ways = ways[ways.measure == "acc@10"].set_index("model").value
     assert ways["markov"] > ways["pgt"], "a Markov chain names more of them than PGT does"
-    limits = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
-    limits = limits.set_index(["table", "group"]).value
-    least, agreement = limits["truth", "time unknown"], limits["agreement", "finest"] / 100
-    really = limits["truth", "time unknown, agreement"] / 100
-    assert abs(100 * agreement**0.5 - least) < 1, "nearly coincide"
-    assert agreement < really, "The count is too low for somebody who knows more"
-    assert 100 * really**0.5 > least + 4, "Without the first error it would stand"
+
+
+@claims_of("26_ceilings", "evidence_improvements")
+def test_claims_of_26() -> None:
     counted = read_results("predictability").rows.query("protocol == 'exact'")
-    for name in ("geolife", "city"):
-        ends = counted[counted.data == name].set_index(["table", "group"]).sort_index()
-        spans = ends.value["agreement"][["finest", "finest, 30 min", "finest, 2 h"]]
-        upper = 10 * spans**0.5
-        assert abs(upper - upper["finest"]).max() < 1, (
-            "half an hour or two hours instead of one, the upper end moves by less than a point"
+    city_, real = (
+        counted[counted.data == name].set_index(["table", "group"]).sort_index().value
+        for name in ("city", "geolife")
+    )
+    for ends in (city_, real):
+        ceilings = 10 * ends["agreement"][["finest", "finest, 30 min", "finest, 2 h"]] ** 0.5
+        assert abs(ceilings - ceilings["finest"]).max() < 1, (
+            "half an hour or two hours instead of one, the counted ceiling moves by less than"
         )
-        elsewhere = ends.value["likeness used", "another place"]
-        assert 23 < elsewhere < 27, "a quarter are judged by stays at any place"
-    real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
-    new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
-    upper = 10 * real.value["agreement", "finest"] ** 0.5
-    luck = 100 - new - upper
-    assert abs(ours - 50) < 1, "could any model do much better?"
-    assert abs(new - 20) < 2, "are new to the person: in no past visit"
-    assert abs(luck - 20) < 2, "roughly … are new to the person, … are chance"
-    too_low, root_off = 100 * (really**0.5 - agreement**0.5), 100 * really**0.5 - least
-    for best in (upper, upper + too_low, upper - root_off):
+    insider = city_["truth", "time unknown"]
+    root = 10 * city_["truth", "time unknown, agreement"] ** 0.5
+    found = 10 * city_["agreement", "finest"] ** 0.5
+    assert abs(found - insider) < 1, "is nearly the same"
+    assert min(root - insider, root - found) > 4, "meet only because two errors cancel"
+    assert round(root - insider) == round(root - found), "and each is worth"
+    results = read_results("beyond")
+    pointer = {"model": "contextual", "variant": "full", "protocol": "exact",
+               "target_time": "unknown"}  # fmt: skip
+    own = results.mean(**pointer, data="city")
+    assert 0 < insider - own < 4, "Little is left to win."
+    ours, new = results.mean(**pointer, data="geolife"), real["novelty", "whole past"]
+    ceiling = 10 * real["agreement", "finest"] ** 0.5
+    assert abs(ours - 50) < 1, "still misses half of its targets"
+    assert abs(new - 20) < 2 and abs(100 - new - ceiling - 20) < 2, (
+        "in a hundred that it misses, … are new to the person, roughly"
+    )
+    for best in (ceiling, ceiling + root - found, ceiling - (root - insider)):
         assert best < 100 - new and 100 - best > 0.6 * (100 - ours), (
-            "most of what the pointer misses, in all three bars"
+            "most of what the pointer misses, in all three cases"
         )
+
+
+@pytest.mark.built
+@claims_of("26_ceilings")
+def test_claims_of_26_in_the_town() -> None:
+    stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
+    counted = stored.query("table == 'agreement' and group == 'finest'").value.item()
+    ((found,), (root,)) = printed("26_ceilings", "targets:")
+    assert found.endswith(f"targets: {counted:.1f} % agree"), "Counted in the same way"
+    assert root == f"root: {10 * counted**0.5:.1f} %", "We call this root the counted ceiling"
+    (line,) = printed("26_ceilings", "of them")[-1]
+    upper, best = map(float, re.findall(r"\d\.\d+", line))
+    assert upper < best < upper + 0.01, "It lies a hair above the root"
+    means, (truth, end) = (
+        [*map(float, re.findall(r"\d\.\d+", line[0]))]
+        for line in printed("26_ceilings", "truth ")[-2:]
+    )
+    assert means[0] == truth < means[1] and means[2] < end, "The first mean is the truth; the"
 
 
 @claims_of("evidence_newcomers")
@@ -1232,9 +1249,9 @@ def test_stays_as_long_as_the_present_one_were_more_often_here_in_21() -> None:
 
 
 @pytest.mark.built
-@claims_of("21_memory_and_ceilings")
+@claims_of("21_memory")
 def test_claims_of_21_in_the_town() -> None:
-    chapter = "21_memory_and_ceilings"
+    chapter = "21_memory"
     by_memory = [[*map(number, row[1:])] for row in printed(chapter, "reach")[2:]]
     ahead = [[*map(number, row[1:])] for row in printed(chapter, "pointer − kernel")[2:]]
     low = [row[1] for row in ahead]
@@ -1246,10 +1263,6 @@ def test_claims_of_21_in_the_town() -> None:
     )
     far = [right - seen for right, seen in zip(kernel, near, strict=True)]
     assert max(far) < 1 < (near[2] - near[0]) / 8, "nearly all hits are at places that"
-    stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
-    insider = stored.query("table == 'truth' and group == 'time unknown'").value.item()
-    own = kernel[3] + ahead[3][0]  # with a hundred visits
-    assert 0 < insider - own < 4, "little is left to win in the town"
     past = city.load().visits.query("user_id == 8").tail(400).location_id
     recent = set(past.tail(10))
     assert set(past.value_counts().index[:2]) <= recent, "The last ten visits show the large discs"
@@ -1257,15 +1270,8 @@ def test_claims_of_21_in_the_town() -> None:
     assert (others <= 2).mean() > 0.6, "most of them visited once or twice"
     (some, bounded), (every, most) = (
         map(float, re.findall(r"[\d.]+", line[0].partition(":")[2]))
-        for line in printed("21_memory_and_ceilings", "Right: the summaries")[-2:]
+        for line in printed(chapter, "Right: the summaries")[-2:]
     )
-    ((found,),) = printed(chapter, "targets:")
-    counted = stored.query("table == 'agreement' and group == 'finest'").value.item()
-    ends = f"targets: {counted:.1f} to {10 * counted**0.5:.1f} %"
-    assert found.endswith(ends), "On GeoLife, counted in the same way"
-    (found,) = printed(chapter, "of them")[-1]
-    root, best = map(float, re.findall(r"\d\.\d+", found))
-    assert root < best < root + 0.01, "It lies a hair above the upper end"
     assert abs(bounded - most) < 0.2 and some < 0.4 * every, (
         "The same reach with a third of the rows"
     )
@@ -1437,9 +1443,9 @@ def test_claims_of_the_evidence_on_speed() -> None:
 
 
 @pytest.mark.built
-@claims_of("26_playground")
+@claims_of("27_playground")
 def test_claims_of_26() -> None:
-    table = rows("26_playground")
+    table = rows("27_playground")
     off, without, *_ = table["pointer"]
     assert off < 2 * without < 0, "Silencing the pointer costs … points, training without it"
     assert max(table["generator"][2], table["gate"][2]) < 1, "changes hardly any first guess"
@@ -1448,7 +1454,7 @@ def test_claims_of_26() -> None:
     for variant in ABLATIONS.keys() - {"full"}:
         _, low, high = ablations.difference(runs[variant], runs["full"])
         assert (low < 0 < high) == (variant != "no_pointer"), "too small to tell from chance"
-    _, *lines = printed("26_playground", "favourite")  # what we saw
+    _, *lines = printed("27_playground", "favourite")  # what we saw
     saw = {line[0]: line[1:] for line in lines}
     guess, _, gate, _ = saw["as it is"]
     other, _, gate_then, left = saw["1 favourite away"]
@@ -1568,7 +1574,7 @@ def test_the_leaderboard_claims_of_the_evidence() -> None:
     assert papers["GETNext"] < pgt < papers["STHGCN"], "lies between GETNext and STHGCN"
 
 
-@claims_of("01_where_next")
+@claims_of("01_where_next", "evidence_windows")
 def test_claims_of_01() -> None:
     visits = city.load().visits
     new = ~visits.duplicated(["user_id", "location_id"])
@@ -1603,14 +1609,14 @@ def test_claims_of_01() -> None:
     middle = few & known.between(8, 90)
     free = middle & (visits.why != "routine")
     law = (0.6 * known[free] ** -0.21).mean()
-    assert new[free].mean() > 1.4 * law, "they explore far more often than the law says"
-    assert abs(new[middle].mean() - law) < 0.02, "the product of the two happens to be the law's"
+    assert new[free].mean() > 1.4 * law, "In a free choice they explore far more often"
+    assert abs(new[middle].mean() - law) < 0.02, "product of the two happens to be the law's"
     assert abs(free.sum() / middle.sum() - 0.6) < 0.04, "only six visits in ten are a free choice"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(visits, protocol="exact", vocabulary=vocabulary).test
     ranks = evaluate(model, test)
     right = gains(ranks)["acc@1"]
-    assert not right[~ranks.in_window].any(), "But all its right answers could have been copied."
+    assert not right[~ranks.in_window].any(), "But all its right answers could have been copied, so"
     past = [test.visits_of(i).location_id for i in range(len(test))]
     frequent = np.array([own.mode().iloc[0] for own in past])  # of equals, the smallest number
     truth = np.array([test.target_of(i).location_id for i in range(len(test))])
@@ -1631,7 +1637,7 @@ def test_claims_of_01() -> None:
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
     there, *_ = read_results("geolife_exact").difference({"model": "kernel"}, pgt)
-    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of five trainings"
+    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "the first is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
@@ -1647,11 +1653,8 @@ def test_claims_of_01() -> None:
     thin = four[["copied", "generated"]].min(axis=1).max() < 0.005
     assert thin, "Above, each place gets nearly all of its bar from one part."
     seen = look(model, test, 2962)
-    top, kitchen, school = (seen.candidates.iloc[k] for k in range(3))
-    assert min(top.copied, top.generated) > 0.02, "the first place gets something by copying"
-    assert seen.gate < 0.4 and kitchen.copied > 2 * school.generated > 0 == school.copied, (
-        "In this window the gate is low, and yet copied places stay ahead."
-    )
+    top = seen.candidates.iloc[0]
+    assert min(top.copied, top.generated) > 0.02, "the first place gets something from both"
 
 
 @pytest.mark.built
