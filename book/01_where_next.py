@@ -3,10 +3,9 @@
 #
 # Most of the time, people go where they have been before. How far does a machine get by copying?
 #
-# *You will be able to* say what next-location prediction is, how often people go where they have
-# been before, and why that makes a model that copies attractive. *You need* Python and pandas; a
-# model appears, but nothing about it is assumed. *It takes* fifteen minutes to read and less than a
-# minute to run, with or without a GPU.
+# *You will be able to* say what next-location prediction is, how often people go where they have been before, and why copying is
+# so hard to beat. *You need* Python and pandas; a model appears, but nothing about it is assumed. *It takes* a quarter of an hour
+# to read and less than a minute to run, with or without a GPU.
 #
 # > **In one sentence.** In a simulated town, of a hundred next places {{ returns:.0f }} are known to the person and
 # > {{ ceiling:.0f }} were visited in the last week; naming the most frequent place is right for {{ counted:.0f }}, and a wiser
@@ -28,19 +27,10 @@ except ImportError:  # on Colab
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from wherenext import city
 from wherenext.architecture import architecture
 from wherenext.exercises import check
-from wherenext.figures import (
-    COPIED,
-    EXTRA,
-    GENERATED,
-    INK,
-    MUTED,
-    TRUTH,
-    show,
-)
+from wherenext.figures import EXTRA, INK, MUTED, TRUTH, show
 from wherenext.ground import ground, located
 from wherenext.realism import REFERENCE
 
@@ -58,16 +48,15 @@ from pgt.windows import prepare
 # You cannot know, but after a few questions you would have a short list: home, work, last Monday's place.
 # **Next-location prediction** asks a machine to do the same: given the places that a person has visited lately, name the
 # next one. A phone that knows can fetch a map before it is asked, and a planner can estimate who will be where.
-# This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts up. First,
-# let us meet the people.
+# This book builds one model for that, the **Pointer-Generator Transformer**, from its smallest parts up. First, let us meet the
+# people.
 #
 # ## A town whose people tell the truth
 #
-# Real movement data is private, and it does not give reasons. If a person shows up at a café,
-# no data set says whether that was a habit or a whim. So this book comes with a simulated town, Larkmere. Its
-# {{ n_people }} people have homes, jobs and habits, and made {{ n_visits:,.0f }} visits to some of its {{ n_places:,.0f }} places. Each visit records whether it
-# was an **exploration**: the person had never been there. Unless a routine decides, the simulator tosses a weighted coin for it, and the visit records
-# the coin's weight, too, as `p_explore`. A model never sees either. We use them to check what it believes.
+# Real movement data is private, and it does not give reasons. If a person shows up at a café, no data set says whether that was
+# a habit or a whim. So this book comes with a simulated town, Larkmere. Its {{ n_people }} people have homes, jobs and habits, and
+# made {{ n_visits:,.0f }} visits to some of its {{ n_places:,.0f }} places. Each visit records whether it was an **exploration**: the person
+# had never been there. A model never sees this. We use it to check what a model believes.
 
 # %%
 town = city.load()
@@ -77,8 +66,8 @@ n_places = len(town.places)
 # %% [markdown]
 # Everything in this book is made of **windows**. A window is about a week of one person's visits, and its **target**
 # is the visit that came next. [Chapter 3](03_windows.ipynb) cuts them; here `prepare` does it.
-# This number picks the week, one of {{ n_windows:,}} that are kept for testing. Change it, and the
-# table and the pictures of this week follow (the text stays with 1332):
+# The number in the next cell picks the week, one of {{ n_windows:,}}. Change it, and the table and the pictures of this week follow
+# (the text stays with 1332):
 
 # %%
 window = 1332  # @param {type:"slider", min:0, max:3101, step:1}
@@ -106,7 +95,7 @@ day = local_day(week.started_at).to_numpy()
 start = local_minute(week.started_at).to_numpy() / 60
 stay = (week.finished_at - week.started_at).dt.total_seconds() / 3600
 fig, ax = plt.subplots(figsize=(7.4, 3.1))
-colour = np.where(week.explored, GENERATED, COPIED)
+colour = np.where(week.explored, EXTRA, MUTED)
 row = day - day[0]
 after = start + stay.to_numpy() - 24  # hours past midnight
 ax.barh(row, np.minimum(stay, 24 - start), 0.5, start, color=colour)
@@ -132,7 +121,7 @@ show(
     alt="A row a day, with a bar for each visit from arrival to departure. "
     "Most are returns; a few are explorations, in another colour.",
     caption="A week. Each bar is a visit; a night is drawn as two bars. "
-    "Blue: been here before, orange: first time. Long bars are labelled. "
+    "Grey: been here before, gold: first time. Long bars are labelled. "
     "Short gaps are trips, long ones hours without a record. What is at "
     "the “?”?",
 )
@@ -140,88 +129,23 @@ show(
 # %% [markdown]
 # ## People return
 #
-# How often does a visit go to a place where the person has never been? And does that depend on how many places they
-# know already?
+# How often does a visit go to a place where the person has been before?
 
 # %%
-all_visits = town.visits.copy()
-so_far = all_visits.groupby("user_id").explored.cumsum()
-all_visits["known_places"] = so_far - all_visits.explored  # before this visit
-known = 100 * (1 - all_visits.explored.mean())
+known = 100 * (1 - town.visits.explored.mean())
 print(f"{known:.1f} % of all visits go to a known place")
 
 # %% [markdown]
-# [Song, Koren, Wang and Barabási (2010)](https://doi.org/10.1038/nphys1760) described this with two
-# numbers. A person who knows $S$ places goes to a new one with probability
-#
-# $$
-# P_\text{new} = \rho\, S^{-\gamma}, \qquad \rho \approx 0.6,\quad \gamma \approx 0.21 , \tag{1.1}
-# $$
-#
-# and otherwise returns to a known one. The more places you know, the less you explore, but you never stop. In their free
-# choices, the people of our town follow a law of this form, each with a factor of their own. Does it show?
-
-# %% tags=["hide-input"]
-# @title Figure 1.2: exploration against experience
-edges = np.geomspace(2, all_visits.known_places.max() + 1, 13).astype(int)
-bins = np.unique(edges)[1:]  # from three places on
-all_visits["bin"] = pd.cut(all_visits.known_places, bins, right=False)
-most_known = all_visits.groupby("user_id").known_places.transform("max")
-curious = all_visits[most_known >= 90]
-others = all_visits[most_known < 90]
-n_curious, n_others = curious.user_id.nunique(), others.user_id.nunique()
-fig, ax = plt.subplots(figsize=(6.4, 2.8))
-rates = {}
-for who, part, colour, width in (
-    (f"the {n_curious} curious", curious, EXTRA, 4),
-    (f"the other {n_others}", others, COPIED, 2),
-    ("everybody", all_visits, INK, 1.2),
-):
-    grouped = part.groupby("bin", observed=True)
-    rates[who] = rate = 100 * grouped.explored.mean()
-    middle = grouped.known_places.mean()
-    look_of = {"color": colour, "lw": width, "marker": "o", "label": who}
-    sns.lineplot(x=middle, y=rate, ms=3 + width, ax=ax, **look_of)
-above = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
-for k in (0, 5, 8, 10):  # of everybody, as drawn last
-    where = (middle.iloc[k], rate.iloc[k])
-    number = str(grouped.user_id.nunique().iloc[k])
-    ax.annotate(number, where, (0, 7), **above)
-law = {"color": MUTED, "ls": "--", "label": "equation (1.1)"}
-sns.lineplot(x=middle, y=60 * middle**-0.21, ax=ax, **law)
-ax.set(xscale="log", xlabel="places already known (logarithmic)")
-ax.set(ylim=(0, None), ylabel="visits to a new place (%)")
-ax.set_xticks([3, 10, 30, 100, 300])
-ax.xaxis.set_major_formatter("{x:.0f}")
-curious_then, _, all_then = (rate.iloc[5] for rate in rates.values())
-curious_later = rate.iloc[8]  # they know 86 to 130 places
-show(
-    fig,
-    alt="Share of visits that go to a new place, over the number of places "
-    "known. Everybody together: it falls and climbs again from about thirty "
-    "places on. The curious: above the others, it falls, then stays level. "
-    "The others: below, it mostly falls, and ends before ninety places.",
-    caption="Exploration against experience. The curious are those who come "
-    "to know at least ninety places. Numbers: how many people stand behind "
-    "a black dot. Dashed: the law of Song et al.",
-)
-
-# %% [markdown]
-# Everybody together does not follow it: the black curve *climbs*, from {{ all_then:.0f}} % at thirty known places to
-# {{ curious_later:.0f}} % at a hundred. Why? Only {{ n_curious }} people get that far, the curious (we picked them by this outcome), who
-# explored more all along. The other {{ n_others }} explore less and never get to know ninety places, so they are missing on the right.
-# Within each group the curve falls, as the law says, though for the curious no further after about fifty places.
-# An average can climb because people are missing from it: this is *survivorship*. (That the curious lie near the dashed line is an accident: exercise 4.)
-#
-# Back to the question. Most next places are known to the person, and some are new. The model of this book *copies* from the last
-# week, and *generates* from a list of all places, above all for new places and returns to older ones.
+# The more places people know, the less they explore, but they never stop ([Song et al., 2010](https://doi.org/10.1038/nphys1760);
+# the [evidence](evidence_windows.ipynb) looks for this in the town). So most next places are known to the person, and some are new.
+# The model of this book *copies* from the last week, and *generates* from a list of all places; this is meant for new places, and for
+# returns to older ones.
 #
 # ## A game to play before any model
 #
-# Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take every
-# window whose target lies in them, and guess with one of two rules that a child could follow: name the place
-# where the person is now, or name the place they visited most often in the window (of equals, the one with the smallest number).
-# Which is better, and how often is it right?
+# Let us predict. The last fifth of each person's days is set aside for judging: the *test* days. Take every window whose target
+# lies in them, and guess with one of two rules that a child could follow: name the place where the person is now, or name the
+# place they visited most often in the window (ties go to the smallest number). Which is better, and how often is it right?
 
 # %%
 windows = data.test
@@ -285,11 +209,11 @@ low, high = percentile_interval(means)
 print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 
 # %% [markdown]
-# That is more than luck. (Differences are taken before rounding.) But all its right answers could have been copied. Does learning add
-# the {{ gained:.0f }} points?
+# That is more than luck. (Differences are taken before rounding.) But all its right answers could have been copied, so perhaps a
+# better rule for copying would do as well.
 #
 # *Last place* was right in only {{ last:.0f }} %: people who leave a place seldom come straight back. So let the child name the
-# most frequent place *other than here* (of equals, the most recent):
+# most frequent place *other than here* (ties go to the most recent, which alone does not help: exercise 2):
 
 # %%
 elsewhere = []
@@ -311,27 +235,24 @@ print(f"interval {ends[0]:.1f} to {ends[1]:.1f}")
 counted, older = scores["most frequent place"], returns - ceiling
 last = scores["last place"]
 beijing = REFERENCE.real_locations  # the same shares on GeoLife
-gained = lead.mean()
 unseen = 100 - ceiling
 n_visited = town.visits.location_id.nunique()
-# Numbers are dealt out to the places of training first, from 2 on:
-strange = numbered.test.targets >= vocabulary.n_known + 2
-nameless = 100 * (strange & ~windows.in_window).mean()
 
 # %% [markdown]
-# **The lead is gone**: a network that sees the same visits, with their times, does not beat a child. (A warning: we found the child's new
-# rule after we had seen these windows.) In [chapter 4](04_baselines.ipynb) a rule that was chosen without them stays ahead of five
-# trainings of the network, on GeoLife by more. The book takes the network apart to find out why; in
-# [chapter 20](20_contextual_pointer.ipynb) a far smaller pointer is level with that rule.
+# **The lead is gone**: a network that sees the same visits, with their times, does not beat a child. (A warning: we found the child's
+# new rule after we had seen these windows. But in [chapter 4](04_baselines.ipynb) a rule that was chosen without them stays ahead of
+# the network, too.) The book takes the network apart to find out why. Whatever the verdict on a part, you will have built it, and will
+# know how to test whether it does what its name says.
+#
+# ## What is inside
 #
 # What does the model have that the child lacks? It gives a probability to all {{ n_visited:,.0f }} places that anybody visited, also to
-# those outside the week, where {{ unseen:.0f }} of a hundred targets are. So far this has never made its first guess right.
-# ({{ nameless:.0f }} of the {{ unseen:.0f }} are places that training never showed: they are on the list, and nobody can have learned them.) It
-# mixes what its **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and 1, its **gate**,
-# says how much it copies:
+# those outside the week, where {{ unseen:.0f }} of a hundred targets are. So far this has never made its first guess right. It mixes
+# what its **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and 1, its **gate**, says
+# how much it copies:
 #
 # $$
-# P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.2}
+# P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.1}
 # $$
 #
 # Here $\ell$ is a place, and $P(\ell)$ the probability that the model gives it. $P_\text{ptr}$ is the pointer's, and
@@ -353,10 +274,11 @@ attention_map(
 )
 
 # %% tags=["hide-input"]
-# @title Figure 1.3: copied and generated
+# @title Figure 1.2: copied and generated
 names = dict(zip(town.places.location_id, town.places.name, strict=True))
 other = look(model, numbered.test, 2962)  # where one bar has both colours
 fig, axes = plt.subplots(2, 1, figsize=(7.0, 3.6), sharex=True)
+went_to = names[other.target.location_id.item()]
 names[-1] = "all other places"
 columns = ["location_id", "copied", "generated", "is_target"]
 for ax, one in zip(axes, (shown, other), strict=True):
@@ -370,7 +292,7 @@ for ax, one in zip(axes, (shown, other), strict=True):
 axes[0].set_xlabel("")
 axes[0].legend(loc="center right")
 axes[1].get_legend().remove()
-for ax, which in zip(axes, ("the week above", "another"), strict=True):
+for ax, which in zip(axes, ("the week above", "another window"), strict=True):
     title = ax.get_title(loc="left")  # the gate
     ax.set_title(f"{which}: {title}", loc="left", fontsize=10)
 show(
@@ -381,13 +303,12 @@ show(
     caption="Above: the same prediction as bars. Below: another window, "
     "whose first bar shows both parts. Blue: probability copied from the "
     "window; in each panel it adds up to the gate. Hatched: generated. "
-    "✓ marks the truth; below, it is not among the four, and the model is "
-    "wrong.",
+    f"✓ marks the truth; below, it is {went_to}, not among the four.",
 )
 
 # %% [markdown]
-# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating; in the window below it fails. Above, each place gets nearly all of its bar from
-# one part. Below, the first place gets something by copying and something by generating, by equation (1.2):
+# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating; in the window below it fails. Above, each
+# place gets nearly all of its bar from one part. Below, the first place gets something from both, by equation (1.1):
 
 # %%
 top, g = other.candidates.iloc[0], other.gate  # the first place
@@ -397,19 +318,14 @@ print(f"generated: {1 - g:.3f} * {from_generator:.3f} = {top.generated:.3f}")
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
-kitchen, school = (other.candidates.iloc[k] for k in (1, 2))
-little, doubt = kitchen.copied / g, 1 - shown.gate
+doubt = 1 - shown.gate
 
 # %% [markdown]
-# In this window the gate is low, and yet copied places stay ahead. The Rowan Kitchen, to which the pointer gives only {{ little:.2f}}, gets
-# {{ kitchen.copied:.3f}}. The best place that is only generated, Fox School, gets {{ school.generated:.3f}}: the generator spreads over
-# all places.
-#
-# Figure 1.4 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
+# Figure 1.3 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
 # its name promises.
 
 # %% tags=["hide-input"]
-# @title Figure 1.4: the whole network
+# @title Figure 1.3: the whole network
 architecture(
     caption="The whole network, from a window of visits to an answer. Blue: "
     "what copies. Orange: what generates. Purple weighs the two, green is "
@@ -419,9 +335,7 @@ architecture(
 # %% [markdown]
 # ## What to remember
 #
-# - People return: {{ known:.0f }} % of all visits in this town go to a known place ({{ returns:.0f }} % in the test windows). But exploring
-#   never stops.
-# - An average over people can climb because people are missing from it.
+# - People return: {{ known:.0f }} % of all visits in this town go to a known place ({{ returns:.0f }} % in the test windows).
 # - A child's rule is right in {{ counted:.0f }} % of the windows; a wiser child's ({{ wiser:.0f }} %) and the model of this book
 #   ({{ scored:.0f }} %) are level; and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model copies from the window, generates from all places that anybody visited, and mixes the two.
@@ -432,7 +346,7 @@ architecture(
 # On the book's own pages, a form checks the same answers without Python. Solutions are folded.
 #
 # **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind` of
-# `town.visits`. And at the top: is the order as clear (`size`)?
+# `town.visits`. Are the kinds at the top as clearly ordered? Count their visits (`size`).
 
 # %% tags=["try"]
 least = ...  # a kind, such as "park"
@@ -476,67 +390,17 @@ print(f"change, 95 % interval: {ends[0]:+.1f} to {ends[1]:+.1f} points")
 # where the person is now, and the next place seldom is (the first rule).
 
 # %% [markdown]
-# **Exercise 3** (medium). `p_explore` is the town's own probability of exploring, before the coin is tossed. Is it
-# honest? Sort the visits into bins with `pd.qcut(town.visits.p_explore, 10, duplicates="drop")`. (It makes nine, since many
-# visits share one value.) How many percentage points apart are the mean of `p_explore` and the share of explorations in a
-# bin at most?
-
-# %% tags=["try"]
-gap = ...  # the largest difference, in percentage points
-check.exercise("1.3", gap)
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
-# @title Solution 3
-bins = pd.qcut(town.visits.p_explore, 10, duplicates="drop")
-by_bin = town.visits.groupby(bins, observed=True)
-honest = by_bin[["p_explore", "explored"]].mean()
-gap = 100 * (honest.p_explore - honest.explored).abs().max()
-check.exercise("1.3", gap)
-print(f"at most {gap:.1f} percentage points apart")
-honest.rename_axis("bin").round(3)
-# A probability that comes true as often as it says is called *calibrated*.
-# This one is, up to chance.
-
-# %% [markdown]
-# **Exercise 4** (medium). In Figure 1.2 the curious lie near the law, from 8 places known to 90. Do they obey it? In this town the
-# law is meant for free choices, visits whose reason, `why`, is not `"routine"`. Take the rows of `curious` (made under Figure 1.2)
-# with `known_places` from 8 to 90. What share of them are free choices, and what share of the free choices goes to a new place?
-# Compare with the mean of equation (1.1) over the free choices.
-
-# %% tags=["try"]
-free_share, new_share = ..., ...  # in percent
-check.exercise("1.4", [free_share, new_share])
-
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 4", "code_prompt_hide": "Hide solution 4"}
-# @title Solution 4
-middle = curious[curious.known_places.between(8, 90)]
-free = middle[middle.why != "routine"]  # a choice of their own
-free_share = 100 * len(free) / len(middle)
-new_share = 100 * free.explored.mean()
-check.exercise("1.4", [free_share, new_share])
-by_law = 100 * (0.6 * free.known_places**-0.21).mean()
-parts = {"visits that are free choices": free_share}
-parts["of the free choices, a new place"] = new_share
-parts["of all their visits, a new place"] = 100 * middle.explored.mean()
-parts["equation (1.1)"] = by_law
-pd.Series(parts).round(0).rename("%").to_frame()
-# In a free choice they explore far more often than the law says: they are
-# curious. But only six visits in ten are a free choice, and the product of
-# the two happens to be the law's number. Two errors of opposite sign look
-# like agreement.
-
-# %% [markdown]
-# **Exercise 5** (longer). How long must the short list be? In what share of the test windows is the true next
+# **Exercise 3** (longer). How long must the short list be? In what share of the test windows is the true next
 # place among the one, two, … five most frequent places of the window? Break ties as in exercise 2 (a sort with
 # `kind="stable"` keeps the order of equal counts). After which place does the list gain little, and why can it not reach 100 %?
 
 # %% tags=["try"]
 # percent of the windows, for lists of one to five places
 short_list = [..., ..., ..., ..., ...]
-check.exercise("1.5", short_list)
+check.exercise("1.3", short_list)
 
-# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 5", "code_prompt_hide": "Hide solution 5"}
-# @title Solution 5
+# %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 3", "code_prompt_hide": "Hide solution 3"}
+# @title Solution 3
 found = np.zeros(5)
 for i in range(len(windows)):
     seen_places = windows.visits_of(i).location_id.to_numpy()
@@ -545,12 +409,12 @@ for i in range(len(windows)):
     target = windows.target_of(i).location_id
     found += [target in ranked[:k] for k in range(1, 6)]
 short_list = 100 * found / len(windows)
-check.exercise("1.5", short_list)
+check.exercise("1.3", short_list)
 on_list = pd.Series(short_list, range(1, 6), name="%")
 print(f"not in the window at all: {100 - ceiling:.0f} %")
 # The second place helps nearly as much as the first: the first is often where
-# the person is. From then on the list
-# creeps towards the ceiling: what is not in the window is on no list.
+# the person is. From then on the list creeps towards the ceiling: what is not
+# in the window is on no list.
 on_list.rename_axis("places on the list").round(1).to_frame()
 
 # %% [markdown]

@@ -7,9 +7,9 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** A flat position bias does not mean that people do not forget: where memory is short, query and key say it in
-# > its place (the bias falls by {{ usual_bias:.2f }}, bias and content together by {{ usual_sum:.2f }}), and where memory is long,
-# > there is little to say.
+# > **In one sentence.** A flat position bias does not mean that people do not forget: in three towns with a short memory it falls
+# > by {{ short["bias"]:.2f }} from recent visits to old ones, but by {{ short["sum"]:.2f }} together with what query and key say (in
+# > logits, the unit of scores); where memory is long, as in our town, there is little to say ({{ worth:.2f }}).
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -43,7 +43,6 @@ import torch
 from wherenext import city
 from wherenext.exercises import check
 from wherenext.figures import COPIED, EXTRA, INK, MUTED, TRUTH, show
-from wherenext.live import playground
 from wherenext.people import Behaviour
 from wherenext.results import read_results
 
@@ -53,21 +52,18 @@ from pgt.windows import prepare
 # %% [markdown]
 # ## Ten curves, nearly flat
 #
-# Ten models were trained on the town as in [chapter 10](10_training.ipynb), with ten seeds. (Two scripts,
-# `book/lab/position_bias.py` and `position_bias_towns.py`, trained all whole models of this chapter.) In their tables a row is a
-# model: `what` names its world ("city" is our town), `variant` its training ("as documented": as in [chapter 10](10_training.ipynb)).
-#
-# The columns `b1`, `b2`, … are its bias at position 1 (the last visit), 2, …. A position has one bias, but every visit there
-# has a content of its own. So `c1`, `c2`, … are the *mean* content there, over test windows of at least fifteen visits.
+# Ten models were trained on the town as in [chapter 10](10_training.ipynb), with ten seeds. A position has one bias, but each
+# visit a content of its own. So we also keep the *mean* content at each position, over test windows of at least fifteen visits.
 
-# %%
+# %% tags=["hide-input"]
+# @title Read the curves of the trained models
+# A row is a model that a script trained: `what` names its world ("city" is
+# our town), `variant` its training; b1, b2, ... are its bias at position 1
+# (the last visit), 2, ..., and c1, c2, ... its mean content there.
 files = [read_results(f"position_bias{end}") for end in ("", "_towns")]
 trained = pd.concat([file.rows for file in files])
-ten = trained.query("what == 'city' and variant == 'as documented'")
-ten[["what", "variant", "seed", "b1", "b2", "c1", "c2"]].head(2)
 
 
-# %%
 def curves(what, letter="b", variant="as documented"):
     """(models, 15) the bias (b) or the mean content (c)."""
     rows = trained.query("what == @what and variant == @variant")
@@ -78,15 +74,15 @@ learned = curves("city")  # (10, 15)
 mean_content = curves("city", "c")
 
 # %% [markdown]
-# Only differences of scores matter, so all our curves have a mean of zero, in the files already.
+# Only differences of scores matter, so all our curves have a mean of zero.
 #
 # And the truth? A person whom no routine sends anywhere may **return freely**: they choose among the places they know, and
 # each past visit adds a weight to its place. The visit at position $p$ has the weight $0.97^{p-1}$, plus a part that does not
 # fade ({{ always:.2f }}).
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about
-# age, the right bias would be about the logarithm of this weight. (Only about: the rule has more parts. A place's total, for instance, is also
-# raised to a power, below one in some returns and above one in others. So the diamonds below give the direction, not the exact size.)
+# age, the right bias would be about the logarithm of this weight. (Only about: the rule has more parts. The diamonds below
+# give the direction, not the size.)
 
 # %%
 town = city.load()
@@ -138,11 +134,11 @@ show(
 
 # %% [markdown]
 # The content has nearly all the shape. Its start is not about forgetting: people seldom stay where they are, so position 1 is
-# low. They go out and come home again (home, work, home), so position 2 is high. We leave these two out (a choice made after seeing
-# them).
+# low. They go out and come home again (home, work, home), so position 2 is high. We leave these two out (a choice made after
+# seeing them).
 #
-# One number sums up the rest of a curve. Its **fall** is its mean at positions 3 to 5 minus its mean at positions 11 to 15, in
-# logits: above zero, old visits count less.
+# One number sums up the rest of a curve. Its **fall** is its mean at positions 3 to 5 minus its mean at positions 11 to 15 (two
+# groups far apart), in logits: above zero, old visits count less.
 
 
 # %%
@@ -159,7 +155,8 @@ by_rule, content = fall(truth), fall(mean_content)
 by_content = content.mean()
 print(f"log weight in the rule: {by_rule:.2f}")
 print(f"bias: from {fall(learned).min():.2f} to {fall(learned).max():.2f}")
-print(f"content: from {content.min():.2f} to {content.max():.2f}")
+print(f"content: from {content.min():.2f} to {content.max():.2f}", end=", ")
+print(f"mean {by_content:.2f}")
 print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
@@ -170,9 +167,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. At the others the hour
 #    decides: home, work or school.
 #
-# In our town the content hardly falls either, in the mean of ten models ({{ by_content:.2f }}, though they differ much). So in our
-# town the content has not said it either, and the first suspect alone cannot explain the curves. But in other towns it may be at
-# work.
+# In our town the content hardly falls either, in the mean of ten models ({{ by_content:.2f }}). So here it has not said it, and the
+# first suspect alone cannot explain the curves. But in other towns it may be at work.
 #
 # ## The content can say the same
 #
@@ -188,16 +184,15 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 #
 # What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes.
 #
-# And the sum? Within a window it is the logarithm of the attention, up to a constant. So two models with the same attention
-# have the same sum, and may have quite different biases. In the word of [chapter 7](07_pointer.ipynb): **the attention identifies
-# the sum (up to the constant), and not the bias.** (And data do not quite fix the attention: where a place was visited twice,
-# they tell only the sum of the two weights.)
+# Within a window the sum is the logarithm of the attention, up to a constant. So two models with the same attention have the
+# same sum, and perhaps quite different biases. In the word of [chapter 7](07_pointer.ipynb): **the sum is identifiable (up to
+# the constant), the bias is not.**
 #
 # ## A world in which the answer is known
 #
 # When bias and content are both trained, which one learns what is true? Take a world with nothing else to learn: people only
-# copy. They go where they were $p$ visits ago ($p = 1$: they stay) with a probability in proportion to $\kappa_p$, which shrinks by a fifth with every step back. The
-# right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
+# copy. They go where they were $p$ visits ago ($p = 1$: they stay) with a probability in proportion to $\kappa_p$, which shrinks
+# by a fifth with every step back. The right scores are $\log \kappa_p$, a straight line with the slope $\log 0.8 = -0.223$.
 #
 # By copying alone, everybody would soon be at one place for ever. So one visit in five, on average, goes to a new place. Nobody
 # can copy it, and we leave it out.
@@ -230,8 +225,9 @@ hits = live(kappa)
 # content that query and key make.
 #
 # The loss is that of a pointer alone, as in [chapter 7](07_pointer.ipynb): minus the logarithm of the attention on
-# visits to the right place. `inside` says which visits exist, and `faster` how many times as fast the bias learns as query
-# and key. Without `content` the query is zero and stays so; we shall need that later.
+# visits to the right place. Query and key begin with small random numbers, the bias with zeros. `inside` says which visits
+# exist, and `faster` how many times as fast the bias learns as query and key. Without `content` the query is zero and stays so;
+# we shall need that later.
 
 
 # %%
@@ -290,20 +286,19 @@ show(
 )
 
 # %% [markdown]
-# All three pointers reach the loss of the truth, to three decimals, and all three have nearly the right sum, because there are
-# enough visits to determine it. The slope goes to the part that learns faster: to the content on the left, to the bias on the right. At equal
-# rates (middle) the content takes most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **From the
-# bias by itself you cannot tell how much the content has taken.**
+# All three pointers reach the loss of the truth, to three decimals, and all three have nearly the right sum. The slope goes to
+# the part that learns faster: to the content on the left, to the bias on the right. At equal rates (middle) the content takes
+# most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **From the bias by itself you cannot tell how
+# much the content has taken.**
 #
-# Why is the content so quick? Adam moves each number by about the learning rate. A step of the bias moves a score by just this. A
-# step of a key moves it by about as much at first (16 small numbers, divided by 4); the step of the query comes on top, and as the query grows, each step of a key
-# counts for more. Once
-# query and key have said what there is to say, nothing pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
+# Why is the content so quick? Each step of the training moves a score once by the bias, but twice by the content: by the query
+# and by the key. And the larger these grow, the more their steps count. Once they have said what there is to say, nothing
+# pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
 #
 # ## How much is there to say?
 #
-# Now the second suspect. `city.simulate` makes a town of other people for each seed. With the same
-# seeds we make three worlds: **the same people live in all three, and only the forgetting differs.**
+# Now the second suspect. `city.simulate` makes a town of other people for each seed. With the same seeds we make three worlds:
+# **the same people live in all three, and only the forgetting differs.**
 #
 # | world | with each later visit, a weight is multiplied by | towns |
 # |---|---|---|
@@ -311,15 +306,15 @@ show(
 # | *long memory* | 0.97, as in our town | ten |
 # | *no forgetting* | 1 | ten |
 #
-# The last world is the **control**: the same people, without what we look for. (A short memory shows in three towns; for a long
-# one we take ten.) In each we train a bias *alone*, with no content that could speak in its place. It
-# learns how often the answer lies at each position, whatever the reason: habits could leave a curve even if nobody forgets, and
-# the control shows whether they do. We train 60 steps, at a learning
-# rate of 0.1 instead of 0.01. (200 steps change no fall by more than 0.03, and the mean difference below by less than 0.01.) `sights` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
+# The last world is the **control**: the same people, without what we look for. In each we train a bias *alone*, with no content
+# that could speak in its place. It learns how often the answer lies at each position, whatever the reason: habits could leave a
+# curve even if nobody forgets, and the control shows how much of one. We train 60 steps, at a learning rate of 0.1 instead of
+# 0.01 (more steps change little: [evidence](evidence_model.ipynb)). `hits_of` makes from windows what `live` made of visits:
+# `hits`, and which visits are `inside`.
 
 
 # %%
-def sights(windows):
+def hits_of(windows):
     """Was each visit at the place that came next? Does it exist?"""
     seen = windows.subset(windows.in_window)
     (batch,) = seen.batches(len(seen))  # all windows in one batch
@@ -327,12 +322,13 @@ def sights(windows):
     at = batch.length[:, None] - 1 - torch.arange(batch.location.shape[1])
     place = batch.location.gather(1, at.clamp(min=0))  # the last visit first
     inside = at >= 0  # (N, L)
-    return (place == batch.target[:, None]) & inside, inside
+    came = batch.target[:, None]  # the place itself: its id
+    return (place == came) & inside, inside
 
 
 def alone(visits):
     """(15,) the bias of a pointer that sees positions only."""
-    rows = sights(prepare(visits, protocol="exact").train)
+    rows = hits_of(prepare(visits, protocol="exact").train)
     bias, _, _ = train(*rows, content=False, steps=60, rate=0.1)
     return bias[:15] - bias[:15].mean()
 
@@ -353,6 +349,20 @@ own_town = np.stack([alone(one.visits) for one in (ageless, town)])  # (2, 15)
 worlds["our town"] = own_town[1:]
 rule = {"short memory": in_rule(0.8), "long memory": truth}
 rule |= {"no forgetting": in_rule(1.0), "our town": truth}
+
+# %% [markdown]
+# *Long memory* and *no forgetting* have the same people, so we can subtract town by town. In brackets stands a 95 % interval of
+# the mean difference over towns (Student's $t$); SD is the standard deviation.
+
+# %%
+slow, none = fall(worlds["long memory"]), fall(worlds["no forgetting"])
+changes = slow - none  # (10,) a town each
+worth, apart = changes.mean(), slow.std(ddof=1)
+half = 2.262 * changes.std(ddof=1) / 10**0.5  # the t quantile for ten
+low, high = worth - half, worth + half
+print(f"long memory: mean fall {slow.mean():.2f}, SD {apart:.2f}")
+print(f"no forgetting: {none.mean():.2f}, SD {none.std(ddof=1):.2f}")
+print(f"difference: {worth:.2f} [{low:.2f}, {high:.2f}]")
 
 # %% tags=["hide-input"]
 # @title Figure 12.4: a bias alone
@@ -375,88 +385,62 @@ left.plot(range(3, 16), true, "D", color=TRUTH, mfc="none", ms=4)
 left.set(xlabel="position from the end", xticks=[3, 5, 10, 15])
 left.set(ylabel="bias, alone (logits)")
 left.set_title("short memory: 3 towns", fontsize=10)
-sides = ["no forgetting", "long memory"]
-pairs = np.stack([fall(worlds[name]) for name in sides])  # (2, 10)
-right.plot(pairs, "o-", color=COPIED, lw=0.8, ms=4, alpha=0.45)
-right.plot(pairs.mean(1), "o-", color=COPIED, lw=2.2)
-right.plot([fall(rule[name]) for name in sides], "D", color=TRUTH, mfc="none")
-right.plot([0.08, 1.08], fall(own_town), "*-", color=INK, lw=1, ms=10)
-right.set(xlim=(-0.3, 1.3), ylabel="fall (logits)")
-right.set_xticks([0, 1], sides)
-right.set_title("10 towns, twice; ours: stars", fontsize=10)
+right.axhline(0, color=MUTED, lw=0.8)
+right.plot(np.zeros(10), changes, "o", color=COPIED, ms=5, alpha=0.5)
+bar = {"color": COPIED, "ms": 7, "lw": 2.2}
+right.errorbar(1, worth, half, fmt="o", **bar)
+right.plot(2, np.diff(fall(own_town)), "*", color=INK, ms=11)
+right.plot(3, by_rule, "D", color=TRUTH, mfc="none")
+right.set(xlim=(-0.5, 3.5), ylabel="change of the fall (logits)")
+right.set_xticks(range(4), ["10 towns", "mean", "ours", "rule"])
+right.set_title("long memory − no forgetting", fontsize=10)
 show(
     fig,
     alt="Left: with a short memory three curves fall, about half as far as "
-    "the diamonds. Right: ten lines, most of which rise from no forgetting "
-    "to long memory; their mean rises less than half as far as the diamonds, "
-    "and our town's line does not rise.",
-    caption="A bias without a content. Thin: a town each; thick: their mean "
-    "(left: with mean zero over positions 3 to 15). Diamonds: the logarithm "
-    "of the weight in the rule, and its fall. Stars: our town. A fall is the "
-    "mean over the left band minus that over the right one.",
+    "the diamonds. Right: most of ten dots lie above zero; so does the "
+    "interval of their mean. Our town lies just below zero, and the rule "
+    "as high as the highest town.",
+    caption="A bias without a content. Left, thin: a town each; thick: their "
+    "mean; diamonds: the log weight in the rule (all with mean zero over "
+    "positions 3 to 15). A fall is the mean over the left band minus that "
+    "over the right one. Right: what long memory changes in it, by town.",
 )
 
 # %% [markdown]
-# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. For long memory the right
-# panel shows the falls. A line joins the same people without forgetting and with it. So we can subtract town by town. *Low*
-# and *high* are the ends of a 95 % interval of the mean over towns (Student's $t$), SD is the standard deviation.
-
-
-# %%
-def mean_of(each):
-    """The mean of ten numbers, its interval (Student's t), their SD."""
-    half = 2.262 * each.std(ddof=1) / 10**0.5  # the t quantile for ten
-    mean = each.mean()
-    return mean, mean - half, mean + half, each.std(ddof=1)
-
-
-slow, none = fall(worlds["long memory"]), fall(worlds["no forgetting"])
-found = {"long memory": mean_of(slow), "no forgetting": mean_of(none)}
-found["difference"] = mean_of(slow - none)
-heads = ["mean fall, alone", "low", "high", "SD over towns"]
-pd.DataFrame(found, heads).T.round(2)
-
-# %% [markdown]
-# The third row speaks for the second suspect. There *is* something to say, but little: the rule itself falls by only
-# {{ by_rule:.2f }}, and a bias alone finds about two fifths of this, {{ worth:.2f }}. With a short memory it finds half. Several things in the rule may be why; we have not
-# separated them. Only {{ free:.0f }} % of our town's targets in the window are free returns; in most of these the hour counts, too;
-# totals are raised to a power; and visits before the window count. (In the control the fall is about zero.)
+# A short memory is plain to see (left), though the bias falls only half as far as the diamonds. With a long one there *is*
+# something to say, but little. We say that slow forgetting is *worth* {{ worth:.2f }} logits: about a tenth more attention. The
+# rule falls by {{ by_rule:.2f }}, and a bias alone finds two fifths of it; we have not separated why. (In the control the fall
+# is about zero.)
 #
-# We say that slow forgetting is *worth* {{ worth:.2f }}. One town cannot show so small an effect: the falls of the first row have an SD of
-# {{ apart:.2f }}, because people differ, and because their visits are partly luck.
+# One town cannot show so small an effect: with a long memory the falls of ten towns have an SD of {{ apart:.2f }}, because
+# people differ, and because their visits are partly luck.
 #
-# ## Does the sum tell more?
+# ## The first suspect, in whole towns
 #
-# If the bias cannot show how fast people forget, can the sum? Whole models were trained on the three towns with a short memory, and on
-# the same people without forgetting, each town twice: at the same rate throughout, as in [chapter 10](10_training.ipynb), and with a
-# *fast bias*, which learns a hundred times as fast as the rest.
+# Does the content speak in the bias's place where there is much to say? Whole models were trained, as in
+# [chapter 10](10_training.ipynb), on the three towns with a short memory, and on the same people without forgetting.
 
 # %% tags=["hide-input"]
 # @title Figure 12.5: whole models, bias and sum
-kinds = {"usual rate": "as documented", "fast bias": "fast bias"}
 files_of = {"short memory": "short memory", "no forgetting": "no recency"}
-fig, axes = plt.subplots(2, 2, figsize=(7.4, 4.4), sharex=True, sharey=True)
-for row, (rate, variant) in zip(axes, kinds.items(), strict=True):
-    for ax, (world, what) in zip(row, files_of.items(), strict=True):
-        b, c = (curves(what, letter, variant)[:, 2:] for letter in "bc")
-        drawn = {"bias": (b, COPIED), "sum": (b + c, INK)}
-        for name, (lines, colour) in drawn.items():
-            lines = lines - lines.mean(1, keepdims=True)
-            ax.plot(range(3, 16), lines.T, color=colour, lw=0.7, alpha=0.5)
-            look = {"color": colour, "lw": 2.2, "label": name}
-            ax.plot(range(3, 16), lines.mean(0), **look)
-        shade(ax)
-        ax.set_title(f"{world}, {rate}", fontsize=10)
-        ax.set(xticks=[3, 5, 10, 15], ylabel="logits")
-        ax.label_outer()
-axes[0, 0].legend()
-for ax in axes[1]:
-    ax.set_xlabel("position from the end")
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
+for ax, (world, what) in zip(axes, files_of.items(), strict=True):
+    b, c = (curves(what, letter)[:, 2:] for letter in "bc")
+    drawn = {"bias": (b, COPIED), "sum": (b + c, INK)}
+    for name, (lines, colour) in drawn.items():
+        lines = lines - lines.mean(1, keepdims=True)
+        ax.plot(range(3, 16), lines.T, color=colour, lw=0.7, alpha=0.5)
+        look = {"color": colour, "lw": 2.2, "label": name}
+        ax.plot(range(3, 16), lines.mean(0), **look)
+    shade(ax)
+    ax.set_title(world, fontsize=10)
+    ax.set(xlabel="position from the end", xticks=[3, 5, 10, 15])
+axes[0].set_ylabel("logits")
+axes[0].legend()
 show(
     fig,
-    alt="Four panels. With a short memory and the usual rate the bias is "
-    "flat and the sum falls; with a fast bias both fall. Without "
-    "forgetting neither falls much, at either rate.",
+    alt="Two panels. With a short memory the bias is flat and the sum falls. "
+    "Without forgetting neither falls much.",
     caption="The position bias and the sum of bias and mean content. Thin: a "
     "town each; thick: their mean. Each curve has mean zero. Bands as in "
     "Figure 12.4.",
@@ -469,77 +453,61 @@ show(
 
 # %%
 kept = files_of | {"our town": "city"}  # their names in the files
-falls, sums = {}, {}
+falls = {}
 for world in ("short memory", "our town", "no forgetting"):
     same = worlds[world][:3]  # the first three: the same people
     falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
-    for rate, variant in kinds.items():
-        b, c = (curves(kept[world], letter, variant) for letter in "bc")
-        falls[world][f"bias, {rate.split()[0]}"] = fall(b).mean()
-        sums[world, rate] = fall(b + c)  # of each model
-        falls[world][f"sum, {rate.split()[0]}"] = sums[world, rate].mean()
+    b, c = (curves(kept[world], letter) for letter in "bc")
+    falls[world] |= {"bias": fall(b).mean(), "sum": fall(b + c).mean()}
+short = falls["short memory"]
+attention_ratio = np.exp(short["sum"])
+fast = fall(curves("short memory", variant="fast bias")).mean()
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
-# %% tags=["hide-input"]
-# @title Four more numbers, and some for the text
-short, here, never = falls.values()
-usual_bias, usual_sum = short["bias, usual"], short["sum, usual"]
-usual, fast = (sums["our town", rate] for rate in kinds)
-change, least, most, _ = mean_of(usual - fast)
-worth, low, high, _ = found["difference"]
-apart = slow.std(ddof=1)
-without, with_it = fall(own_town)
-fewer = (slow - none < with_it - without).sum()
-seeds_apart = usual.std(ddof=1)
-attention_ratio = np.exp(usual_sum)
-more, up = short["sum, fast"] - usual_sum, -here["bias, fast"]
-print(f"our town's sums, usual minus fast rate: {change:.2f}", end=" ")
-print(f"[{least:.2f}, {most:.2f}]")
-print(f"our town's ten sums, usual rate: SD {seeds_apart:.2f}")
-print(f"a bias alone: with forgetting {with_it:.2f}, without {without:.2f}")
-print(f"of ten towns, changed by forgetting less than ours: {fewer}")
-
 # %% [markdown]
-# With a short memory the bias of the whole model says nothing about it ({{ usual_bias:.2f }}). But the sum falls by
-# {{ usual_sum:.2f }}, nearly as far as a bias that is alone ({{ short["alone"]:.2f }}), and without forgetting it hardly falls. So
-# the content says that people forget: here the first suspect is at work. (A fall of {{ usual_sum:.2f }} means that recent visits
-# typically get {{ attention_ratio:.1f }} times the attention of old ones, in a geometric mean over windows.)
+# With a short memory the bias of the whole model says nothing ({{ short["bias"]:.2f }}). But in the mean of the three towns the
+# sum falls by {{ short["sum"]:.2f }}, nearly as far as a bias alone ({{ short["alone"]:.2f }}), and without forgetting it does
+# not. So the content says it: here the first suspect is at work. (With a bias that learns a hundred times as fast as the rest,
+# the bias says it: {{ fast:.2f }}, [evidence](evidence_model.ipynb).)
 #
-# With a *fast bias*, in the same towns, the bias does speak: it falls by {{ short["bias, fast"]:.2f }}, and the sum by
-# {{ short["sum, fast"]:.2f }}. **Which part of the model says that people forget depends on the optimizer.**
-#
-# So the sum tells more than the bias: it says *whether* this model has learned a fall. It does not say how large the fall is among
-# people. With a short memory it finds about half of the rule's {{ short["rule"]:.2f }}. And it moves with the optimizer, not always
-# the same way: with a fast bias it falls by {{ more:.2f }} more where memory is short, and by {{ change:.2f }} less in our town.
-#
-# There the ten *biases* even rise with age, by {{ up:.2f }}, and the content takes most of this back. All ten seeds agree, and still it
-# is one town's visits: no sign that old visits count more ([evidence](evidence_model.ipynb)).
+# A fall of {{ short["sum"]:.2f }} gives recent visits about {{ attention_ratio:.1f }} times the attention of old ones. So the sum
+# tells *whether* a model has learned a fall, but not how fast people forget: the rule falls by {{ short["rule"]:.2f }}.
 #
 # ## Back to our town
 #
-# So why are the curves of our town flat? Its flat *bias* (figure 12.1) is no evidence: at this rate it stays flat even where there is
-# much to say. So look at the sum and at a bias alone. At the usual rate both are flat, too, and the bias alone has a control, the left star of
-# figure 12.4: without forgetting its fall is {{ without:.2f }}, with it {{ with_it:.2f }}. In only {{ fewer:.0f }} of ten other
-# towns did forgetting change the fall by less. So the second suspect is enough: there is little to say, and in our town,
-# probably by luck, forgetting leaves less trace than in most.
+# Its flat *bias* (figure 12.1) is no evidence: at this rate it is flat even where there is much to say. What do the sum and a
+# bias alone say?
+
+# %%
+ours_summed = fall(learned + mean_content)  # (10,) a model each
+seeds_apart = ours_summed.std(ddof=1)
+without, with_it = fall(own_town)
+fewer = (changes < with_it - without).sum()
+print(f"our ten sums: mean fall {ours_summed.mean():.2f}", end=", ")
+print(f"SD over seeds {seeds_apart:.2f}")
+print(f"a bias alone: {with_it:.2f}, without forgetting {without:.2f}")
+print(f"of the ten other towns, {fewer} lie below ours")
+
+# %% [markdown]
+# The sum is flat, too, and so is a bias alone ({{ with_it:.2f }}; without forgetting {{ without:.2f }}). So the second suspect is
+# enough: there is little to say, {{ worth:.2f }} in the mean of ten towns, and ours lies at their low end (the star in figure 12.4):
+# only {{ fewer:.0f }} of them lie lower.
 #
-# The sum of one model would not have told us. Our ten models learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as slow forgetting is worth.** More seeds average this out,
-# but they are still one town.
+# One model would not have told us. Our ten learned from the same visits, yet the falls of their sums have an SD of
+# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as slow forgetting is worth.** More seeds average this
+# out, but they are still one town.
 #
 # ## What to remember
 #
-# - Our town's bias would be flat in any case, at this learning rate. That the sum is flat, too, is because there is little to say, and
-#   probably luck: slow forgetting is worth {{ worth:.2f }} logits, and towns differ by more (SD {{ apart:.2f }}).
-# - Bias and content can exchange what both can say about positions, equation (12.1). Given the attention, only their sum is
-#   fixed. So a flat bias does not exclude forgetting: with a short memory the bias of a whole model falls by
-#   {{ usual_bias:.2f }}, and the sum by {{ usual_sum:.2f }}.
-# - Which of the two learns a shape depends on the optimizer. Even the sum moves with it, by as much as slow forgetting is worth.
-# - Spread over seeds is not spread over people.
-# - A bias without content, in many towns and beside a control, tells *whether* people forget ({{ worth:.2f }}
-#   [{{ low:.2f }}, {{ high:.2f }}]). It shows only a part of the rule's fall, and without a simulator nobody knows which part. Real
-#   people have no control: report the curve of a bias alone, with its spread over groups of people, and do not call it forgetting.
+# - A flat bias is no evidence that people do not forget: with a short memory the bias of a whole model falls by
+#   {{ short["bias"]:.2f }}, and the sum by {{ short["sum"]:.2f }}.
+# - Bias and content can exchange what both can say about positions, equation (12.1). The learning rates decide which of them
+#   learns it.
+# - Slow forgetting is worth {{ worth:.2f }} logits [{{ low:.2f }}, {{ high:.2f }}]. One town (SD {{ apart:.2f }}) or one seed
+#   (SD {{ seeds_apart:.2f }}) cannot show it, and ten seeds are still one town.
+# - Real people have no control: report the curve of a bias alone, with its spread over groups of people, and do not call it
+#   forgetting.
 #
 # ## Exercises
 #
@@ -563,27 +531,22 @@ print(f"bounds: {unaided:.1f} towns alone, {beside:.1f} beside the control")
 # asks for a few more.)
 
 # %% [markdown]
-# **Exercise 2** (quick, by hand). Here is the pointer of a trained model, alone. Dots are the content of each visit; sticks,
-# nearly invisible at ×1, are its bias. Which of ×1, ×3, ×10, ×30, ×100 is the first at which another place leads? Which
-# place, and why that one? A place gets the sum of $e^{s+b}$ over its visits.
-#
-# (Without the live page: the leader has three visits with the contents 1.3, 0.8 and 1.6; take their bias as zero. Its rival, not the
-# second of the list, has one visit, with content 0.13 and bias 0.034.)
-
-# %%
-playground(small="bias")
+# **Exercise 2** (quick, by hand). With a short memory the bias of a whole model falls by {{ short["bias"]:.2f }}, and the sum by
+# {{ short["sum"]:.2f }}. Exchange as in equation (12.1), with $\xi_p = 0.1\,p$. By how much do bias, content and sum fall then?
 
 # %% tags=["try"]
-times = ...  # 1, 3, 10, 30 or 100
-check.exercise("12.2", times)
+bias_falls, content_falls, sum_falls = ..., ..., ...
+check.exercise("12.2", [bias_falls, content_falls, sum_falls])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-times = 100
-check.exercise("12.2", times)
-# By hand: log(e**1.3 + e**0.8 + e**1.6) = 2.38, so the rival leads from
-# about (2.38 - 0.13) / 0.034 = 66 on. It is the place of the last visit but
-# one: position 2 has the largest bias of all.
+moved = fall(0.1 * np.arange(1, 16))  # 0.1 · 4 - 0.1 · 13 = -0.9
+bias_falls = short["bias"] - moved
+content_falls = short["sum"] - short["bias"] + moved
+check.exercise("12.2", [bias_falls, content_falls, short["sum"]])
+print(f"bias {bias_falls:.2f}, content {content_falls:.2f}")
+# The same attention, and the same predictions. But now the bias alone seems
+# to say that people forget, and the content that old visits count more.
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.

@@ -2,7 +2,7 @@
 # # Sets over time
 #
 # Take somebody's last seven *active* days, days with a visit. On four they were at Sage & Jolly Instruments, on three at 46
-# Alder Walk, and at five other places once. Where will they be on the next one? Can a network with a graph, attention and a
+# Alder Walk, and at five other places once each. Where will they be on the next one? Can a network with a graph, attention and a
 # gate predict it better than a count?
 #
 # *You will be able to* turn visits into sets, predict the next one with a graph and masked self-attention, and test it
@@ -10,9 +10,9 @@
 # gate](08_generator_and_gate.ipynb) and [Baselines](04_baselines.ipynb). *It takes* half an hour to read and about a minute to
 # run.
 #
-# > **In one sentence.** By NDCG a count of what you took beats DNNTSP, a network for sets, as we rebuilt it: the network cannot see in
-# > which sets you took something alone; told this, and how long ago, it draws level on shopping baskets, and makes up
-# > {{ told["town"][0]:.1f }} of {{ below["town"][0]:.1f }} points in the town.
+# > **In one sentence.** A count of what you took beats DNNTSP, a network for sets, as we rebuilt it: by
+# > {{ below["town"][0]:.1f }} points of NDCG in the town, by {{ below["baskets"][0]:.1f }} on shopping baskets. The network cannot
+# > see in which sets you took something alone; told this, it draws level on the baskets, not in the town.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -44,7 +44,7 @@ from wherenext.relatives import temporal_sets
 from wherenext.results import read_results
 
 # %%
-torch.set_num_threads(1)
+torch.set_num_threads(1)  # the same sums, however many cores
 town = city.load()
 days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 
@@ -54,7 +54,8 @@ days = temporal_sets.daily_places(town.visits, days=7)  # of active days
 #
 # ## One person's week
 #
-# An **element** of a set is a place here, a product in a shop. One week:
+# An **element** of a set is a place here, a product in a shop. (At the end we also test on shopping baskets: 42,905 of them, of
+# 9,010 people, with 217 products.) One week:
 
 # %%
 visits = town.visits.query("split == 'test'")
@@ -64,7 +65,7 @@ sets = visits.groupby(["user_id", day]).location_id.unique()
 who, at = 4, 10  # a person, and which of their active days is asked for
 week = sets[who].iloc[at - 7 : at + 1].tolist()  # seven sets, and the next
 name_of = town.places.set_index("location_id").name
-past = [f"−{7 - t}" for t in range(7)]  # the days
+past = [f"−{7 - i}" for i in range(7)]  # the days
 for when, ids in zip([*past, "next"], week, strict=True):
     print(f"{when:>4}:", ", ".join(name_of[id_] for id_ in ids))
 
@@ -82,9 +83,8 @@ places = [name_of[id_] for id_ in order]
 
 # %% [markdown]
 # Above, `daily_places` did this for everybody. It pads shorter histories: `elements` with −1, `present` with 0. Missing sets
-# stand at the end, and `length` counts the real ones. Our week is row 12 of the test split (found by
-# looking). In the town the splits are those of [chapter 3](03_windows.ipynb), the same people in later weeks; on the baskets of figure
-# 18.2 they are other people.
+# stand at the end, and `length` counts the real ones. Our week is row 12 of the test split (found by looking). The test days
+# are the same people's, in later weeks.
 
 # %%
 person = days["test"].batch([12])  # a batch of U = 1
@@ -127,9 +127,9 @@ show(
 #
 # ## Train first, look inside later
 #
-# For real numbers in every box, we train the package's DNNTSP. With the same weights it gives the same scores as ours will, but faster. As several
-# places can be right, a sigmoid makes a probability of each of the {{ V:,}} scores, and the loss is the binary cross-entropy
-# of *yes* and *no*:
+# For real numbers in every box, we train the package's DNNTSP. With the same weights it gives the same scores as ours will
+# (which can be trained, too, only slower). As several places can be right, a sigmoid makes a probability of each of the
+# {{ V:,}} scores, and the loss is the binary cross-entropy of *yes* and *no*:
 
 
 # %%
@@ -192,8 +192,8 @@ trained = train(packaged("full"))  # as described in the paper
 #
 # Whoever buys pasta buys sauce. So an element should know its company, above all what it was *often* together with. **Edges**
 # join the places of each day. Sage & Jolly was together with 46 Alder Walk on two days: on both, their edge counts 2. The edge
-# to Winter Garden Centre counts 1. No pair has more than 2, so we divide by 2. This is the **co-occurrence graph**. In set $i$
-# (in code: `t`), the edge between elements $\ell$ and $\ell'$ weighs
+# to Winter Garden Centre counts 1. No pair has more than 2, so we divide by 2. This is the **co-occurrence graph**. In set
+# $i$, the edge between elements $\ell$ and $\ell'$ weighs
 #
 # $$
 # \mathcal{G}_{\ell\ell'}^{i} = \frac{1}{\text{largest}} \begin{cases}
@@ -209,7 +209,7 @@ trained = train(packaged("full"))  # as described in the paper
 def weighted_graphs(present):
     """(U, N, T) which elements were in which set -> (U, T, N, N)."""
     x = present.float().transpose(1, 2)  # (U, T, N) of U histories
-    both = x[..., :, None] * x[..., None, :]  # 1 where both are in set t
+    both = x[..., :, None] * x[..., None, :]  # 1 where both are in set i
     graph = both * both.sum(1, keepdim=True)  # times: in how many sets
     itself = torch.eye(x.shape[-1])
     graph = graph * (1 - itself) + itself
@@ -223,8 +223,6 @@ edges = pd.DataFrame(edges, places, past)
 edges[edges.any(axis=1)]  # the other four rows hold only zeros
 
 # %% [markdown]
-# On day −7 Sage & Jolly was the only place, on day −5 it was not visited. Its edges are the same.
-#
 # In the graph convolution each element adds up its neighbours' vectors with these weights. A linear layer, batch normalisation
 # and a ReLU follow. **Batch normalisation** brings each of the $D$ numbers to mean 0 and variance 1 over the batch; at test
 # time it takes running means and variances kept from training. Two convolutions reach the neighbours' neighbours.
@@ -269,34 +267,37 @@ x = gcn(trained.table(person.elements)[:, None], person)  # (1, T, N, D)
 assert torch.allclose(x[0, 0, sage], x[0, 2, sage])  # days −7 and −5
 
 # %% [markdown]
-# On the five days without company its state is the same.
+# On the five days without company, visited or not, its state is the same.
 #
 # ## The blind spot
 #
 # On day −7, put Bright Repair Shop in the place of Sage & Jolly. How far do the trained network's scores move?
 
+
 # %%
-t = 0  # @param [0, 1, 5, 6] {type:"raw"}
-moved = person.present.clone()
-moved[0, sage, t], moved[0, repair, t] = False, True
-elsewhere = replace(person, present=moved)
-largest = (trained(elsewhere) - trained(person)).abs().max()
-print(f"day {past[t]}, largest change of a score: {largest:.4f}")
+def swapped(i):
+    """Our week, in set i the repair shop in the place of Sage & Jolly."""
+    moved = person.present.clone()
+    moved[0, sage, i], moved[0, repair, i] = False, True
+    return replace(person, present=moved)
+
+
+i = 0  # @param [0, 1, 5, 6] {type:"raw"}
+change = (trained(swapped(i)) - trained(person)).abs().max()
+print(f"day {past[i]}, largest change of a score: {change:.4f}")
 
 # %% [markdown]
 # By nothing. The only sign of an element in a set is an edge to another. **Alone, an element leaves no sign of which sets held
 # it, or how many.** After the GCN each element goes on alone, so no later box brings this back. And
-# {{ lonely["city days"]:.0f }} % of the town's days hold a single element, and {{ lonely["dc"]:.0f }} % of the shopping baskets
-# of figure 18.2.
+# {{ lonely["city days"]:.0f }} % of the town's days hold a single element, and {{ lonely["dc"]:.0f }} % of the shopping baskets.
 #
-# > **Try it.** Set `t` to 1. On day −6 Sage & Jolly had company, and scores move. Set it back to 0.
+# > **Try it.** Set `i` to 1. On day −6 Sage & Jolly had company, and scores move.
 #
 # ## Looking back: masked self-attention
 #
-# Sage & Jolly has seven states, one a day. They look at each other, with four heads as in [chapter
-# 6](06_position_and_encoder.ipynb), but only backwards: day −2 may look at day −6, and day −6 may not look at day −2. This is not to
-# hide the future, as all seven sets lie in the past: the encoder there adds a position to each visit, here the mask alone tells
-# the order of the sets. The **causal mask** $\mathcal{M}$ is added to the scores before the softmax:
+# Sage & Jolly's seven states look at each other, with four heads as in [chapter 6](06_position_and_encoder.ipynb), but only
+# backwards: day −2 may look at day −6, not the other way round. All seven sets lie in the past, so the mask hides no answer. It
+# tells the order: nothing else does. The **causal mask** $\mathcal{M}$ is added to the scores before the softmax:
 #
 # $$
 # \mathcal{M}_{ij} = \begin{cases} 0 & \text{if set } j \text{ is not later than set } i, \\
@@ -317,7 +318,8 @@ class MaskedSelfAttention(nn.Module):
         heads = self.project(x).view(rows, T, 3, self.heads, -1)
         q, k, v = heads.permute(2, 0, 3, 1, 4)  # (rows, heads, T, d) each
         scores = q @ k.transpose(-2, -1) / math.sqrt(D / self.heads)
-        mask = torch.full((T, T), -math.inf).triu(1)  # equation (18.2)
+        # Equation (18.2). Missing sets stand last, so it hides them, too.
+        mask = torch.full((T, T), -math.inf).triu(1)
         a = (scores + mask).softmax(-1)  # (rows, heads, T, T)
         return (a @ v).transpose(1, 2).reshape(rows, T, D), a
 
@@ -334,7 +336,7 @@ looks.loc[["−7", "−3", "−1"]]
 
 # %% [markdown]
 # Later days weigh nothing. In the last row the five days with the same state weigh the same. Yet rows −3 and −1, two of those
-# days, differ: only day −1 sees day −2. **Order enters only through the mask.** The mask also hides missing sets.
+# days, differ: only day −1 sees day −2. **Order enters only through the mask.**
 #
 # ## One vector for each element: the weighted sum
 #
@@ -359,15 +361,7 @@ class WeightedAggregation(nn.Module):
         return (self.weigh(z) * real[..., None] * z).sum(1)
 
 
-# %%
-aggregation = borrow(WeightedAggregation(32), trained.aggregation)
-c = aggregation(z, torch.full((len(places),), 7))  # (N, D)
-weights = aggregation.weigh(z[sage]).T.numpy()
-pd.DataFrame(weights, ["weight"], past).round(2)
-
 # %% [markdown]
-# Here the weights are nearly alike: this is nearly a plain sum.
-#
 # ## A score for every place: the gate
 #
 # The next set may hold something new, so every place needs a score. Two things count: what everybody does, in its row of $E$,
@@ -390,7 +384,7 @@ pd.DataFrame(weights, ["weight"], past).round(2)
 
 # %%
 def placed(common, elements, own):
-    """(V,) scores for all; a person's (U, N) elements have their own."""
+    """(V,) common scores of all; those seen, (U, N), have their own."""
     # Padding, -1, goes to one more column, which is then left out.
     wide = F.pad(common, (0, 1)).repeat(len(own), 1)  # (U, V + 1)
     where = torch.where(elements >= 0, elements, len(common))
@@ -414,37 +408,30 @@ class GatedFusion(nn.Module):
 
 
 # %% [markdown]
-# *By E* is the row score, *by C* the history score; *rank* is among all places of the town:
+# *By E* is the row score, *by C* the history score; *rank* is among all places of the town. *Held*: in how many training
+# histories the place is; *back*: after how many of these it is in the next set.
 
 # %%
+aggregation = borrow(WeightedAggregation(32), trained.aggregation)
+c = aggregation(z, torch.full((len(places),), 7))  # (N, D)
 fusion = borrow(GatedFusion(V, 32), trained.fusion)
 E, e = trained.table.weight, person.elements[0]
 scores = fusion(E, e[None], c[None])[0]  # (V,)
 board = {"by E": fusion.out(E[e])[:, 0], "by C": fusion.out(c)[:, 0]}
 board |= {"gate": fusion.alpha[e], "score": scores[e]}
 board["rank"] = 1 + (scores > scores[e, None]).sum(1)
-board = pd.DataFrame(board, places).sort_values("rank")
-board.round(2)
+held = lessons.seen()  # (U, V)
+board["held"] = held[:, e].sum(0)
+board["back"] = (held & lessons.truth())[:, e].sum(0)
+pd.DataFrame(board, places).sort_values("rank").round(2)
 
 # %% [markdown]
 # Row scores are all low, as any one place is unlikely. Sage & Jolly, a right answer, has the best history score. But its gate
 # is only half open, and Indigo Wine Cellar, visited once and with a more open gate, ranks before it. Counting names both
 # right places first.
 #
-# Why these gates? *Held* says in how many training histories the place is, and *back*, after how many of these it is in the next
-# set. (Histories overlap, so one visit may count seven times.)
-
-# %%
-gates = {"at the start": packaged("full").fusion.alpha.detach()[e]}
-gates["trained"] = fusion.alpha[e]
-held = lessons.seen()  # (U, V)
-gates["held"] = held[:, e].sum(0)
-gates["back"] = (held & lessons.truth())[:, e].sum(0)
-pd.DataFrame(gates, places).loc[board.index].round(2)
-
-# %% [markdown]
-# Of these places, gates rose where people went back, and fell where nobody did. Sage & Jolly's began closed, and came
-# halfway. Indigo Wine Cellar is in no training history: its gate keeps its random start.
+# Of the places that training held, the gates are more open where people went back than where nobody did. Indigo Wine Cellar
+# is in no training history: its gate is still random.
 #
 # ## The whole network
 #
@@ -481,38 +468,34 @@ print(f"{len(some)} histories: our network gives the same scores")
 # %% [markdown]
 # ## A repair
 #
-# In DNNTSP, Sage & Jolly enters the GCN with the same row on all seven days. In our network *informed*, two learned vectors are
-# added on the days of its visits. `presence` says *here*: that is the repair. `age` is an extra: it says how many sets ago,
-# which DNNTSP knows only through the mask.
+# In DNNTSP, Sage & Jolly enters the GCN with the same row on all seven days. In our *repaired* network one learned vector is
+# added on the days of its visits: it says *here*.
 
 
 # %%
-class Informed(DNNTSP):
+class Repaired(DNNTSP):
     def __init__(self, V, D=32):
         super().__init__(V, D)
         self.presence = nn.Parameter(torch.randn(D))
-        self.age = nn.Embedding(9, D)  # 0 (day −1) to 7; row 8: more
 
     def first(self, batch):
         """(U, T, N, D), the rows of E, and more where a set holds them."""
-        ago = batch.length[:, None] - 1 - torch.arange(batch.present.shape[2])
-        told = self.presence + self.age(ago.clamp(0, 8))  # (U, T, D)
         there = batch.present.transpose(1, 2)[..., None]  # (U, T, N, 1)
-        return super().first(batch) + there * told[:, :, None]
+        return super().first(batch) + there * self.presence
 
 
 # %% [markdown]
-# Again we train the package's, and lend ours its weights. Does Bright Repair Shop on day −7 now move the scores?
+# Again we train the package's. Does Bright Repair Shop on day −7 now move the scores?
 
 # %%
-informed = train(packaged("informed"))
-repaired = borrow(Informed(V), informed)
-torch.testing.assert_close(repaired(some), informed(some))  # or an error
-largest = (repaired(elsewhere) - repaired(person)).abs().max()
-print(f"day {past[t]}, largest change of a score: {largest:.4f}")
+repaired = train(packaged("presence"))
+same = borrow(Repaired(V), repaired)
+torch.testing.assert_close(same(some), repaired(some))  # or an error
+change = (same(swapped(0)) - same(person)).abs().max()
+print(f"day {past[0]}, largest change of a score: {change:.4f}")
 
 # %% [markdown]
-# It does. Moving is not yet being right.
+# It does. But are they better?
 #
 # ## Against counting
 #
@@ -540,7 +523,7 @@ def counting(batch):
 # %% tags=["hide-input"]
 # @title Table: the town's days, after six epochs, one seed
 # The package's two networks, to which ours are equal:
-models = {"DNNTSP": trained, "informed": informed}
+models = {"DNNTSP": trained, "repaired": repaired}
 models["personal, then popular"] = counting
 means = {
     name: 100 * temporal_sets.evaluate(model, days["test"]).mean()
@@ -550,22 +533,21 @@ means = pd.DataFrame(means).T[["ndcg@10", "repeated@10", "new@10"]]
 truth, seen = days["test"].truth(), days["test"].seen()
 unknown = 100 * float((truth & ~seen).sum() / truth.sum())
 short_list = 100 * float((seen.sum(1) <= 10).double().mean())  # of days
+print(f"at most ten places in the history: {short_list:.0f} % of the days")
+print(f"new, of the true places: {unknown:.0f} %")
 heads = ["NDCG@10, %", "recall of seen, %", "recall of new, %"]
 means.round(1).set_axis(heads, axis=1)
 
 # %% [markdown]
-# **Counting wins** by NDCG; *informed* comes closer.
+# **Counting wins** by NDCG; the repaired network comes closer. This is one short run. Figure 18.2 has five longer ones, with a
+# smaller learning rate, and their numbers are the ones to keep. On baskets we also left out one part at a time.
 #
-# **Gates cost seen places.** For {{ short_list:.0f }} % of the days the history holds at most ten places, so who lists all seen places
-# first, as counting does, misses almost none. The networks do miss some: a gate that learned to close, or that was never trained, puts a seen
-# place behind hundreds of unseen ones. With every gate open, *informed* gains points in this run (exercise 2). For our person, closed gates pushed only
-# wrong answers out of the ten.
+# **A closed gate hides a seen place.** On {{ short_list:.0f }} % of the days the history holds at most ten places. Counting lists
+# these first, and misses almost none. The networks do miss some: a gate that learned to close, or was never trained, may put a
+# seen place behind hundreds of unseen ones (exercise 2). For our person, closed gates pushed only wrong answers out of the ten.
 #
-# **Nobody finds the new ones**, though {{ unknown:.0f }} % of the true places are new. By equation (18.4) DNNTSP has one list
-# of unseen places for everybody, like counting.
-#
-# Six epochs and one seed are few. Figure 18.2 has five trainings each, with a smaller learning rate, until validation stops improving, in the town and on *DC* (Dunnhumby-Carbo):
-# 42,905 baskets of 9,010 people, with 217 products. On baskets we also left out one part at a time.
+# **Nobody finds the new ones**, {{ unknown:.0f }} % of the true places. DNNTSP, like counting, has one list of unseen places
+# for everybody.
 
 # %% tags=["hide-input"]
 # @title Figure 18.2: who is ahead of DNNTSP
@@ -580,26 +562,27 @@ def points(data, variant, over="gain", measure="ndcg@10"):
     return [results.mean(measure, group=over + end, **own) for end in ends]
 
 
-below, presence, told, drawn = {}, {}, {}, {}
+below, told, drawn = {}, {}, {}
 for where, data in {"town": "city days", "baskets": "dc"}.items():
     below[where] = [-x for x in points(data, "full", "lead")]
-    told[where] = points(data, "informed")
-    presence[where] = points(data, "presence")
+    told[where] = points(data, "presence")
     drawn |= {f"{where}: counting": below[where]}
-    drawn |= {f"{where}: informed": told[where]}
-    drawn |= {f"{where}: presence alone": presence[where]}
+    drawn |= {f"{where}: repaired": told[where]}
 for part in ("gate", "time", "graph", "attention"):
     drawn[f"baskets: without {part}"] = points("dc", f"no_{part}")
-level = points("dc", "informed", "lead")
-no_gate, no_time = points("dc", "no_gate"), points("dc", "no_time")
+level = points("dc", "presence", "lead")
 recall = points("dc", "full", "lead", "recall@10")
-town_recall = points("city days", "informed", "gain", "recall@10")
-unexplained = below["town"][0] - told["town"][0]
-ndcg = means["ndcg@10"]
-lacked = ndcg["personal, then popular"] - ndcg["informed"]
+rebuilt, counted = (
+    results.mean("ndcg@10", data="dc", group="all", model=model, variant=own)
+    for model, own in [("dnntsp", "full"), ("personal", "backoff")]
+)
+noted = 32.6  # DNNTSP's own score in the paper's table, as we noted it
+days_alone, baskets_alone = lonely["city days"], lonely["dc"]
+print(f"with one element: {days_alone:.0f} % of days", end=", ")
+print(f"{baskets_alone:.0f} % of baskets")
 mean, *ends = zip(*drawn.values(), strict=True)
-at = [k + (k > 2) for k in range(len(drawn))]  # a gap after the town
-figure, axes = plt.subplots(figsize=(7.4, 3.4))
+at = [k + (k > 1) for k in range(len(drawn))]  # a gap after the town
+figure, axes = plt.subplots(figsize=(7.4, 2.9))
 rule, network = figures.COPIED, figures.GENERATED
 colours = [rule if "counting" in name else network for name in drawn]
 axes.hlines(at, *ends, colours)
@@ -611,46 +594,35 @@ axes.invert_yaxis()
 axes.set_xlabel("NDCG@10 minus that of DNNTSP, points")
 show(
     figure,
-    alt="Ten differences with intervals. Counting, informed, presence alone "
-    "on baskets, without gate and without time lie above zero; the others "
-    "hold it.",
+    alt="Eight differences with intervals. Counting, repaired on baskets, "
+    "without gate and without time lie above zero; the others hold it.",
     caption="Zero: DNNTSP as we built it from its paper and the authors' "
-    "code. Presence alone: informed without age. Without time: no attention, "
-    "and the mean of the states. Blue: the count; orange: networks. Means "
-    "and 95 % intervals over people and seeds.",
+    "code. Without time: no attention, and the mean of the states. Blue: "
+    "the count; orange: networks. Means and 95 % intervals over people and "
+    "seeds.",
 )
 
 # %% [markdown]
-# **Baskets.** *Presence alone* and *informed* both gain about {{ presence["baskets"][0]:.1f }} points and are level with counting
-# (*informed*: {{ level[0]:+.1f }} [{{ level[1]:+.1f }}, {{ level[2]:+.1f }}]). Without the graph, an element does not see its company;
-# without attention, sets do not look at each other. Neither changes anything that we can measure. Most
-# baskets have no edge. Without the gate, a seen element has its history score alone, and that gains {{ no_gate[0]:.1f }} points;
-# without time it is {{ no_time[0]:.1f }}. (These are two of seven such comparisons, not corrected for their number; one more is in
-# the evidence.)
+# **Baskets.** Repaired, the network gains {{ told["baskets"][0]:.1f }} points and is level with counting ({{ level[0]:+.1f }}
+# [{{ level[1]:+.1f }}, {{ level[2]:+.1f }}]). Leave out the graph or the attention, and nothing changes that we can measure
+# (most baskets have no edge). Without the gate, or without time, it is even about a point better
+# ([evidence](evidence_relatives.ipynb)).
 #
-# All this is about the *order* of the ten guesses. By recall DNNTSP is level with counting on baskets
-# ({{ recall[0]:+.1f }} [{{ recall[1]:+.1f }}, {{ recall[2]:+.1f }}]), and in the town *informed* gains nothing that we can measure
-# ({{ town_recall[0]:+.1f }} [{{ town_recall[1]:+.1f }}, {{ town_recall[2]:+.1f }}]). Who does not know how often ranks badly.
+# **Town.** DNNTSP is {{ below["town"][0]:.1f }} points behind. The repair brings {{ told["town"][0]:.1f }}, and its interval just
+# holds zero; about the rest we know little.
 #
-# Is it DNNTSP that is beaten, or our rebuilding? If the paper's row is as we noted it ([evidence](evidence_relatives.ipynb); we could
-# not check it), more than half of the {{ below["baskets"][0]:.1f }} points below counting are lost by our rebuilding. We also changed
-# the learning rate and the patience after seeing test scores, which may flatter the networks.
-#
-# **Town.** DNNTSP is {{ below["town"][0]:.1f }} points behind. *Informed* gains {{ told["town"][0]:.1f }}
-# [{{ told["town"][1]:.1f }}, {{ told["town"][2]:.1f }}], *presence alone* {{ presence["town"][0]:.1f }}
-# [{{ presence["town"][1]:.1f }}, {{ presence["town"][2]:.1f }}]; we cannot say whether the age helped. Of the other
-# {{ unexplained:.0f }} points we know little, as in these five trainings no part was left out. In the one run above open gates
-# brought {{ on_test:.1f }} of that run's {{ lacked:.1f }} points, most of them at places whose gate was never trained (exercise 2), but
-# only {{ on_valid:.1f }} on validation days, by which one has to choose.
+# **Cautions.** All this is about the *order* of the ten guesses: by recall DNNTSP is level with counting on baskets
+# ({{ recall[0]:+.1f }} [{{ recall[1]:+.1f }}, {{ recall[2]:+.1f }}]). And it is our rebuilding that is beaten: the paper's figure,
+# as we noted it and could not check, is {{ noted:.1f }} %, ours {{ rebuilt:.1f }} %, and counting has {{ counted:.1f }} %.
+# Settings changed after seeing test scores may flatter the networks.
 #
 # ## What to remember
 #
 # - Before you train a network on sets, count. DNNTSP, as we rebuilt it, is {{ below["town"][0]:.1f }} points of NDCG below
 #   counting in the town, and {{ below["baskets"][0]:.1f }} on baskets.
-# - It cannot see in which sets an element was alone. Telling it is worth {{ presence["baskets"][0]:.1f }} points on baskets. In
-#   the town it is worth {{ presence["town"][0]:.1f }}, not clear of zero; with the age, {{ told["town"][0]:.1f }}.
-# - For new elements it has one list for everybody. Its gate may cost more than it brings: on baskets it was better without, and in the
-#   town, in one run, *informed* with all gates open.
+# - It cannot see in which sets an element was alone. Telling it is worth {{ told["baskets"][0]:.1f }} points on baskets, and in
+#   the town {{ told["town"][0]:.1f }}, not clear of zero.
+# - For new elements it has one list for everybody. On baskets it was better without its gate.
 #
 # ## Exercises
 #
@@ -668,10 +640,8 @@ check.exercise("18.1", [edge_12, edge_13, loop_4])
 # The loop of 4 is there although the first set has no 4: the blind spot.
 
 # %% [markdown]
-# **Exercise 2** (medium). What do the gates cost? Open all those of a copy, `deepcopy(informed)`, with `fusion.alpha.fill_(1)`.
-# By how many points does `score_of` rise on test days, and on validation days, `"valid"`? And is the gain larger on
-# days on which somebody returns to a place that no training history holds, so that its gate is still random? (The score of each
-# day is `temporal_sets.evaluate(network, days[split])["ndcg@10"]`.)
+# **Exercise 2** (medium). What do the gates cost? Open all those of a copy, `deepcopy(repaired)`, with `fusion.alpha.fill_(1)`.
+# By how many points does `score_of` rise on test days, and on validation days, `"valid"`?
 
 # %% tags=["try"]
 on_test, on_valid = ..., ...  # points
@@ -679,25 +649,13 @@ check.exercise("18.2", [on_test, on_valid])
 
 # %% tags=["hide-cell", "solution"] cellView="form" mystnb={"code_prompt_show": "Show solution 2", "code_prompt_hide": "Hide solution 2"}
 # @title Solution 2
-opened = deepcopy(informed)
+opened = deepcopy(repaired)
 opened.fusion.alpha.fill_(1)
-on_test = score_of(opened) - score_of(informed)
-on_valid = score_of(opened, "valid") - score_of(informed, "valid")
+on_test = score_of(opened) - score_of(repaired)
+on_valid = score_of(opened, "valid") - score_of(repaired, "valid")
 check.exercise("18.2", [on_test, on_valid])
 print(f"test {on_test:+.1f}, validation {on_valid:+.1f} points")
-# On test days most of the gain is by such returns. On validation days they
-# are rare, and bring little, which one run cannot explain.
-untaught = ~lessons.seen().any(0)  # (V,)
-for split in ("test", "valid"):
-    asked = days[split]
-    such = (asked.seen() & asked.truth())[:, untaught].any(1).numpy()
-    shut, free = (
-        temporal_sets.evaluate(one, asked)["ndcg@10"]
-        for one in (informed, opened)
-    )
-    gain = 100 * (free - shut)
-    print(f"{split}: on {100 * such.mean():.0f} % of the days", end=" ")
-    print(f"{gain[such].mean():+.1f}, else {gain[~such].mean():+.1f}")
+# One has to choose by the validation days, and there the gain is small.
 
 # %% [markdown]
 # **Exercise 3** (medium). A simpler repair: give an element its loop of equation (18.1) only in sets that hold it. `twice` has
@@ -725,8 +683,8 @@ def telling(present):
 
 check.exercise("18.3", telling(twice))
 ours.convolutions.graphs = telling
-largest = (ours(elsewhere) - ours(person)).abs().max()
-print(f"day {past[t]}, largest change of a score: {largest:.4f}")
+change = (ours(swapped(0)) - ours(person)).abs().max()
+print(f"day {past[0]}, largest change of a score: {change:.4f}")
 ours.convolutions.graphs = weighted_graphs  # as it was
 # They must move: an element that is alone now has its loop on its own days
 # only. Whether this is worth as much as `presence`, only a training tells.

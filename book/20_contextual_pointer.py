@@ -452,7 +452,7 @@ show(
 #
 # The last bar, the package's whole pointer, has eleven further facts (*features*, in the package), such as the weekday; curves
 # times a factor that depends on now, so that *minutes apart* may say much in the morning and little at night; and *summaries*
-# of older visits, which exercise 2 of the [next chapter](21_memory_and_ceilings.ipynb) builds.
+# of older visits, which exercise 2 of the [next chapter](21_memory.ipynb) builds.
 #
 # Together they add {{ more:.1f }} points ({{ more_low:.1f }} to {{ more_high:.1f }}). The
 # [evidence](evidence_newcomers.ipynb) takes the facts away one at a time.
@@ -519,5 +519,4 @@ check.exercise("20.3", [near, far, np.exp(near - far)])
 # Sums of curves are logarithms: a difference of two is a factor of seven.
 
 # %% [markdown]
-# **Next:** [Memory and ceilings](21_memory_and_ceilings.ipynb). These pointers remember more than PGT. Are they ahead
-# because of it?
+# **Next:** [Memory](21_memory.ipynb). These pointers remember more than PGT. Are they ahead because of it?

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Memory
 #
-# On GeoLife the contextual pointer of [chapter 20](20_contextual_pointer.ipynb), which sees the last hundred visits, leads a rule that
-# sees seven days, the kernel of [chapter 4](04_baselines.ipynb), by {{ lead:.1f }} points. How much of this is a better model, and
-# how much a longer memory?
+# On GeoLife the contextual pointer of [chapter 20](20_contextual_pointer.ipynb), which sees the last hundred visits, leads a
+# rule that sees seven days, the kernel of [chapter 4](04_baselines.ipynb), by {{ lead:.1f }} points. How much of this is a
+# better model, and how much a longer memory?
 #
 # (The pointer copies by what a past visit has in common with now; the kernel is a vote of past visits with five numbers. Both are
 # scored on the windows of the *exact* protocol of [chapter 3](03_windows.ipynb), which see nothing but the past.)
@@ -12,8 +12,8 @@
 # need* the [Contextual pointer](20_contextual_pointer.ipynb) and [Ablations](14_ablations.ipynb). *It takes* a quarter of an hour
 # to read and less than a minute to run; a GPU makes no difference.
 #
-# > **In one sentence.** Of the pointer's lead of {{ lead:.1f }} points memory seems to bring more than half: with a hundred visits for
-# > both, {{ fair:.1f }} are left.
+# > **In one sentence.** Of the pointer's lead of {{ lead:.1f }} points memory seems to bring more than half: with a hundred
+# > visits for both, {{ fair:.1f }} are left.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -101,9 +101,9 @@ by_memory = 100 * pd.DataFrame(by_memory, index=sizes)
 by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# **Reach is not accuracy**, for this rule at least. The first column goes on rising, the second stops at fifty: more of the right places are in sight,
-# and no more of the first guesses are right. (At ten visits a part of the gap may be the five numbers, which were chosen for a
-# hundred.) And nearly all hits are at places that the last ten visits show already (third
+# **Reach is not accuracy**, for this rule at least. The first column goes on rising, the second stops at fifty: more of the
+# right places are in sight, and no more of the first guesses are right. (At ten visits a part of the gap may be the five
+# numbers, which were chosen for a hundred.) And nearly all hits are at places that the last ten visits show already (third
 # column). A person's map shows why. Which discs does a longer memory add?
 
 # %%
@@ -125,9 +125,10 @@ places_map(
 # {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; of these
 # the kernel hits hardly any ({{ far_hits:.1f }} in {{ more_reach:.0f }}).
 #
-# Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits,
-# and ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*, one row for each place found only further back.
-# We leave them out, as on GeoLife they change the first guess by less than we can measure; exercise 2 builds them.
+# Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it
+# about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*, one
+# row for each place found only further back. We leave them out, as on GeoLife they change the first guess by less than we can
+# measure; exercise 2 builds them.
 
 # %%
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
@@ -228,13 +229,15 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # %% [markdown]
 # No interval holds zero. They cover people, not seeds: this is one training.
 #
-# Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for each
-# memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to
-# {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings the first guess nothing measurable.** But seven
-# days hold only about {{ in_week:.0f }} visits there, where the curve is still steep, and the pointer with seven days (hollow) lies on it. So a part of the lead must be memory.
+# Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for
+# each memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points
+# (−{{ below:.1f }} to {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings the first guess nothing
+# measurable.** But seven days hold only about {{ in_week:.0f }} visits there, where the curve is still steep, and the pointer
+# with seven days (hollow) lies on it. So a part of the lead must be memory.
 #
-# **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does a pointer trained with ten visits gain as
-# much from a hundred? (Ours gained less than half of what the one with a hundred gains, probably because it never saw an old visit, and so could not learn what one is worth.) Then set it back to 100.
+# **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does a pointer trained with ten visits
+# gain as much from a hundred? (Ours gained less than half of what the one with a hundred gains, probably because it never saw
+# an old visit, and so could not learn what one is worth.) Then set it back to 100.
 #
 # ## Memory or model?
 #
@@ -270,9 +273,9 @@ steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. Is it more than luck? An interval over
-# people says so, and it can be asked in two ways: every window counts alike, or every person. On GeoLife five of {{ n_people }} people have
-# {{ five:.0f }} % of the windows.
+# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. Is it more than luck? An
+# interval over people says so, and it can be asked in two ways: every window counts alike, or every person. On GeoLife five of
+# {{ n_people }} people have {{ five:.0f }} % of the windows.
 
 
 # %% tags=["hide-input"]
@@ -299,61 +302,63 @@ pairs = {
     "memory minus model": (KERNEL_100, POINTER_WEEK),
 }
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
+counts = ("every window alike", "s", INK), ("every person alike", "o", EXTRA)
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
-for k, (name, six) in enumerate(both.items()):
-    for start, label in ((0, "every window alike"), (3, "every person alike")):
-        mean, *ends = six[start : start + 3]
-        by_window = start == 0
-        y = k - 0.17 if by_window else k + 0.17
-        look = {"color": INK if by_window else EXTRA, "fmt": "s" if by_window else "o"}
-        gap = [[mean - ends[0]], [ends[1] - mean]]
-        ax.errorbar(mean, y, xerr=gap, ms=5, label=None if k else label, **look)
-        ax.text(6.3, y, f"{mean:.1f}", va="center", fontsize=8, color=look["color"])
+for k, counted in enumerate(both.values()):
+    for start, (label, marker, colour) in zip((0, 3), counts, strict=True):
+        mean, low, high = counted[start : start + 3]
+        y = k - 0.17 if start == 0 else k + 0.17
+        look = {"color": colour, "fmt": marker, "ms": 5}
+        ends = [[mean - low], [high - mean]]
+        ax.errorbar(mean, y, xerr=ends, label=None if k else label, **look)
+        look = {"color": colour, "va": "center", "fontsize": 8}
+        ax.text(6.3, y, f"{mean:.1f}", **look)
 ax.axvline(0, color=MUTED, lw=0.8)
 ax.set(yticks=range(len(both)), yticklabels=[*both], xlim=(-1.7, 6.9))
 ax.set(xlabel="GeoLife: points of Acc@1")
 ax.invert_yaxis()
-ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.22), ncols=2, frameon=False)
+look = {"loc": "upper center", "ncols": 2, "frameon": False}
+ax.legend(bbox_to_anchor=(0.4, 1.22), **look)
 show(
     fig,
-    alt="Four rows with two intervals each. The lead is clear by both counts. "
+    alt="Four rows with two intervals each. The lead is clear both ways. "
     "What the model brings with a hundred visits is above zero if windows "
     "count, and around zero if people do. Memory minus model is above zero "
     "if people count, and reaches down to zero if windows do.",
-    caption="Means, written at the right, and 95 % intervals over people (over "
-    "seeds, too, where windows count). Memory minus model: the mean of both "
-    "ways.",
+    caption="Means, written at the right, and 95 % intervals over people "
+    "(over seeds, too, where windows count). Memory minus model: in the mean "
+    "of both ways.",
 )
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
-lead, (fair, low, high) = both["the lead"][0], both["model, with a hundred visits"][:3]
-left = both["model, with a hundred visits"][3]
+lead = both["the lead"][0]
+fair, fair_low, fair_high, left, *_ = both["model, with a hundred visits"]
 more, _, _, *person_more = both["memory minus model"]
-windows_of = next(results.ranks(**GEOLIFE, **POINTER_100)).user_id.value_counts()
-n_people, five = len(windows_of), 100 * windows_of.head(5).sum() / windows_of.sum()
+windows_of = next(results.ranks(**GEOLIFE, **POINTER_100)).user_id
+shares = windows_of.value_counts(normalize=True)  # largest first
+n_people, five = len(shares), 100 * shares.head(5).sum()
 
 # %% [markdown]
-# - *What the model brings* at a hundred visits is {{ fair:.1f }} points ({{ low:.1f }} to {{ high:.1f }}) if windows count, and
-#   {{ left:.1f }} if people do, which may be nothing: it seems to come mostly from people with many windows.
+# - *What the model brings* at a hundred visits is {{ fair:.1f }} points ({{ fair_low:.1f }} to {{ fair_high:.1f }}) if windows
+#   count, and {{ left:.1f }} if people do, which may be nothing: it seems to come mostly from people with many windows.
 # - *Memory minus model* is {{ more:.1f }}, and its interval begins at zero: a borderline case. If people count, it is
-#   {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to {{ person_more[2]:.1f }}), which is clear. (It is the kernel with a hundred
-#   visits minus the pointer with seven days, {{ kernel_100:.1f }} − {{ pointer_7:.1f }}: subtract the two means, and the other
-#   two models cancel.)
+#   {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to {{ person_more[2]:.1f }}), which is clear. (It is the kernel with a
+#   hundred visits minus the pointer with seven days, {{ kernel_100:.1f }} − {{ pointer_7:.1f }}: subtract the two means, and
+#   the other two models cancel.)
 #
-# **So our best estimate is that memory brings more than half of the lead.** And part of *model* is what it is told: with the kernel's
-# three facts only, the pointer's lead at a hundred visits was half as large in [chapter 20](20_contextual_pointer.ipynb), and could not
-# be told from zero.
+# **So our best estimate is that memory brings more than half of the lead.** And part of *model* is what it is told: with the
+# kernel's three facts only, the pointer's lead at a hundred visits was half as large in
+# [chapter 20](20_contextual_pointer.ipynb), and could not be told from zero.
 #
-# Does this matter? The pointer is the better model to use, whatever the reason. But if somebody says that attention beats a rule,
-# ask first what each of them was allowed to remember. A longer memory costs a rule no training, only a new choice of its
-# numbers.
+# Why does this matter? If somebody says that attention beats a rule, ask first what each of them was allowed to remember. A longer
+# memory costs a rule no training, only a new choice of its numbers.
 #
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess nothing measurable.
-# - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ low:.1f }} to {{ high:.1f }}) of the pointer's
-#   {{ lead:.1f }} points are left then; if each person counts alike, perhaps nothing.
+# - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ fair_low:.1f }} to {{ fair_high:.1f }}) of the
+#   pointer's {{ lead:.1f }} points are left then; if each person counts alike, perhaps nothing.
 # - Memory seems to bring more than half of the lead, whichever of the two comes first.
 #
 # ## Exercises
@@ -375,12 +380,12 @@ check.exercise("21.1", answer)
 # by the second, three: each helps more where the other is missing.
 
 # %% [markdown]
-# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row for each place
-# that is not among the last visits. Write `remembered(places, memory, older)`: which rows of a
-# past (places, oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they
-# are (0). Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each place that is
-# not among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one row for the gym: its second visit,
-# which stands for two. (0 marks a visit itself.)
+# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row
+# for each place that is not among the last visits. Write `remembered(places, memory, older)`: which rows of a past (places,
+# oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they are (0).
+# Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each place that is not
+# among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one row for the gym: its second
+# visit, which stands for two. (0 marks a visit itself.)
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]
@@ -455,9 +460,9 @@ check.same(ago(two, torch.tensor([7, 8, 5])), right, name="how far back")
 far = [ago(b.location, b.target) for b in tests[400].batches(512)]
 far = torch.cat(far)
 spans = ((1, 10), (11, 100), (101, 400))
-shares = [((a <= far) & (far <= z)).float().mean() * 100 for a, z in spans]
-check.exercise("21.3", shares)
-print("{:.1f} %, {:.1f} %, {:.1f} %".format(*shares))
+found = [((a <= far) & (far <= z)).float().mean() * 100 for a, z in spans]
+check.exercise("21.3", found)
+print("{:.1f} %, {:.1f} %, {:.1f} %".format(*found))
 # Each span is ten times as long as the one before, and holds far fewer.
 
 # %% [markdown]

@@ -251,7 +251,7 @@ pd.DataFrame(there, heads).T
 #
 # ## Does a longer past help?
 #
-# So far, kernel and PGT saw only the last week. [Chapter 21](21_memory_and_ceilings.ipynb) found that on GeoLife a hundred
+# So far, kernel and PGT saw only the last week. [Chapter 21](21_memory.ipynb) found that on GeoLife a hundred
 # visits help. Does that hold in New York, and who gains? Two models can see a person's last hundred visits: the kernel, and,
 # in PGT's place, the [contextual pointer](20_contextual_pointer.ipynb) with default settings. For each past the kernel's
 # numbers are chosen and the pointer is trained anew. (With a hundred visits the pointer also has that chapter's summaries,

@@ -236,7 +236,7 @@ pd.DataFrame(columns, one.place).round(2)
 # - *PGT* sees a week of visits. It is not tuned; tuned, it has {{ tuned:.1f }} % on GeoLife
 #   ([chapter 23](23_real_cities.ipynb)).
 # - The *kernel* sees a hundred visits. Its five numbers are the best of six hundred settings on validation days.
-# - The *pointer* sees a hundred visits and summaries of older ones ([chapter 21](21_memory_and_ceilings.ipynb)).
+# - The *pointer* sees a hundred visits and summaries of older ones ([chapter 21](21_memory.ipynb)).
 #
 # The model trained on nobody sees what the pointer sees, and takes its eight weights from the training days.
 #

@@ -540,4 +540,4 @@ print(f"{same_place:.1f} % of {len(pair):,} people")
 # the parts are alike.
 
 # %% [markdown]
-# **Next:** [Playground](26_playground.ipynb), where you ask the trained model what-if questions.
+# **Next:** [Ceilings](26_ceilings.ipynb): how much could any model, of any size, still win?

@@ -8,8 +8,8 @@
 # misses. *You need* [Memory](21_memory.ipynb). *It takes* twenty minutes to read and half a minute to run; a GPU makes no
 # difference.
 #
-# > **In one sentence.** Of the {{ missed:.0f }} targets in a hundred that the pointer misses on GeoLife, {{ new:.0f }} are new to the
-# > person, roughly {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
+# > **In one sentence.** Of the {{ missed:.0f }} targets in a hundred that the pointer misses on GeoLife, {{ new:.0f }} are new
+# > to the person, roughly {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -50,29 +50,30 @@ from pgt.windows import prepare
 # %%
 def agree(chances):
     """How often two such days lead to the same place."""
-    return (chances**2).sum(-1)  # both to the first, or both to the second, …
+    return (chances**2).sum(-1)  # both first, or both second, …
 
 
 friday = np.array([0.6, 0.3, 0.1])  # home, gym, market
 print(f"two Fridays agree: {agree(friday):.2f}, ceiling: {friday.max():.2f}")
 
 # %% [markdown]
-# What does the one number say about the other? Draw the chances of two thousand situations, of two to eight places each, and
-# look.
+# What does the one number say about the other? Draw the chances of two thousand situations, each with a favourite and one to thirty
+# other places, and look.
 
 # %%
 rng = np.random.default_rng(0)
 situations = []
 for _ in range(2000):
-    n_places, evenness = rng.integers(2, 9), rng.uniform(0.2, 5)
-    chances = rng.dirichlet([evenness] * n_places)  # sum to one
+    favourite, n_others = rng.uniform(), rng.integers(1, 31)
+    others = (1 - favourite) * rng.dirichlet([1.0] * n_others)
+    chances = np.append(others, favourite)  # sum to one
     situations.append((agree(chances), chances.max()))
 agreed, ceiling = np.transpose(situations)
 
 # %% tags=["hide-input"]
 # @title Figure 26.1: agreement and ceiling
 fig, ax = plt.subplots(figsize=(5.2, 3.6))
-line = np.linspace(0.1, 1, 200)
+line = np.linspace(0.04, 1, 200)
 ax.plot(agreed, ceiling, ".", ms=3, color=MUTED, alpha=0.5)
 ax.plot(line, line**0.5, color=TRUTH, label="root of the agreement")
 ax.plot(line, line, color=COPIED, ls="--", label="agreement")
@@ -83,22 +84,22 @@ ax.legend(loc="lower right")
 show(
     fig,
     alt="Two thousand dots lie between two curves that meet at one: the "
-    "agreement itself below, and its square root above. Most dots are nearer "
+    "agreement itself below, and its square root above. Many lie close to "
     "the upper curve.",
     caption="Each dot is a situation with chances of its own.",
 )
 
 # %% [markdown]
-# All dots lie between two curves, and this is no accident ([Cover and Hart,
-# 1967](https://doi.org/10.1109/TIT.1967.1053964)). For any chances $P$ of the places $\ell$,
+# All dots lie between two curves, and this is no accident ([Cover and Hart, 1967](https://doi.org/10.1109/TIT.1967.1053964)).
+# For any chances $P$ of the places $\ell$,
 #
 # $$
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{26.1}
 # $$
 #
 # Left: the sum averages the chances, weighted by themselves, and no average exceeds the largest. Right: the sum under the root
-# contains the square of the largest. The dots on the upper curve are situations with one likely place, and many others that are
-# hardly visited.
+# contains the square of the largest. The dots on the upper curve are situations with one likely place and many others, of which
+# each is hardly visited.
 #
 # So the root of the agreement bounds the ceiling from above. Can we count the agreement, and be done?
 #
@@ -124,8 +125,8 @@ aware, unaware = table["day known"], table["one of both"]
 
 # %% [markdown]
 # Somebody who knows the day is right in {{ aware["ceiling"]:.2f }} of the cases at best (third column); somebody who does not, in
-# {{ unaware["ceiling"]:.2f }}. In every column the root is above the ceiling. It is so in the third, too, because the mean of roots
-# is never above the root of the mean. But look across: the root that we count, {{ unaware["root of agreement"]:.2f }}, is *below* the
+# {{ unaware["ceiling"]:.2f }}. In no column is the root below the ceiling; nor in the third, a mean, because the mean of roots is
+# never above the root of the mean. But look across: the root that we count, {{ unaware["root of agreement"]:.2f }}, is *below* the
 # ceiling of the one who knows the day, {{ aware["ceiling"]:.2f }}. **A count bounds only those who know no more than it does.** For
 # somebody who knows more, two errors pull in opposite directions:
 #
@@ -194,7 +195,8 @@ print(f"{n} stays; of their pairs {share:.3f} agree")
 # take the root of the average.)
 #
 # Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then without
-# the kind of day, then within two hours, at any hour, then at any place within the hour, and at last any stay.
+# the kind of day, then within two hours, at any hour, then at any place within the hour, and at last any stay. The more we give up,
+# the more is mixed.
 
 # %%
 LESS = [(60, ALL), (60, ("place", "weekend")), (60, ("place",))]
@@ -223,10 +225,10 @@ print(f"root: {100 * mean**0.5:.1f} %")
 #
 # In the town an **insider** can be asked, who knows what the simulator knows: every person's habits, and so the chances of all
 # places at a given hour. One thing it is not told, as no model of ours is told it: when the next visit begins. It considers two
-# possible starts, ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely each is, and
-# names the likeliest place
-# ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). From here on, *the ceiling* is what the
-# insider reaches. And as it knows the chances, we can also ask how often two of *its* situations agree, without any mixing.
+# possible starts, ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely each
+# is, and names the likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)).
+# From here on, *the ceiling* is what the insider reaches. And as it knows the chances, we can also ask how often two of *its*
+# situations agree, without any mixing.
 
 # %%
 limits = read_results("predictability").rows.query("protocol == 'exact'")
@@ -275,17 +277,17 @@ show(
     "lie close together, the pointer a little to the left of them. The root "
     "without mixing is some points to the right.",
     caption="Two errors of about the same size cancel: the root adds, the "
-    "count takes. Line: the contextual pointer with a hundred visits, mean of "
-    "five trainings, with its 95 % interval over people and seeds.",
+    "count takes. Line: the contextual pointer with a hundred visits, a mean "
+    "of five trainings, with its 95 % interval over people and seeds.",
 )
 
 # %% [markdown]
-# The insider is right in {{ known:.1f }} % of the targets, and the counted ceiling, {{ counted_root:.1f }} %, is nearly the same. **But they
-# meet only because two errors cancel:** the root adds {{ root_error:.0f }} points, and the count, which mixes what four facts cannot
-# tell apart, takes {{ count_error:.0f }}.
+# The insider is right in {{ known:.1f }} % of the targets, and the counted ceiling, {{ counted_root:.1f }} %, is nearly the
+# same. **But they meet only because two errors cancel:** the root adds {{ root_error:.0f }} points, and the count, which mixes
+# what four facts cannot tell apart, takes {{ count_error:.0f }}.
 #
-# For the town this is good news about the model: the pointer, {{ right_in_town:.1f }} %, is {{ left_over:.1f }} points below somebody who
-# knows every habit. Little is left to win.
+# For the town this is good news about the model: the pointer, {{ right_in_town:.1f }} %, is {{ left_over:.1f }} points below
+# somebody who knows every habit. Little is left to win.
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
@@ -301,9 +303,9 @@ right_now = results.mean(data="geolife", **POINTER)
 # %% [markdown]
 # ## And on GeoLife?
 #
-# Counted in the same way, the ceiling of GeoLife is {{ real_root:.0f }} % ({{ real_low:.0f }} to {{ real_high:.0f }}, a 95 % interval over
-# people). The pointer is right in {{ right_now:.1f }} %. And {{ new:.0f }} % of the targets are **new** to the person: places in no past visit, which
-# no pointer can name.
+# Counted in the same way, the ceiling of GeoLife is {{ real_root:.0f }} % ({{ real_low:.0f }} to {{ real_high:.0f }}, a 95 %
+# interval over people). The pointer is right in {{ right_now:.1f }} %. And {{ new:.0f }} % of the targets are **new** to the
+# person: places in no past visit, which no pointer can name.
 #
 # How far is this from the ceiling? Here nobody can ask an insider. Both errors are probably at work: equation (26.1) says that the
 # root is never too low, and four facts never say everything. But nothing says that they cancel as they do in our one town. So
@@ -356,15 +358,16 @@ could_win, least_won, most_won = parts.loc["could be won"]
 luck, luck_more, luck_left = parts.loc["chance"]
 
 # %% [markdown]
-# - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }} in the other cases). It is what
-#   somebody who knew all habits would gain. A model has to learn them, and would gain less.
+# - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }} in the other cases). It
+#   is what somebody who knew all habits would gain. A model has to learn them, and would gain less.
 # - *Chance:* the person has been there, but even the best guess would miss.
 # - *New:* PGT's generator, which could name such a place, hardly helps ([evidence](evidence_improvements.ipynb), which has other
 #   ceilings, too).
 #
-# Chance and new together are most of what the pointer misses, in all three cases. Three things make the border between *could be won*
-# and *chance* softer still. The interval over people moves it by another {{ margin:.0f }} points either way. Only {{ in_all_four:.0f }} % of the
-# targets have two stays that are alike in all four facts. And habits change: then old stays agree too seldom, and more could be won.
+# Chance and new together are most of what the pointer misses, in all three cases. Three things make the border between *could
+# be won* and *chance* softer still. The interval over people moves it by another {{ margin:.0f }} points either way. Only
+# {{ in_all_four:.0f }} % of the targets have two stays that are alike in all four facts. And habits change: then old stays
+# agree too seldom, and more could be won.
 #
 # ## What to remember
 #
@@ -372,9 +375,9 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # - The root bounds only those who know no more than the count. For others two errors pull in opposite directions; in the town they
 #   cancel, and each is worth {{ root_error:.0f }} points.
 # - On GeoLife the counted ceiling is {{ real_root:.0f }} %, and the pointer is right in {{ right_now:.1f }} %.
-# - Of the {{ missed:.0f }} in a hundred that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance and
-#   {{ could_win:.0f }} could be won. With one error only, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, or {{ luck_left:.0f }} and
-#   {{ most_won:.0f }}.
+# - Of the {{ missed:.0f }} in a hundred that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
+#   and {{ could_win:.0f }} could be won. With one error only, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, or
+#   {{ luck_left:.0f }} and {{ most_won:.0f }}.
 #
 # ## Exercises
 #
@@ -393,8 +396,9 @@ check.exercise("26.1", [agree(chances), chances.max(), agree(chances) ** 0.5])
 # Near the upper one: one place stands out, and the rest is spread thin.
 
 # %% [markdown]
-# **Exercise 2** (quick). Widen the hour: how many earlier stays are like the one in row `at` within *three* hours, and what share of
-# their pairs agree? Of these stays, what share led to the place where most of them led? Compare it with the root: is (26.1) wrong?
+# **Exercise 2** (quick). Widen the hour: how many earlier stays are like the one in row `at` within *three* hours, and what
+# share of their pairs agree? Of these stays, what share led to the place where most of them led? Compare it with the root: is
+# the equation wrong?
 
 # %% tags=["try"]
 n, share, most_led = ..., ..., ...
@@ -411,13 +415,10 @@ print(f"root {share**0.5:.3f}, best guess {most_led:.3f} of them")
 # stays the best guess, chosen after the fact, looks better than it is.
 
 # %% [markdown]
-# **Exercise 3** (medium). Why not pair a stay with itself, and why average before taking the root? Draw four Fridays from the chances
-# `friday`, twenty thousand times. Find three means: of the share of pairs that agree, without pairs of a stay with itself; of the same
-# share with them (16 pairs instead of 12); and of the root of the first share. Compare them with {{ truth:.2f }} and its root.
-
-# %% tags=["hide-input"]
-# @title Numbers: the agreement of Fridays
-truth = agree(friday)
+# **Exercise 3** (medium). Why not pair a stay with itself, and why average before taking the root? Draw four Fridays from the
+# chances `friday`, twenty thousand times. Find three means: of the share of pairs that agree, without pairs of a stay with
+# itself; of the same share with them (16 pairs instead of 12); and of the root of the first share. Compare them with
+# `agree(friday)` and its root.
 
 # %% tags=["try"]
 draws = rng.choice(3, size=(20_000, 4), p=friday)
@@ -432,7 +433,8 @@ with_themselves = same.mean((1, 2))
 pairs = (same.sum((1, 2)) - 4) / 12
 found = [pairs.mean(), with_themselves.mean(), (pairs**0.5).mean()]
 check.exercise("26.3", found)
-print("{:.2f}, {:.2f}, {:.2f}".format(*found), f"root {truth**0.5:.2f}")
+print("{:.2f}, {:.2f}, {:.2f}".format(*found))
+print(f"truth {agree(friday):.2f}, root {agree(friday) ** 0.5:.2f}")
 # The first mean is the truth; the second is too high; and the mean of the
 # roots is below the root: from few stays it would be too low an end.
 

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Evidence: improvements and memory
 #
-# What stands behind [Ten improvements](19_improvements.ipynb), [Contextual pointer](20_contextual_pointer.ipynb) and
-# [Memory and ceilings](21_memory_and_ceilings.ipynb): all variants that were measured, how their intervals were made, and what
-# smaller choices are worth.
+# What stands behind [Ten improvements](19_improvements.ipynb), [Contextual pointer](20_contextual_pointer.ipynb),
+# [Memory](21_memory.ipynb) and [Ceilings](26_ceilings.ipynb): all variants that were measured, how their intervals were made, and
+# what smaller choices are worth.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -585,7 +585,8 @@ pd.DataFrame(leads, index=heads).T.rename_axis(["data", "lead of", "over"])
 # city it promises far more than the simulator's own chances. Agreement uses the strictest rule by which a person's past
 # still holds two situations like the present one: of the same place, within an hour by the clock, of the same kind of day,
 # with the same place before. Its *bound* groups the windows by the rule that they allow, and averages the roots of the
-# groups' agreements; [chapter 21](21_memory_and_ceilings.ipynb) takes the root of the whole average, which is a little higher.
+# groups' agreements; [chapter 26](26_ceilings.ipynb) takes the root of the whole average, the *counted ceiling*, which is a little
+# higher.
 
 # %% tags=["hide-input"]
 # @title Limits on the best possible Acc@1, exact protocol
@@ -611,9 +612,9 @@ rows.rename(
 )
 
 # %% [markdown]
-# How many targets of a hundred are judged by which likeness, in [chapter 21](21_memory_and_ceilings.ipynb)'s count? Each is judged
+# How many targets of a hundred are judged by which likeness, in [chapter 26](26_ceilings.ipynb)'s count? Each is judged
 # by the strictest that two of the person's past stays allow. How wide "within an hour" is matters little: with half an hour or two
-# hours instead of one, the upper end moves by less than a point (the table above).
+# hours instead of one, the counted ceiling moves by less than a point (the table above).
 
 # %% tags=["hide-input"]
 # @title Which likeness is used, of a hundred targets
@@ -636,11 +637,11 @@ used.rename_axis(index=None, columns="alike in (rounded)")
 # **The two errors of the town.** There the insider's chances are known, who knows every habit and not the time. By them, two such targets
 # agree more often than the count says, and the root of this lies well above the share in which the insider, who names the likeliest
 # place by the same chances, is right. The two
-# differences have opposite signs and about the same size, so the counted upper end is close to the insider. Whether this is so
+# differences have opposite signs and about the same size, so the counted ceiling is close to the insider. Whether this is so
 # on GeoLife, nobody can count.
 
 # %% tags=["hide-input"]
-# @title The upper end of agreement in the town: counted, by the insider's chances, and the insider
+# @title The ceiling of the town: counted, by the insider's chances, and the insider
 town = exact_limits[exact_limits.data == "city"]
 town = town.set_index(["table", "group"]).value
 truth = town["truth"]

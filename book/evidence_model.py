@@ -326,7 +326,8 @@ patient.encoder.positions.zero_()
 rows = {}
 for name, windows in {"valid": data.valid, "test": test}.items():
     before, now = evaluate(model, windows), evaluate(patient, windows)
-    change = 100 * (gains(now)["acc@1"].mean() - gains(before)["acc@1"].mean())
+    hits = [100 * gains(each)["acc@1"].mean() for each in (before, now)]
+    change = hits[1] - hits[0]
     low, high = interval(now, against=before)
     rows[name] = [f"{change + 0.0:+.1f} [{low:+.1f}, {high:+.1f}]"]
 pd.DataFrame(rows, ["change of Acc@1, points [95 %]"]).T
@@ -506,11 +507,12 @@ pd.Series(lines, name="mean slope of the bias").round(2).to_frame()
 #
 # ## Ten seeds are not ten samples of people
 #
-# The towns of chapter 12 in which people forget slowly, once more: models trained at the same rate throughout, and with a *fast bias*.
-# A curve's *fall* is its mean at positions 3 to 5 minus that at 11 to 15, in logits; here it is that of the sum of bias and content.
+# The towns of [chapter 12](12_position_bias.ipynb) once more: models trained at the same rate throughout, and with a *fast bias*,
+# which learns a hundred times as fast as the rest. A curve's *fall* is its mean at positions 3 to 5 minus that at 11 to 15, in
+# logits. First the mean falls of the bias and of the sum of bias and content.
 
 # %% tags=["hide-input"]
-# @title Figure: the sum of ten seeds, twice, and of ten towns
+# @title Table: mean falls, at both rates
 def fall(table):
     """The mean at positions 3 to 5 minus that at 11 to 15, by row."""
     return table[..., 2:5].mean(-1) - table[..., 10:15].mean(-1)
@@ -521,14 +523,34 @@ def summed(what, variant):
     return curves(what, variant) + curves(what, variant, "c")
 
 
+rates = {"same rate": "as documented", "fast bias": "fast bias"}
+kinds = {"short memory, 3 towns": "short memory", "our town, 10 seeds": "city"}
+kinds["no forgetting, 3 towns"] = "no recency"
+means = pd.DataFrame(index=list(kinds))
+for rate, variant in rates.items():
+    biases_of = [curves(what, variant) for what in kinds.values()]
+    sums_of = [summed(what, variant) for what in kinds.values()]
+    means[f"bias, {rate}"] = [fall(each).mean() for each in biases_of]
+    means[f"sum, {rate}"] = [fall(each).mean() for each in sums_of]
+spoken, up = means["bias, fast bias"].iloc[:2] * [1, -1]
+means.round(2) + 0.0  # else it may print a -0.00
+
+# %% [markdown]
+# With a short memory a fast bias speaks: it falls by {{ spoken:.2f }}. **Which part of the model says that people forget depends on
+# the optimizer.** In our town the ten fast biases even rise with age, by {{ up:.2f }}, and the content takes most of this back. All ten
+# seeds agree, and still it is one town's visits: no sign that old visits count more.
+#
+# And the sum?
+
+# %% tags=["hide-input"]
+# @title Figure: the sum of ten seeds, twice, and of ten towns
 def mean_of(each):
     """The mean of ten numbers, and its 95 % interval (Student's t)."""
     half = 2.262 * each.std(ddof=1) / 10**0.5
     return each.mean(), each.mean() - half, each.mean() + half
 
 
-rates = "as documented", "fast bias"
-same_rate, fast = (fall(summed("city", one)) for one in rates)
+same_rate, fast = (fall(summed("city", one)) for one in rates.values())
 lower = mean_of(same_rate - fast)
 panels = {
     "our town, ten seeds, same rate": same_rate,
@@ -566,6 +588,9 @@ show(
 # From the seeds with a fast bias alone we should conclude that old visits count *more*: their interval lies below zero. (That of the
 # same people at the same rate does not.) The last row has ten towns, one model each, also with a fast bias. Their mean lies far outside
 # that interval, and their own interval just touches zero. **Ten seeds are not ten samples of people.**
+#
+# (The biases *alone* of that chapter, without content, are trained in 60 steps: 200 steps change no fall by more than 0.03, and the
+# mean difference between long memory and no forgetting by less than 0.01.)
 #
 # ## The corners of the mixture
 #

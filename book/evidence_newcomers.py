@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Evidence: newcomers
 #
-# Measurements behind [Contextual pointer](20_contextual_pointer.ipynb), [Memory and ceilings](21_memory_and_ceilings.ipynb),
+# Measurements behind [Contextual pointer](20_contextual_pointer.ipynb), [Memory](21_memory.ipynb),
 # [Open vocabulary](22_open_vocabulary.ipynb) and [Trained on nobody](24_trained_on_nobody.ipynb): how long a memory should
 # be on GeoLife, and what each fact is worth there; what it is worth to have been in training; probabilities, and sets that
 # are to hold the answer; whom the predictor serves, what its made-up worlds must have, what real visits add, and whom

@@ -40,7 +40,7 @@ function alignTables() {
 }
 
 alignTables();
-document.body.classList.toggle("playground", /26_playground/.test(location.pathname));
+document.body.classList.toggle("playground", /27_playground/.test(location.pathname));
 
 // ---- Figures: on a phone they shrink, and a tap makes them large again ---------------------------
 

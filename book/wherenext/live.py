@@ -28,26 +28,23 @@ from wherenext.walkthrough import story
 from wherenext.web_figure import WebFigure, scripted, web
 from wherenext.weights_json import ONE_LAYER, pack
 
-Small = Literal["pointer", "gate", "bias"]
+Small = Literal["pointer", "gate"]
 SCRIPTS = ("page_parts.js", "live.js", "live_map.js", "live_draw.js", "live_page.js")
 TITLES = {
     "full": "The live model: a town, its people, and where they go next",
     "pointer": "A live pointer: change the visits and see where it points",
     "gate": "A live gate: change the visits or the gate and see what the mixture becomes",
-    "bias": "A live position bias: multiply it and see what the pointer does",
 }
 CAPTIONS = {
     "full": "The trained model, computed in this page. Places, people and visits are simulated.",
     "pointer": "The trained pointer, computed in this page. Delete, change or add visits.",
     "gate": "The trained model, computed in this page. The gate is its own, until you set it.",
-    "bias": "The trained pointer, computed in this page. Only its bias is multiplied.",
 }
 LABEL = "Map of the places. Arrow keys move it, plus and minus zoom; names below add places."
 # Switches that a small version keeps.
 KEPT = {
     "pointer": ("position_bias", "time", "recency", "position_from_end", "sinusoid"),
     "gate": ("pointer", "generator", "gate"),
-    "bias": ("position_bias", "recency", "position_from_end", "sinusoid"),
 }
 MOST_PEOPLE = 100  # in one page; those with the most windows or visits
 # Signs for a legend: SVG in a box from -8 to 8.
@@ -124,10 +121,10 @@ def build(
     if small is not None:
         here = sorted({0, 1, *(place for place, _, _ in people[0]["visits"])})
         rows = {"location": here, "user": [0, people[0]["user"]]}
-    leave_out = ("generator", "gate") if small in ("pointer", "bias") else ()
+    leave_out = ("generator", "gate") if small == "pointer" else ()
     pointer_alone = bool(leave_out) or model.generator is None
     about = places_of(windows, places)
-    if small in ("pointer", "bias"):  # nothing else can be named
+    if small == "pointer":  # nothing else can be named
         keep = set(here or ())
         for part in ("names", "spots"):
             about[part] = [one if i in keep else None for i, one in enumerate(about[part])]

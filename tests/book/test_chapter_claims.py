@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import torch
 from lab.position_bias import CITIES
-from wherenext import city, position_bias
+from wherenext import city
 from wherenext.comparison import (
     CLAIMS,
     CONFIRMED,
@@ -37,7 +37,6 @@ from wherenext.relatives.summarizer import DOCUMENT, SMALL, PointerGenerator
 from wherenext.relatives.temporal_sets import SetConfig, SetPredictor, daily_places
 from wherenext.results import read_results, results_folder
 from wherenext.summaries import places_of, sentence, write_diaries
-from wherenext.walkthrough import story
 from wherenext.window_features import gates
 
 from pgt.baselines import ContextKernel
@@ -445,36 +444,11 @@ def test_claims_of_12() -> None:
     )
     _, above = ends_of_fall(sums[0] - learned - content)  # seed by seed
     assert above < 0, "So even the sum depends a little on the optimizer."
-    assert abs(total["short memory"] - 0.87) < 0.15, "nearly as far as a bias that is alone"
-    assert abs(fast["short memory"] - 0.87) < 0.15, "in the same towns, the bias does speak"
-    assert total["short memory"] > 0.6 > 0.1 > spoken[0], "query and key say it in its place"
-    model, vocabulary = load_model(shipped("city"))
-    test = prepare(city.load().visits, vocabulary=vocabulary).test
-    batch = test.batch([story(test)])  # with which the playground begins
-    attention = model(batch).pointer_attention.detach()[0].double()
-    back = len(attention) - torch.arange(len(attention))
-    bias = position_bias.bias_of(model, len(attention)).double()[back - 1]
-    first = {
-        times: torch.zeros(vocabulary.n_locations, dtype=torch.double)
-        .index_add(0, batch.location[0], (attention.log() + (times - 1) * bias).softmax(0))
-        .argmax().item()
-        for times in (1, 3, 10, 30, 100)
-    }  # fmt: skip
-    said = {place: (batch.location[0] == place).nonzero()[:, 0] for place in {*first.values()}}
-    parts = torch.stack([attention.log() - bias, bias])  # (2, L)
-    parts = (parts - parts.mean(1, keepdim=True)).numpy()
-    three, rival = (parts[:, said[first[times]].tolist()] for times in (1, 100))
-    assert np.allclose(np.sort(three[0]), [0.8, 1.3, 1.6], atol=0.05), "contents 1.3, 0.8 and 1.6"
-    assert np.abs(three[1]).max() < 0.01, "take their bias as zero"
-    assert rival.round(3).T.tolist() == [[0.129, 0.034]], (
-        "one visit, with content 0.13 and bias 0.034"
-    )
-    even = (np.log(np.exp([1.3, 0.8, 1.6]).sum()) - 0.13) / 0.034
-    assert round(even) == 66, "(2.38 - 0.13) / 0.034 = 66"
-    last = first.pop(100)
-    assert set(first.values()) == {first[1]} != {last}, "so the rival leads from"
-    place = attention.new_zeros(vocabulary.n_locations).index_add(0, batch.location[0], attention)
-    assert place.argsort(descending=True)[1] != last, "Its rival, not the second of the list"
+    assert abs(total["short memory"] - 0.87) < 0.15, "nearly as far as a bias alone"
+    assert fast["short memory"] > total["short memory"], "With a short memory a fast bias speaks"
+    assert total["short memory"] > 0.6 > 0.1 > spoken[0], "So the content says it"
+    assert abs(total["no recency"]) < 0.1, "and without forgetting it does not"
+    assert abs(total["city"]) < 0.1, "The sum is flat, too"
 
 
 @claims_of("13_attention_on_maps")
@@ -533,11 +507,11 @@ def test_claims_of_11_in_its_tables() -> None:
 
 
 @pytest.mark.slow
-@claims_of("12_position_bias")
+@claims_of("evidence_model")
 def test_a_bias_alone_has_arrived_in_12() -> None:
     own: dict[str, Any] = {"torch": torch, "math": math, "prepare": prepare}
     for cell in jupytext.read(ROOT / "book/12_position_bias.py").cells:
-        if cell.source.startswith(("def train", "def sights")):
+        if cell.source.startswith(("def train", "def hits_of")):
             exec(cell.source, own)
 
     def change(decay: float, towns: int) -> np.ndarray:
@@ -545,7 +519,7 @@ def test_a_bias_alone_has_arrived_in_12() -> None:
         found = []
         for seed in range(100, 100 + towns):
             town = city.simulate(seed=seed, behaviour=Behaviour(recency_decay=decay))
-            rows = own["sights"](prepare(town.visits, protocol="exact").train)
+            rows = own["hits_of"](prepare(town.visits, protocol="exact").train)
             found.append([
                 falls(own["train"](*rows, content=False, steps=steps, rate=0.1)[0][None])[0]
                 for steps in (60, 200)
@@ -556,35 +530,33 @@ def test_a_bias_alone_has_arrived_in_12() -> None:
     for of in (short, long, never):
         assert 0 < abs(of[1] - of[0]).max() < 0.03, "200 steps change no fall by more than 0.03"
     apart = (long - never).mean(1)
-    assert abs(apart[1] - apart[0]) < 0.01, "the mean difference below by less than 0.01"
+    assert abs(apart[1] - apart[0]) < 0.01, (
+        "mean difference between long memory and no forgetting by less than 0.01"
+    )
 
 
 @pytest.mark.built
 @claims_of("12_position_bias")
 def test_claims_of_12_in_its_tables() -> None:
-    table = printed("12_position_bias", "fall, alone")[1:]
-    falls_of = {row[0]: [*map(number, row[1:])] for row in table}
-    mean, low, *_ = falls_of["difference"]
-    assert low > 0 and 0.07 < mean < 0.16, "something to say, but little"
-    none = falls_of["no forgetting"]
-    assert none[1] < 0 < none[2] and abs(none[0]) < 0.05, "In the control the fall is about zero."
     said = in_sentences("12_position_bias")
-    assert said["apart"] > mean, "One town cannot show so small an effect"
-    assert said["with_it"] - said["without"] < mean - 0.09, (
-        "forgetting leaves less trace than in most"
+    assert said["low"] > 0 and 0.07 < said["worth"] < 0.16, "something to say, but little"
+    ((control,),) = (row for row in printed("12_position_bias", "long memory:") if "no f" in row[0])
+    assert abs(number(control.split()[2].rstrip(","))) < 0.05, "In the control the fall is about"
+    assert said["apart"] > said["worth"], "One town cannot show so small an effect"
+    assert said["with_it"] - said["without"] < said["worth"] - 0.09, (
+        "and ours lies at their low end"
     )
-    assert said["fewer"] <= 3, "of ten other towns did forgetting change the fall by less"
+    assert said["fewer"] <= 3, "of them lie lower"
+    assert 0.35 < said["worth"] / said["by_rule"] < 0.45, "a bias alone finds two fifths of it"
     table = printed("12_position_bias", "mean fall | rule | alone")[1:]
     alone = {row[0]: number(row[2]) for row in table}
-    weight = np.log(0.8 ** np.arange(15) + Behaviour().always)
-    whole = falls(weight[None])[0]
+    whole = falls(np.log(0.8 ** np.arange(15) + Behaviour().always)[None])[0]
     assert 0.4 < alone["short memory"] / whole < 0.6, (
         "the bias falls only half as far as the diamonds"
     )
     (short,) = (row for row in table if row[0] == "short memory")
-    for total in (number(short[4]), said['short["sum, fast"]']):
-        assert 0.4 < total / whole < 0.6, "With a short memory it finds about half of the rule's"
-    assert abs(alone["our town"]) < 0.05, "At the usual rate both are flat, too"
+    assert number(short[4]) < 0.6 * whole, "but not how fast people forget"
+    assert abs(alone["our town"]) < 0.05, "and so is a bias alone"
 
 
 @pytest.mark.built
@@ -949,38 +921,41 @@ def test_claims_of_18() -> None:
     low, high = zip(
         *(gains["dc", f"no_{part}"] for part in ("graph", "attention", "gate")), strict=True
     )
-    assert max(low[:2]) < 0 < min(high[:2]), "Neither changes anything that we can measure"
-    assert low[2] > 0, "a seen element has its history score alone, and that gains"
+    assert max(low[:2]) < 0 < min(high[:2]), "nothing changes that we can measure"
+    assert low[2] > 0, "On baskets it was better without its gate"
     parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
     assert parts > 0, "so these parts may cost something, too"
-    told = min(gains[where, "informed"].min() for where in ("dc", "city days"))
-    assert told > 0, "told this, and how long ago, it draws level"
-    level_low, level_high = percentile_interval("informed")
-    assert level_low < 0 < level_high, "and are level with counting"
+    low, high = percentile_interval("presence")
+    assert low < 0 < high, "told this, it draws level on the baskets, not in the town"
+    assert percentile_interval("presence", data=days)[1] < 0, "draws level …, not in the town"
+    assert low < 0 < high and gains["dc", "presence"].min() > 0, "points and is level with counting"
     gain = baskets[baskets.group == "gain"].set_index("variant")["ndcg@10"]
     apart = abs(gain["informed"] - gain["presence"])
     assert apart < 0.2, "its age adds nothing that we can see"
-    assert apart < 0.2, "Presence alone and informed both gain about"
-    low, high = percentile_interval("presence")
-    assert low < 0 < high, "Presence alone and informed both gain … and are level with counting"
-    presence = gains["city days", "presence"]
-    assert presence.min() < 0 < presence.max(), "the town it is worth …, not clear of zero"
-    assert gains["dc", "no_time"].min() > 0, "without time it is"
+    presence, informed = gains["city days", "presence"], gains["city days", "informed"]
+    assert presence.min() < 0 < presence.max(), "and in the town …, not clear of zero"
+    assert -0.1 < presence.min() < 0, "and its interval just holds zero"
+    assert presence.max() > informed.min(), "but the intervals overlap"
+    low = baskets[baskets.variant == "presence"].set_index("group")["recall@10"]["gain low"]
+    assert -0.05 < max(low, presence.min()) < 0, "An end printed as +0.0 …lies just below zero"
+    about = all(0.8 < gain[name] < 1.2 for name in ("no_gate", "no_time"))
+    assert about and gains["dc", "no_time"].min() > 0, "it is even about a point better"
     low, high = percentile_interval("full", "recall@10")
-    assert low < 0 < high, "By recall DNNTSP is level with counting on baskets"
-    recall = days[(days.variant == "informed")].set_index("group")["recall@10"]
-    assert recall["gain low"] < 0 < recall["gain high"], "informed gains nothing that we can"
+    assert low < 0 < high, "by recall DNNTSP is level with counting on baskets"
+    for variant in ("informed", "presence"):
+        recall = days[days.variant == variant].set_index("group")["recall@10"]
+        assert recall["gain low"] < 0 < recall["gain high"], "neither gains anything that we can"
     alone = read_results("temporal_sets").select(group="facts").set_index("data").alone
-    assert alone["dc"] > 50, "Most baskets have no edge"
+    assert alone["dc"] > 50, "most baskets have no edge"
     about = json.loads((results_folder() / "temporal_sets.json").read_text(encoding="utf-8"))
-    assert sum(about["data"][0]["windows"].values()) == 9010, "baskets of 9,010 people"
-    assert alone["city days"] < 50, "where most days have edges"
+    assert sum(about["data"][0]["windows"].values()) == 9010, "of them, of 9,010 people"
+    assert alone["city days"] < 50, "Most of these days have edges"
     every = read_results("temporal_sets").select(data="dc", group="all")
     score = every.groupby(["model", "variant"])["ndcg@10"].mean()
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert rebuilding > 0.5, "more than half of the … points below counting are lost"
+    assert counting > 32.60 > ours, "the paper's figure, as we noted it …, ours … and counting has"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -1011,7 +986,7 @@ def test_claims_of_18_on_gates() -> None:
     network, batch = SetPredictor(SetConfig(learn.n_elements)), learn.batch(torch.arange(64))
     network(batch).logsumexp(1).sum().backward()
     (moved,) = (one.grad != 0 for name, one in network.named_parameters() if "alpha" in name)
-    assert moved.any() and not moved[~batch.seen().any(0)].any(), "its gate keeps its random start"
+    assert moved.any() and not moved[~batch.seen().any(0)].any(), "its gate is still random"
 
 
 @pytest.mark.built
@@ -1021,27 +996,20 @@ def test_claims_of_18_in_the_town() -> None:
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
     assert own["by E"].between(-9, -7).all(), "Row scores are all low"
     assert own["by C"].idxmax() == "Sage & Jolly Instruments", "has the best history score"
-    rows = {row[0]: row[1:] for row in printed("18_temporal_sets", "at the start | trained")}
-    gates = pd.DataFrame(rows).T.iloc[1:].set_axis(rows[""], axis=1).map(number)
-    held = gates[gates.held > 0]
-    rose = held.trained > held["at the start"]
-    assert rose.equals(held.back > 0) and rose.any(), "gates rose where people went back"
-    assert not rose.all(), "fell where nobody did"
-    sage = gates.loc["Sage & Jolly Instruments"]
-    assert sage["at the start"] < 0.1 and 0.4 < sage.trained < 0.6, "began closed, and came half"
+    held = own[own.held > 0]
+    went, stayed = held[held.back > 0].gate, held[held.back == 0].gate
+    assert went.min() > stayed.max(), "the gates are more open where people went back"
+    assert 0.4 < own.gate["Sage & Jolly Instruments"] < 0.6, "is only half open"
     assert own.gate["Indigo Wine Cellar"] > own.gate["Sage & Jolly Instruments"], (
         "with a more open gate, ranks before it"
     )
-    weights = [number(one) for one in printed("18_temporal_sets", "weight")[1][1:]]
-    assert max(weights) < 1.2 * min(weights), "Here the weights are nearly alike"
     table = printed("18_temporal_sets", "NDCG@10, %")[1:]
-    published, informed, count = (number(row[1]) for row in table)
-    assert published < informed < count, "Counting wins"
+    published, repaired, count = (number(row[1]) for row in table)
+    assert published < repaired < count, "Counting wins by NDCG; the repaired network comes closer"
     *networks, rule = (number(row[2]) for row in table)
-    assert rule > 99 and max(networks) < rule - 3, "misses almost none. The networks do miss some"
-    opened = in_sentences("18_temporal_sets")["on_test"]
-    assert opened > informed - published, "Gates cost seen places."
-    out = own.index[[int(board[name][-1]) > 10 for name in own.index]]
+    assert rule > 99 and max(networks) < rule - 2, "misses almost none. The networks do miss some"
+    assert own["rank"].max() > 200, "may put a seen place behind hundreds of unseen ones"
+    out = own.index[own["rank"] > 10]
     wrong = len(out) and not {"Sage & Jolly Instruments", "46 Alder Walk"} & {*out}
     assert wrong, "For our person, closed gates pushed only wrong answers out of the ten"
     assert max(number(row[3]) for row in table) < 1, "Nobody finds the new ones"
@@ -1140,7 +1108,7 @@ def test_claims_of_20_in_the_town() -> None:
     assert learned > kernel - 0.3 > pgt, "as well as the kernel in this town, and better than this"
 
 
-@claims_of("21_memory_and_ceilings", "evidence_newcomers", "evidence_improvements")
+@claims_of("21_memory", "evidence_newcomers", "evidence_improvements")
 def test_claims_of_21() -> None:
     results = read_results("beyond")
     where: dict[str, Any] = {"data": "geolife", "protocol": "exact", "target_time": "unknown"}
@@ -1159,9 +1127,7 @@ def test_claims_of_21() -> None:
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
-    assert more > 0 and -0.05 < low < 0, (
-        "with an interval from zero (before rounding, just below) to"
-    )
+    assert more > 0 and abs(low) < 0.05, "its interval begins at zero: a borderline case"
     _, low, high = results.difference(where | full, where | hundred)
     assert low < 0 < high, "The first guess hardly changes: … the interval holds zero"
     lost = change.loc[features]
@@ -1178,14 +1144,9 @@ def test_claims_of_21() -> None:
     people = pd.Series(ours - rule).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(people[None], np.arange(len(people))))
     assert at[0] < 0 < at[1] and people.mean() < 0.005, (
-        "it brings seems to come mostly from people with many windows"
+        "it seems to come mostly from people with many windows"
     )
     short = np.mean([gains(run)["acc@1"] for run in results.ranks(**where, **week)], axis=0)
-    seven = np.mean([gains(run)["acc@1"] for run in
-                     results.ranks(**where, **rivals["kernel"])], axis=0)  # fmt: skip
-    own_week = pd.Series(short - seven).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
-    at = percentile_interval(resampled_means(own_week[None], np.arange(len(own_week))))
-    assert at[0] > 0, "(With seven days it brings"
     each = pd.Series(rule - short).groupby(runs[0][0].user_id.to_numpy()).mean().to_numpy()
     at = percentile_interval(resampled_means(each[None], np.arange(len(each))))
     assert at[0] > 0, "which is clear"
@@ -1198,35 +1159,59 @@ def test_claims_of_21() -> None:
     ways = ways[(ways.data == "new york") & (ways.scoring == "explore_known")]
     ways = ways[ways.measure == "acc@10"].set_index("model").value
     assert ways["markov"] > ways["pgt"], "a Markov chain names more of them than PGT does"
-    limits = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
-    limits = limits.set_index(["table", "group"]).value
-    least, agreement = limits["truth", "time unknown"], limits["agreement", "finest"] / 100
-    really = limits["truth", "time unknown, agreement"] / 100
-    assert abs(100 * agreement**0.5 - least) < 1, "nearly coincide"
-    assert agreement < really, "The count is too low for somebody who knows more"
-    assert 100 * really**0.5 > least + 4, "Without the first error it would stand"
+
+
+@claims_of("26_ceilings", "evidence_improvements")
+def test_claims_of_26() -> None:
     counted = read_results("predictability").rows.query("protocol == 'exact'")
-    for name in ("geolife", "city"):
-        ends = counted[counted.data == name].set_index(["table", "group"]).sort_index()
-        spans = ends.value["agreement"][["finest", "finest, 30 min", "finest, 2 h"]]
-        upper = 10 * spans**0.5
-        assert abs(upper - upper["finest"]).max() < 1, (
-            "half an hour or two hours instead of one, the upper end moves by less than a point"
+    city_, real = (
+        counted[counted.data == name].set_index(["table", "group"]).sort_index().value
+        for name in ("city", "geolife")
+    )
+    for ends in (city_, real):
+        ceilings = 10 * ends["agreement"][["finest", "finest, 30 min", "finest, 2 h"]] ** 0.5
+        assert abs(ceilings - ceilings["finest"]).max() < 1, (
+            "half an hour or two hours instead of one, the counted ceiling moves by less than"
         )
-        elsewhere = ends.value["likeness used", "another place"]
-        assert 23 < elsewhere < 27, "a quarter are judged by stays at any place"
-    real = counted[counted.data == "geolife"].set_index(["table", "group"]).sort_index()
-    new, ours = real.value["novelty", "whole past"], results.mean(**where, **hundred)
-    upper = 10 * real.value["agreement", "finest"] ** 0.5
-    luck = 100 - new - upper
-    assert abs(ours - 50) < 1, "could any model do much better?"
-    assert abs(new - 20) < 2, "are new to the person: in no past visit"
-    assert abs(luck - 20) < 2, "roughly … are new to the person, … are chance"
-    too_low, root_off = 100 * (really**0.5 - agreement**0.5), 100 * really**0.5 - least
-    for best in (upper, upper + too_low, upper - root_off):
+    insider = city_["truth", "time unknown"]
+    root = 10 * city_["truth", "time unknown, agreement"] ** 0.5
+    found = 10 * city_["agreement", "finest"] ** 0.5
+    assert abs(found - insider) < 1, "is nearly the same"
+    assert min(root - insider, root - found) > 4, "meet only because two errors cancel"
+    assert round(root - insider) == round(root - found), "and each is worth"
+    results = read_results("beyond")
+    pointer = {"model": "contextual", "variant": "full", "protocol": "exact",
+               "target_time": "unknown"}  # fmt: skip
+    own = results.mean(**pointer, data="city")
+    assert 0 < insider - own < 4, "Little is left to win."
+    ours, new = results.mean(**pointer, data="geolife"), real["novelty", "whole past"]
+    ceiling = 10 * real["agreement", "finest"] ** 0.5
+    assert abs(ours - 50) < 1, "still misses half of its targets"
+    assert abs(new - 20) < 2 and abs(100 - new - ceiling - 20) < 2, (
+        "in a hundred that it misses, … are new to the person, roughly"
+    )
+    for best in (ceiling, ceiling + root - found, ceiling - (root - insider)):
         assert best < 100 - new and 100 - best > 0.6 * (100 - ours), (
-            "most of what the pointer misses, in all three bars"
+            "most of what the pointer misses, in all three cases"
         )
+
+
+@pytest.mark.built
+@claims_of("26_ceilings")
+def test_claims_of_26_in_the_town() -> None:
+    stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
+    counted = stored.query("table == 'agreement' and group == 'finest'").value.item()
+    ((found,), (root,)) = printed("26_ceilings", "targets:")
+    assert found.endswith(f"targets: {counted:.1f} % agree"), "Counted in the same way"
+    assert root == f"root: {10 * counted**0.5:.1f} %", "We call this root the counted ceiling"
+    (line,) = printed("26_ceilings", "of them")[-1]
+    upper, best = map(float, re.findall(r"\d\.\d+", line))
+    assert upper < best < upper + 0.01, "It lies a hair above the root"
+    means, (truth, end) = (
+        [*map(float, re.findall(r"\d\.\d+", line[0]))]
+        for line in printed("26_ceilings", "truth ")[-2:]
+    )
+    assert means[0] == truth < means[1] and means[2] < end, "The first mean is the truth; the"
 
 
 @claims_of("evidence_newcomers")
@@ -1244,9 +1229,9 @@ def test_stays_as_long_as_the_present_one_were_more_often_here_in_21() -> None:
 
 
 @pytest.mark.built
-@claims_of("21_memory_and_ceilings")
+@claims_of("21_memory")
 def test_claims_of_21_in_the_town() -> None:
-    chapter = "21_memory_and_ceilings"
+    chapter = "21_memory"
     by_memory = [[*map(number, row[1:])] for row in printed(chapter, "reach")[2:]]
     ahead = [[*map(number, row[1:])] for row in printed(chapter, "pointer − kernel")[2:]]
     low = [row[1] for row in ahead]
@@ -1258,10 +1243,6 @@ def test_claims_of_21_in_the_town() -> None:
     )
     far = [right - seen for right, seen in zip(kernel, near, strict=True)]
     assert max(far) < 1 < (near[2] - near[0]) / 8, "nearly all hits are at places that"
-    stored = read_results("predictability").rows.query("protocol == 'exact' and data == 'city'")
-    insider = stored.query("table == 'truth' and group == 'time unknown'").value.item()
-    own = kernel[3] + ahead[3][0]  # with a hundred visits
-    assert 0 < insider - own < 4, "little is left to win in the town"
     past = city.load().visits.query("user_id == 8").tail(400).location_id
     recent = set(past.tail(10))
     assert set(past.value_counts().index[:2]) <= recent, "The last ten visits show the large discs"
@@ -1269,15 +1250,8 @@ def test_claims_of_21_in_the_town() -> None:
     assert (others <= 2).mean() > 0.6, "most of them visited once or twice"
     (some, bounded), (every, most) = (
         map(float, re.findall(r"[\d.]+", line[0].partition(":")[2]))
-        for line in printed("21_memory_and_ceilings", "Right: the summaries")[-2:]
+        for line in printed(chapter, "Right: the summaries")[-2:]
     )
-    ((found,),) = printed(chapter, "targets:")
-    counted = stored.query("table == 'agreement' and group == 'finest'").value.item()
-    ends = f"targets: {counted:.1f} to {10 * counted**0.5:.1f} %"
-    assert found.endswith(ends), "On GeoLife, counted in the same way"
-    (found,) = printed(chapter, "of them")[-1]
-    root, best = map(float, re.findall(r"\d\.\d+", found))
-    assert root < best < root + 0.01, "It lies a hair above the upper end"
     assert abs(bounded - most) < 0.2 and some < 0.4 * every, (
         "The same reach with a third of the rows"
     )
@@ -1449,9 +1423,9 @@ def test_claims_of_the_evidence_on_speed() -> None:
 
 
 @pytest.mark.built
-@claims_of("26_playground")
-def test_claims_of_26() -> None:
-    table = rows("26_playground")
+@claims_of("27_playground")
+def test_claims_of_27() -> None:
+    table = rows("27_playground")
     off, without, *_ = table["pointer"]
     assert off < 2 * without < 0, "Silencing the pointer costs … points, training without it"
     assert max(table["generator"][2], table["gate"][2]) < 1, "changes hardly any first guess"
@@ -1460,7 +1434,7 @@ def test_claims_of_26() -> None:
     for variant in ABLATIONS.keys() - {"full"}:
         _, low, high = ablations.difference(runs[variant], runs["full"])
         assert (low < 0 < high) == (variant != "no_pointer"), "too small to tell from chance"
-    _, *lines = printed("26_playground", "favourite")  # what we saw
+    _, *lines = printed("27_playground", "favourite")  # what we saw
     saw = {line[0]: line[1:] for line in lines}
     guess, _, gate, _ = saw["as it is"]
     other, _, gate_then, left = saw["1 favourite away"]
@@ -1580,7 +1554,7 @@ def test_the_leaderboard_claims_of_the_evidence() -> None:
     assert papers["GETNext"] < pgt < papers["STHGCN"], "lies between GETNext and STHGCN"
 
 
-@claims_of("01_where_next")
+@claims_of("01_where_next", "evidence_windows")
 def test_claims_of_01() -> None:
     visits = city.load().visits
     new = ~visits.duplicated(["user_id", "location_id"])
@@ -1615,14 +1589,14 @@ def test_claims_of_01() -> None:
     middle = few & known.between(8, 90)
     free = middle & (visits.why != "routine")
     law = (0.6 * known[free] ** -0.21).mean()
-    assert new[free].mean() > 1.4 * law, "they explore far more often than the law says"
-    assert abs(new[middle].mean() - law) < 0.02, "the product of the two happens to be the law's"
+    assert new[free].mean() > 1.4 * law, "In a free choice they explore far more often"
+    assert abs(new[middle].mean() - law) < 0.02, "product of the two happens to be the law's"
     assert abs(free.sum() / middle.sum() - 0.6) < 0.04, "only six visits in ten are a free choice"
     model, vocabulary = load_model(shipped("city"))
     test = prepare(visits, protocol="exact", vocabulary=vocabulary).test
     ranks = evaluate(model, test)
     right = gains(ranks)["acc@1"]
-    assert not right[~ranks.in_window].any(), "But all its right answers could have been copied."
+    assert not right[~ranks.in_window].any(), "But all its right answers could have been copied, so"
     past = [test.visits_of(i).location_id for i in range(len(test))]
     frequent = np.array([own.mode().iloc[0] for own in past])  # of equals, the smallest number
     truth = np.array([test.target_of(i).location_id for i in range(len(test))])
@@ -1643,7 +1617,7 @@ def test_claims_of_01() -> None:
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
     there, *_ = read_results("geolife_exact").difference({"model": "kernel"}, pgt)
-    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of five trainings"
+    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "the first is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
@@ -1659,11 +1633,8 @@ def test_claims_of_01() -> None:
     thin = four[["copied", "generated"]].min(axis=1).max() < 0.005
     assert thin, "Above, each place gets nearly all of its bar from one part."
     seen = look(model, test, 2962)
-    top, kitchen, school = (seen.candidates.iloc[k] for k in range(3))
-    assert min(top.copied, top.generated) > 0.02, "the first place gets something by copying"
-    assert seen.gate < 0.4 and kitchen.copied > 2 * school.generated > 0 == school.copied, (
-        "In this window the gate is low, and yet copied places stay ahead."
-    )
+    top = seen.candidates.iloc[0]
+    assert min(top.copied, top.generated) > 0.02, "the first place gets something from both"
 
 
 @pytest.mark.built

@@ -130,7 +130,7 @@ def test_the_parts_of_19_are_those_that_were_measured() -> None:
 
 
 def test_the_memory_of_21_keeps_the_rows_that_the_package_keeps() -> None:
-    cells = jupytext.read(ROOT / "book/21_memory_and_ceilings.py").cells
+    cells = jupytext.read(ROOT / "book/21_memory.py").cells
     (code,) = (cell.source for cell in cells if "latest.pop" in cell.source)
     own: dict[str, Any] = {}
     exec(code.partition("\ncheck.same")[0], own)

@@ -162,7 +162,7 @@ const makeTown = () => {
 const map = page.ground ? makeTown() : null;
 find("frame").hidden = find("legend").hidden = !map;
 if (page.kind === "full") find("switching").before(find("biasing")); // below both columns
-if (["pointer", "bias"].includes(page.kind)) find("heading").textContent = "Next place, by the pointer alone";
+if (page.kind === "pointer") find("heading").textContent = "Next place, by the pointer alone";
 
 const onView = () => [...state.visits.map(({ place }) => place), went(state)].filter((one) => one !== null);
 const fitAll = () => map?.fit(onView());
