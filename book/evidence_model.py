@@ -316,8 +316,8 @@ pd.DataFrame(rows, heads).T.rename_axis(columns="Acc@1, %")
 # with all others by itself, needs the layers less. That is one encoder, which learned beside a pointer, and one training of each
 # part.
 #
-# Of the trained model itself, chapter 6 takes layers out; here is the sinusoid set to zero. It is missed on validation and not
-# on test, so whether the model needs it stays open.
+# Of the trained model itself, [chapter 6](06_position_and_encoder.ipynb) takes layers out; here is the sinusoid set to zero. It
+# is missed on validation and not on test, so whether the model needs it stays open.
 
 # %% tags=["hide-input"]
 # @title Table: the trained model without its sinusoid

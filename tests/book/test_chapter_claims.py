@@ -636,7 +636,8 @@ def test_claims_of_07() -> None:
     names = max(said["named"], said["ours_new"])
     assert names > 20, "So pointing can name them"
     assert names < untrained + 3, "against our expectation, training did not raise that"
-    assert max(untrained, names) < said["counted_new"], "the untrained pointer names … %, and plain counting"
+    counted = said["counted_new"]
+    assert max(untrained, names) < counted, "the untrained pointer names … %, and plain counting"
     assert said["gain_low"] > 0, "At known places learning is a gain over counting"
     new_places = said["behind_low"] < 0 < said["behind_high"] and said["behind"] < 0
     assert new_places, "At new ones we find none"
