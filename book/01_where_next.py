@@ -54,9 +54,9 @@ from pgt.windows import prepare
 # ## A town whose people tell the truth
 #
 # Real movement data is private, and it does not give reasons. If a person shows up at a café, no data set says whether that was
-# a habit or a whim. So this book comes with a simulated town, Larkmere. Its {{ n_people }} people have homes, jobs and habits, and
-# made {{ n_visits:,.0f }} visits to some of its {{ n_places:,.0f }} places. Each visit records whether it was an **exploration**: the person
-# had never been there. A model never sees this. We use it to check what a model believes.
+# a habit or a whim. So this book comes with a simulated town, Larkmere. Its {{ n_people }} people have homes, jobs and habits,
+# and made {{ n_visits:,.0f }} visits to some of its {{ n_places:,.0f }} places. Each visit records whether it was an
+# **exploration**: the person had never been there. A model never sees this. We use it to check what a model believes.
 
 # %%
 town = city.load()
@@ -136,10 +136,10 @@ known = 100 * (1 - town.visits.explored.mean())
 print(f"{known:.1f} % of all visits go to a known place")
 
 # %% [markdown]
-# The more places people know, the less they explore, but they never stop ([Song et al., 2010](https://doi.org/10.1038/nphys1760);
-# the [evidence](evidence_windows.ipynb) looks for this in the town). So most next places are known to the person, and some are new.
-# The model of this book *copies* from the last week, and *generates* from a list of all places; this is meant for new places, and for
-# returns to older ones.
+# The more places people know, the less they explore, but they never stop
+# ([Song et al., 2010](https://doi.org/10.1038/nphys1760); the [evidence](evidence_windows.ipynb) looks for this in the town).
+# So most next places are known to the person, and some are new. The model of this book *copies* from the last week, and
+# *generates* from a list of all places; this is meant for new places, and for returns to older ones.
 #
 # ## A game to play before any model
 #
@@ -172,8 +172,8 @@ scores.round(1).rename("% of the test windows").to_frame()
 # A rule that copies can be right only where the true place is in the window: {{ ceiling:.1f }} %, the **copy ceiling**. Between the
 # better rule and the ceiling are the windows that contain the right answer while the rule names another place.
 #
-# {{ returns:.1f }} % are known to the person. The ceiling is {{ older:.0f }} points lower: some returns go to a place last visited more
-# than a week ago.
+# {{ returns:.1f }} % are known to the person. The ceiling is {{ older:.0f }} points lower: some returns go to a place last
+# visited more than a week ago.
 #
 # The town was tuned to GeoLife, GPS records of people around Beijing. There the copy ceiling is
 # {{ beijing["target_in_window"]:.0f }} %, and the most frequent place is right in {{ beijing["target_is_top1"]:.0f }} %: they agree
@@ -197,10 +197,10 @@ print(f"the model is right in {scored:.1f} % of the windows")
 print(f"of its {right.sum()} right answers, {beyond} are not in the window")
 
 # %% [markdown]
-# {{ scored:.1f }} against {{ counted:.1f }}: is the model better, or was it lucky with these people? We put an *interval* around its lead
-# over the rule. `resampled_means` draws the people with replacement, many times, and takes the mean lead of each draw; the
-# interval holds the middle 95 % of these means. If it holds zero, the lead may be luck. [Chapter 4](04_baselines.ipynb) explains
-# it.
+# {{ scored:.1f }} against {{ counted:.1f }}: is the model better, or was it lucky with these people? We put an *interval*
+# around its lead over the rule. `resampled_means` draws the people with replacement, many times, and takes the mean lead of
+# each draw; the interval holds the middle 95 % of these means. If it holds zero, the lead may be luck.
+# [Chapter 4](04_baselines.ipynb) explains it.
 
 # %%
 lead = hits["model"] - hits["most frequent place"]  # in each window
@@ -239,17 +239,17 @@ unseen = 100 - ceiling
 n_visited = town.visits.location_id.nunique()
 
 # %% [markdown]
-# **The lead is gone**: a network that sees the same visits, with their times, does not beat a child. (A warning: we found the child's
-# new rule after we had seen these windows. But in [chapter 4](04_baselines.ipynb) a rule that was chosen without them stays ahead of
-# the network, too.) The book takes the network apart to find out why. Whatever the verdict on a part, you will have built it, and will
-# know how to test whether it does what its name says.
+# **The lead is gone**: a network that sees the same visits, with their times, does not beat a child. (A warning: we found the
+# child's new rule after we had seen these windows. But in [chapter 4](04_baselines.ipynb) a rule that was chosen without them
+# stays ahead of the network, too.) The book takes the network apart to find out why. Whatever the verdict on a part, you will
+# have built it, and will know how to test whether it does what its name says.
 #
 # ## What is inside
 #
-# What does the model have that the child lacks? It gives a probability to all {{ n_visited:,.0f }} places that anybody visited, also to
-# those outside the week, where {{ unseen:.0f }} of a hundred targets are. So far this has never made its first guess right. It mixes
-# what its **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and 1, its **gate**, says
-# how much it copies:
+# What does the model have that the child lacks? It gives a probability to all {{ n_visited:,.0f }} places that anybody visited,
+# also to those outside the week, where {{ unseen:.0f }} of a hundred targets are. So far this has never made its first guess
+# right. It mixes what its **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and
+# 1, its **gate**, says how much it copies:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.1}
@@ -258,9 +258,9 @@ n_visited = town.visits.location_id.nunique()
 # Here $\ell$ is a place, and $P(\ell)$ the probability that the model gives it. $P_\text{ptr}$ is the pointer's, and
 # $P_\text{gen}$ the generator's.
 #
-# Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no
-# names of places. The blue circles show $P_\text{ptr}$, its **pointer attention**: the probability with which it copies each past place.
-# The dashed rings are the five places with the largest $P$, and the green ring is where the person went.
+# Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no names
+# of places. The blue circles show $P_\text{ptr}$, its **pointer attention**: the probability with which it copies each past
+# place. The dashed rings are the five places with the largest $P$, and the green ring is where the person went.
 
 # %%
 shown = look(model, numbered.test, window)  # everything it computes for it
@@ -307,8 +307,9 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating; in the window below it fails. Above, each
-# place gets nearly all of its bar from one part. Below, the first place gets something from both, by equation (1.1):
+# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating; in the window below it fails.
+# Above, each place gets nearly all of its bar from one part. Below, the first place gets something from both, by equation
+# (1.1):
 
 # %%
 top, g = other.candidates.iloc[0], other.gate  # the first place
@@ -363,9 +364,9 @@ by_kind.sort_values("mean", ascending=False).round(2).rename(columns=heads)
 # bottom there is no doubt: people return home.
 
 # %% [markdown]
-# **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is
-# arbitrary. Break them by the most recent visit, as the wiser child does, but do not leave out the present place. How often is it right then? (Of places in a list,
-# `pd.Series(seen[::-1]).value_counts(sort=False)` counts each, the most recent first.)
+# **Exercise 2** (medium). The game's second rule breaks ties by the smallest place number, which is arbitrary. Break them by
+# the most recent visit, as the wiser child does, but do not leave out the present place. How often is it right then? (Of places
+# in a list, `pd.Series(seen[::-1]).value_counts(sort=False)` counts each, the most recent first.)
 
 # %% tags=["try"]
 percent = ...  # of the test windows in which your rule is right

@@ -90,9 +90,9 @@ print(f"which is {new_in_sight:.0f} % of all targets")
 # window, in plain sight ({{ new_in_sight:.0f }} % of all targets): the person has found a new bakery, and goes there again. The
 # bakery need not be *known*. It need only be *pointed at*.
 #
-# That is the idea of pointer networks ([Vinyals et al., 2015](https://arxiv.org/abs/1506.03134)): the answer is a
-# *position in the input*. Text summarisers copy names with it
-# ([Gu et al., 2016](https://arxiv.org/abs/1603.06393); [See et al., 2017](https://arxiv.org/abs/1704.04368)). We copy places.
+# That is the idea of pointer networks ([Vinyals et al., 2015](https://arxiv.org/abs/1506.03134)): the answer is a *position in
+# the input*. Text summarisers copy names with it ([Gu et al., 2016](https://arxiv.org/abs/1603.06393);
+# [See et al., 2017](https://arxiv.org/abs/1704.04368)). We copy places.
 #
 # ## The question and the visits
 #

@@ -7,9 +7,9 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
 # with or without a GPU.
 #
-# > **In one sentence.** A flat position bias does not mean that people do not forget: in three towns with a short memory it falls
-# > by {{ short["bias"]:.2f }} from recent visits to old ones, but by {{ short["sum"]:.2f }} together with what query and key say (in
-# > logits, the unit of scores); where memory is long, as in our town, there is little to say ({{ worth:.2f }}).
+# > **In one sentence.** A flat position bias does not mean that people do not forget: in three towns with a short memory it
+# > falls by {{ short["bias"]:.2f }} from recent visits to old ones, but by {{ short["sum"]:.2f }} together with what query and
+# > key say (in logits, the unit of scores); where memory is long, as in our town, there is little to say ({{ worth:.2f }}).
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -490,9 +490,9 @@ print(f"a bias alone: {with_it:.2f}, without forgetting {without:.2f}")
 print(f"of the ten other towns, {fewer} lie below ours")
 
 # %% [markdown]
-# The sum is flat, too, and so is a bias alone ({{ with_it:.2f }}; without forgetting {{ without:.2f }}). So the second suspect is
-# enough: there is little to say, {{ worth:.2f }} in the mean of ten towns, and ours lies at their low end (the star in figure 12.4):
-# only {{ fewer:.0f }} of them lie lower.
+# The sum is flat, too, and so is a bias alone ({{ with_it:.2f }}; without forgetting {{ without:.2f }}). So the second suspect
+# is enough: there is little to say, {{ worth:.2f }} in the mean of ten towns, and ours lies at their low end (the star in
+# figure 12.4): only {{ fewer:.0f }} of them lie lower.
 #
 # One model would not have told us. Our ten learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as slow forgetting is worth.** More seeds average this
