@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Memory
 #
-# On GeoLife the contextual pointer of [chapter 20](20_contextual_pointer.ipynb), which sees the last hundred visits, leads a
+# On GeoLife the contextual pointer of [chapter 20](20_contextual_pointer.ipynb), told the last hundred visits, leads a
 # rule that sees seven days, the kernel of [chapter 4](04_baselines.ipynb), by {{ lead:.1f }} points. How much of this is a
 # better model, and how much a longer memory?
 #
@@ -95,16 +95,16 @@ hits = [gains(r)["acc@1"] for r in ranked["kernel"]]  # 0 to 1 a window
 by_memory = {
     "reach, %": [seen.mean() for seen in reach.values()],
     "kernel, Acc@1 %": [hit.mean() for hit in hits],
-    "hits in last ten, %": [(h * reach[10]).mean() for h in hits],
+    "hit, and in last ten, %": [(h * reach[10]).mean() for h in hits],
 }
 by_memory = 100 * pd.DataFrame(by_memory, index=sizes)
 by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
 # **Reach is not accuracy**, for this rule at least. The first column goes on rising, the second stops at fifty: more of the
-# right places are in sight, and no more of the first guesses are right. (At ten visits a part of the gap may be the five
-# numbers, which were chosen for a hundred.) And nearly all hits are at places that the last ten visits show already (third
-# column). A person's map shows why. Which discs does a longer memory add?
+# right places are in sight, and no more of the first guesses are right. (At ten visits the kernel may be low partly because its
+# numbers were chosen for a hundred.) And nearly all hits are at places that the last ten visits show already (third column). A
+# person's map shows why. Which discs does a longer memory add?
 
 # %%
 past = located(town.visits.query("user_id == 8"), town).tail(400)
@@ -125,10 +125,10 @@ places_map(
 # {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; of these
 # the kernel hits hardly any ({{ far_hits:.1f }} in {{ more_reach:.0f }}).
 #
-# Is this only the rule? A model that learns may weigh the past as it likes. Train the pointer with a hundred visits, and ask it
-# about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*, one
-# row for each place found only further back. We leave them out, as on GeoLife they change the first guess by less than we can
-# measure; exercise 2 builds them.
+# Is this only the rule? The pointer starts from the kernel's numbers, too, but may leave them. Train it with a hundred visits,
+# and ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has
+# *summaries*, one row for each place found only further back. We leave them out in this chapter, as on GeoLife they change the
+# first guess by less than we can measure; exercise 2 builds them.
 
 # %%
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
@@ -227,17 +227,19 @@ for n, (own, rule) in zip(sizes, pairs, strict=True):
 pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# No interval holds zero. They cover people, not seeds: this is one training.
+# No interval holds zero. (They cover people, not seeds: this is one training. At ten visits the lead is large because the
+# kernel's numbers do not fit.)
 #
-# Are 200 and 400 visits strange to a pointer that was trained with a hundred? On GeoLife (right) we trained pointers anew for
-# each memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points
-# (−{{ below:.1f }} to {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings the first guess nothing
-# measurable.** But seven days hold only about {{ in_week:.0f }} visits there, where the curve is still steep, and the pointer
-# with seven days (hollow) lies on it. So a part of the lead must be memory.
+# Of 200 and 400 visits this is no test: the pointer's training showed it nothing so old, so there it can only go on as the
+# kernel does. On GeoLife (right) we trained pointers anew for each memory, and that curve is flat after a hundred, too: four
+# hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to {{ longer[2]:.1f }}). **Beyond a hundred visits a longer
+# memory brings the first guess of these models nothing measurable.** But seven days hold only about {{ in_week:.0f }} visits
+# there, where the curve is still steep, and the pointer with seven days (hollow) lies on it. So a part of the lead must be
+# memory.
 #
-# **Change this.** Set `memory` to 10, run to figure 21.1, and look at its left panel. Does a pointer trained with ten visits
-# gain as much from a hundred? (Ours gained less than half of what the one with a hundred gains, probably because it never saw
-# an old visit, and so could not learn what one is worth.) Then set it back to 100.
+# **Change this.** Note the pointer's values at 10 and 100 visits in figure 21.1. Then set `memory` to 10 and run to the figure
+# again. Does a pointer that was trained with ten visits gain as much from a hundred? (Ours gains less than half as much.) Set
+# it back to 100.
 #
 # ## Memory or model?
 #
@@ -273,9 +275,9 @@ steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Whichever comes first, memory brings more, by {{ more:.1f }} points in the mean of both ways. Is it more than luck? An
-# interval over people says so, and it can be asked in two ways: every window counts alike, or every person. On GeoLife five of
-# {{ n_people }} people have {{ five:.0f }} % of the windows.
+# Each brings more where the other is missing. But whichever comes first, memory brings more, by {{ more:.1f }} points in the
+# mean of both ways. Is it more than luck? An interval over people says so, and it can be asked in two ways: every window counts
+# alike, or every person. On GeoLife five of {{ n_people }} people have {{ five:.0f }} % of the windows.
 
 
 # %% tags=["hide-input"]
@@ -298,16 +300,17 @@ def both_ways(one, other):
 pairs = {
     "the lead": (POINTER_100, KERNEL_WEEK),
     "model, with a hundred visits": (POINTER_100, KERNEL_100),
-    "model, with seven days": (POINTER_WEEK, KERNEL_WEEK),
-    "memory minus model": (KERNEL_100, POINTER_WEEK),
+    "memory, for the kernel": (KERNEL_100, KERNEL_WEEK),
+    "memory minus model\n(mean of both ways)": (KERNEL_100, POINTER_WEEK),
 }
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
-counts = ("every window alike", "s", INK), ("every person alike", "o", EXTRA)
+styles = ("every window alike", "s", INK), ("every person alike", "o", EXTRA)
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
-for k, counted in enumerate(both.values()):
-    for start, (label, marker, colour) in zip((0, 3), counts, strict=True):
-        mean, low, high = counted[start : start + 3]
-        y = k - 0.17 if start == 0 else k + 0.17
+for k, six in enumerate(both.values()):
+    by_windows, by_people = six[:3], six[3:]
+    two = (k - 0.17, by_windows), (k + 0.17, by_people)
+    drawn = zip(two, styles, strict=True)
+    for (y, (mean, low, high)), (label, marker, colour) in drawn:
         look = {"color": colour, "fmt": marker, "ms": 5}
         ends = [[mean - low], [high - mean]]
         ax.errorbar(mean, y, xerr=ends, label=None if k else label, **look)
@@ -326,15 +329,14 @@ show(
     "count, and around zero if people do. Memory minus model is above zero "
     "if people count, and reaches down to zero if windows do.",
     caption="Means, written at the right, and 95 % intervals over people "
-    "(over seeds, too, where windows count). Memory minus model: in the mean "
-    "of both ways.",
+    "(where windows count, over seeds, too).",
 )
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 lead = both["the lead"][0]
 fair, fair_low, fair_high, left, *_ = both["model, with a hundred visits"]
-more, _, _, *person_more = both["memory minus model"]
+more, _, _, *person_more = [*both.values()][-1]
 windows_of = next(results.ranks(**GEOLIFE, **POINTER_100)).user_id
 shares = windows_of.value_counts(normalize=True)  # largest first
 n_people, five = len(shares), 100 * shares.head(5).sum()
@@ -344,8 +346,7 @@ n_people, five = len(shares), 100 * shares.head(5).sum()
 #   count, and {{ left:.1f }} if people do, which may be nothing: it seems to come mostly from people with many windows.
 # - *Memory minus model* is {{ more:.1f }}, and its interval begins at zero: a borderline case. If people count, it is
 #   {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to {{ person_more[2]:.1f }}), which is clear. (It is the kernel with a
-#   hundred visits minus the pointer with seven days, {{ kernel_100:.1f }} − {{ pointer_7:.1f }}: subtract the two means, and
-#   the other two models cancel.)
+#   hundred visits minus the pointer with seven days: subtract the two means, and the other two models cancel.)
 #
 # **So our best estimate is that memory brings more than half of the lead.** And part of *model* is what it is told: with the
 # kernel's three facts only, the pointer's lead at a hundred visits was half as large in
@@ -356,7 +357,7 @@ n_people, five = len(shares), 100 * shares.head(5).sum()
 #
 # ## What to remember
 #
-# - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess nothing measurable.
+# - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess of these models nothing measurable.
 # - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ fair_low:.1f }} to {{ fair_high:.1f }}) of the
 #   pointer's {{ lead:.1f }} points are left then; if each person counts alike, perhaps nothing.
 # - Memory seems to bring more than half of the lead, whichever of the two comes first.
@@ -382,10 +383,10 @@ check.exercise("21.1", answer)
 # %% [markdown]
 # **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**: one row
 # for each place that is not among the last visits. Write `remembered(places, memory, older)`: which rows of a past (places,
-# oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they are (0).
-# Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each place that is not
-# among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one row for the gym: its second
-# visit, which stands for two. (0 marks a visit itself.)
+# oldest first) to keep, and the number of older visits that each stands for. The last `memory` rows stay as they are (0 marks a
+# visit itself). Before them come the summaries, oldest first and at most `older` (the most recent): the latest row of each
+# place that is not among the last. Of *gym, gym, home, work, home, work* a memory of two keeps the last two, and one row for
+# the gym: its second visit, which stands for two.
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]
@@ -430,19 +431,19 @@ for name, n in {"with summaries": 100, "everything": 10**6}.items():
 # The first guess hardly changes: on GeoLife the interval holds zero (see the
 # evidence on the contextual pointer).
 # %% [markdown]
-# **Exercise 3** (medium). How far back must one look? Write `ago(places, target)` for places of windows (W, L), oldest first, with
-# 0 behind them as padding, and targets (W,): how many visits back the target's latest visit is. 1 is the last visit; 0 means that
-# it is not there. Then use it on the town with four hundred visits: what share of the targets is found in the last ten visits, only
-# in visits 11 to 100, and only further back?
+# **Exercise 3** (medium). How far back must one look? Write `ago(places, target)` for places of windows (W, L), oldest first,
+# with 0 behind them as padding, and targets (W,): how many visits back the target's latest visit is. 1 is the last visit; 0
+# means that it is not there. Then use it on the town with four hundred visits (`tests[400]`, read as `in_sight` reads it): what
+# share of the targets is found in the last ten visits, only in visits 11 to 100, and only further back?
 
 # %% tags=["try"]
 def ago(places, target):
     return ...  # (W,)
 
 
-two = torch.tensor([[7, 5, 7, 9], [8, 3, 0, 0], [8, 3, 0, 0]])
+pasts = torch.tensor([[7, 5, 7, 9], [8, 3, 0, 0], [8, 3, 0, 0]])
 right = torch.tensor([2, 2, 0])
-check.same(ago(two, torch.tensor([7, 8, 5])), right, name="how far back")
+check.same(ago(pasts, torch.tensor([7, 8, 5])), right, name="how far back")
 ten, hundred, further = ..., ..., ...  # percent of all targets
 check.exercise("21.3", [ten, hundred, further])
 
@@ -456,14 +457,14 @@ def ago(places, target):
     return nearest.where(nearest < torch.inf, 0).long()
 
 
-check.same(ago(two, torch.tensor([7, 8, 5])), right, name="how far back")
+check.same(ago(pasts, torch.tensor([7, 8, 5])), right, name="how far back")
 far = [ago(b.location, b.target) for b in tests[400].batches(512)]
 far = torch.cat(far)
 spans = ((1, 10), (11, 100), (101, 400))
 found = [((a <= far) & (far <= z)).float().mean() * 100 for a, z in spans]
 check.exercise("21.3", found)
 print("{:.1f} %, {:.1f} %, {:.1f} %".format(*found))
-# Each span is ten times as long as the one before, and holds far fewer.
+# Each span is longer than the one before, and holds far fewer.
 
 # %% [markdown]
 # **Next:** [Open vocabulary](22_open_vocabulary.ipynb), for places that training has never seen.

@@ -9,7 +9,8 @@
 # difference.
 #
 # > **In one sentence.** Of the {{ missed:.0f }} targets in a hundred that the pointer misses on GeoLife, {{ new:.0f }} are new
-# > to the person, roughly {{ luck:.0f }} are chance, and {{ could_win:.0f }} could be won.
+# > to the person; of the rest most seem to be chance, and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
+# > {{ most_won:.0f }}).
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -57,16 +58,16 @@ friday = np.array([0.6, 0.3, 0.1])  # home, gym, market
 print(f"two Fridays agree: {agree(friday):.2f}, ceiling: {friday.max():.2f}")
 
 # %% [markdown]
-# What does the one number say about the other? Draw the chances of two thousand situations, each with a favourite and one to thirty
-# other places, and look.
+# What does the one number say about the other? Draw the chances of two thousand situations, each with one place of any chance
+# and one to thirty others, and look.
 
 # %%
 rng = np.random.default_rng(0)
 situations = []
 for _ in range(2000):
-    favourite, n_others = rng.uniform(), rng.integers(1, 31)
-    others = (1 - favourite) * rng.dirichlet([1.0] * n_others)
-    chances = np.append(others, favourite)  # sum to one
+    chance, n_others = rng.uniform(), rng.integers(1, 31)
+    others = (1 - chance) * rng.dirichlet([1.0] * n_others)
+    chances = np.append(others, chance)  # sum to one
     situations.append((agree(chances), chances.max()))
 agreed, ceiling = np.transpose(situations)
 
@@ -86,7 +87,7 @@ show(
     alt="Two thousand dots lie between two curves that meet at one: the "
     "agreement itself below, and its square root above. Many lie close to "
     "the upper curve.",
-    caption="Each dot is a situation with chances of its own.",
+    caption="Each dot is a situation. The thin arc: only two places.",
 )
 
 # %% [markdown]
@@ -97,7 +98,7 @@ show(
 # \sum_\ell P(\ell)^2 \;\le\; \max_\ell P(\ell) \;\le\; \sqrt{\textstyle\sum_\ell P(\ell)^2} . \tag{26.1}
 # $$
 #
-# Left: the sum averages the chances, weighted by themselves, and no average exceeds the largest. Right: the sum under the root
+# The left side averages the chances, weighted by themselves, and no average exceeds the largest. The sum under the root
 # contains the square of the largest. The dots on the upper curve are situations with one likely place and many others, of which
 # each is hardly visited.
 #
@@ -124,11 +125,11 @@ table.map("{:.2f}".format)
 aware, unaware = table["day known"], table["one of both"]
 
 # %% [markdown]
-# Somebody who knows the day is right in {{ aware["ceiling"]:.2f }} of the cases at best (third column); somebody who does not, in
-# {{ unaware["ceiling"]:.2f }}. In no column is the root below the ceiling; nor in the third, a mean, because the mean of roots is
-# never above the root of the mean. But look across: the root that we count, {{ unaware["root of agreement"]:.2f }}, is *below* the
-# ceiling of the one who knows the day, {{ aware["ceiling"]:.2f }}. **A count bounds only those who know no more than it does.** For
-# somebody who knows more, two errors pull in opposite directions:
+# Somebody who knows the day is right in {{ aware["ceiling"]:.2f }} of the cases at best (third column); somebody who does not,
+# in {{ unaware["ceiling"]:.2f }}. In no column is the root below the ceiling, not even in the third: the mean of two ceilings
+# is at most the mean of their roots, and this at most the root of the mean. But look across: the root that we count,
+# {{ unaware["root of agreement"]:.2f }}, is *below* the ceiling of the one who knows the day, {{ aware["ceiling"]:.2f }}. **A
+# count bounds only those who know no more than it does.** For somebody who knows more, two errors pull in opposite directions:
 #
 # - *the root* is too high: with the day known, {{ aware["root of agreement"]:.2f }} instead of {{ aware["ceiling"]:.2f }};
 # - *the count* is too low, as it mixes what is not alike: {{ unaware["root of agreement"]:.2f }} instead of
@@ -173,7 +174,8 @@ at = visits.user_id.searchsorted(8) + 624  # person 8; has eight like it
 name = town.places.set_index("location_id").name
 stays = pd.DataFrame({"left on": ended.strftime("%a %d %b, %H:%M")})
 stays["then"] = place.shift(-1).map(name)
-print("now:", stays["left on"][at])
+print("now:", name[place[at]], "until", stays["left on"][at])
+print("before it:", name[place[at - 1]])
 stays.loc[like(at)].reset_index(drop=True)
 
 
@@ -189,10 +191,9 @@ n, share = counted(like(at))
 print(f"{n} stays; of their pairs {share:.3f} agree")
 
 # %% [markdown]
-# Three of the eight stays led home (Maple Walk) and two to the café, so $3 + 1$ of the $28$ pairs agree. A stay is not paired with
-# itself, as it always agrees with itself, which would flatter us (exercise 3). Eight stays say little; but without such pairs the
-# errors of the share go either way, and cancel in an average over many targets. (Those of the root do not: so average first, and
-# take the root of the average.)
+# Three of the eight stays led home (Maple Walk) and two to the café, so $3 + 1$ of the $28$ pairs agree. (A stay always agrees
+# with itself, so it is paired only with others.) Eight stays say little, but over many targets such errors cancel. Those of a
+# root would not, so we average first, and take the root of the average. Exercise 3 tries both.
 #
 # Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then without
 # the kind of day, then within two hours, at any hour, then at any place within the hour, and at last any stay. The more we give up,
@@ -211,32 +212,34 @@ def most_alike(at):
             return rows
 
 
-tests = with_history(prepare(visits, protocol="exact"), memory=100).test
-rows = tests.target  # each a row of `visits`; row - 1 is the stay that ends
+# The targets as rows of `visits` (the memory does not matter for this):
+rows = with_history(prepare(visits, protocol="exact"), memory=1).test.target
+# row - 1 is the stay that ends.
 mean = np.mean([counted(most_alike(row - 1))[1] for row in rows])
 print(f"{len(rows)} targets: {100 * mean:.1f} % agree")
 print(f"root: {100 * mean**0.5:.1f} %")
 
 # %% [markdown]
-# We call this root the **counted ceiling**. With the two errors of the last section it can lie above the ceiling or below it. Which
-# is it here?
+# We call this root the **counted ceiling**. With the two errors of the last section it can lie above the ceiling of a good
+# model or below it, as a model may know more than four facts. Which is it here?
 #
 # ## The town knows the answer
 #
 # In the town an **insider** can be asked, who knows what the simulator knows: every person's habits, and so the chances of all
 # places at a given hour. One thing it is not told, as no model of ours is told it: when the next visit begins. It considers two
 # possible starts, ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely each
-# is, and names the likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)).
-# From here on, *the ceiling* is what the insider reaches. And as it knows the chances, we can also ask how often two of *its*
-# situations agree, without any mixing.
+# is, and names the likeliest place (told the time, it would be right in {{ told:.1f }} %;
+# [code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). What it reaches we call *the
+# ceiling of the town*. We also ask how often two of *its* situations agree, without any mixing.
 
 # %%
 limits = read_results("predictability").rows.query("protocol == 'exact'")
 limits = limits.set_index(["data", "table", "group"]).sort_index()
 insider = limits.value["city", "truth"]
+unmixed = insider["time unknown, agreement"] / 100
 marks = {
     "the insider is right": insider["time unknown"],
-    "root, no mixing": 10 * insider["time unknown, agreement"] ** 0.5,
+    "root, no mixing": 100 * unmixed**0.5,
     "root, counted": 100 * mean**0.5,
 }
 known, root, counted_root = marks.values()
@@ -249,7 +252,6 @@ EXACT = {"target_time": "unknown", "protocol": "exact"}
 POINTER = EXACT | {"model": "contextual", "variant": "full"}
 results = read_results("beyond")
 right_in_town = results.mean(data="city", **POINTER)
-town_low, town_high = results.interval(data="city", **POINTER)
 fig, ax = plt.subplots(figsize=(6.4, 2.2))
 ax.plot(marks.values(), range(3), "o", color=INK, ms=7)
 sides = (("right", -0.35), ("left", 0.35), ("right", -0.35))
@@ -265,7 +267,6 @@ small = {"fontsize": 8, "color": MUTED}
 words_at = root - 2.6
 ax.text(words_at, 0.3, f"the root adds {root_error:.0f}", **small)
 ax.text(words_at, 1.8, f"the count takes {count_error:.0f}", **small)
-ax.axvspan(town_low, town_high, color=EXTRA, alpha=0.15, lw=0)
 ax.axvline(right_in_town, color=EXTRA)
 look = {"color": EXTRA, "fontsize": 8, "ha": "right"}
 ax.text(right_in_town - 0.2, 0.5, f"pointer {right_in_town:.1f}", **look)
@@ -277,8 +278,8 @@ show(
     "lie close together, the pointer a little to the left of them. The root "
     "without mixing is some points to the right.",
     caption="Two errors of about the same size cancel: the root adds, the "
-    "count takes. Line: the contextual pointer with a hundred visits, a mean "
-    "of five trainings, with its 95 % interval over people and seeds.",
+    "count takes. Line: the contextual pointer with a hundred visits and "
+    "summaries, a mean of five trainings.",
 )
 
 # %% [markdown]
@@ -287,29 +288,33 @@ show(
 # what four facts cannot tell apart, takes {{ count_error:.0f }}.
 #
 # For the town this is good news about the model: the pointer, {{ right_in_town:.1f }} %, is {{ left_over:.1f }} points below
-# somebody who knows every habit. Little is left to win.
+# somebody who knows every habit. Little is left to win. (We have no interval for this difference.)
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
 left_over = known - right_in_town
 real = limits.loc["geolife"]
 agreement = real.loc[("agreement", "finest"), ["value", "low", "high"]]
-real_root, real_low, real_high = 10 * agreement.astype(float) ** 0.5
+shares = agreement.astype(float) / 100
+real_root, real_low, real_high = 100 * shares**0.5
 margin = (real_high - real_low) / 2
 new = real.value["novelty", "whole past"]
-in_all_four = real.value["likeness used", "place, 1 h, day, before"]
+strictest = "likeness used", "place, 1 h, day, before"
+in_all_four = real.value[strictest]
+town_all_four = limits.value["city"][strictest]
+told = insider["time known, hits"]
 right_now = results.mean(data="geolife", **POINTER)
 
 # %% [markdown]
 # ## And on GeoLife?
 #
-# Counted in the same way, the ceiling of GeoLife is {{ real_root:.0f }} % ({{ real_low:.0f }} to {{ real_high:.0f }}, a 95 %
-# interval over people). The pointer is right in {{ right_now:.1f }} %. And {{ new:.0f }} % of the targets are **new** to the
-# person: places in no past visit, which no pointer can name.
+# The counted ceiling of GeoLife is {{ real_root:.0f }} % ({{ real_low:.0f }} to {{ real_high:.0f }}, a
+# 95 % interval over people). The pointer is right in {{ right_now:.1f }} %. And {{ new:.0f }} % of the targets are **new** to
+# the person: places in no past visit, which no pointer can name.
 #
-# How far is this from the ceiling? Here nobody can ask an insider. Both errors are probably at work: equation (26.1) says that the
-# root is never too low, and four facts never say everything. But nothing says that they cancel as they do in our one town. So
-# take three cases: both errors cancel, or only one of them is at work, with its size in the town.
+# How far is the counted ceiling from the true one? Here nobody can ask an insider. Both errors are probably at work: equation
+# (26.1) says that the root is never too low, and four facts never say everything. But nothing says that they cancel as they do
+# in our one town. So take three cases: both errors cancel, or only one of them is at work, with its size in the town.
 
 # %%
 ceilings = {
@@ -361,13 +366,14 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }} in the other cases). It
 #   is what somebody who knew all habits would gain. A model has to learn them, and would gain less.
 # - *Chance:* the person has been there, but even the best guess would miss.
-# - *New:* PGT's generator, which could name such a place, hardly helps ([evidence](evidence_improvements.ipynb), which has other
-#   ceilings, too).
+# - *New:* practically never the best guess; PGT's generator, which could name such a place, hardly helps
+#   ([evidence](evidence_improvements.ipynb), which has other ceilings, too).
 #
 # Chance and new together are most of what the pointer misses, in all three cases. Three things make the border between *could
 # be won* and *chance* softer still. The interval over people moves it by another {{ margin:.0f }} points either way. Only
-# {{ in_all_four:.0f }} % of the targets have two stays that are alike in all four facts. And habits change: then old stays
-# agree too seldom, and more could be won.
+# {{ in_all_four:.0f }} % of the targets (in the town {{ town_all_four:.0f }} %) have two stays that are alike in all four
+# facts, so the count need not mix as much as in the town. And habits change: then old stays agree too seldom, and more could be
+# won.
 #
 # ## What to remember
 #
@@ -375,9 +381,9 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # - The root bounds only those who know no more than the count. For others two errors pull in opposite directions; in the town they
 #   cancel, and each is worth {{ root_error:.0f }} points.
 # - On GeoLife the counted ceiling is {{ real_root:.0f }} %, and the pointer is right in {{ right_now:.1f }} %.
-# - Of the {{ missed:.0f }} in a hundred that it misses, {{ new:.0f }} are new to the person, roughly {{ luck:.0f }} are chance
-#   and {{ could_win:.0f }} could be won. With one error only, it is {{ luck_more:.0f }} and {{ least_won:.0f }}, or
-#   {{ luck_left:.0f }} and {{ most_won:.0f }}.
+# - Of the {{ missed:.0f }} in a hundred that it misses, {{ new:.0f }} are new to the person. If the errors cancel as in the
+#   town, {{ luck:.0f }} are chance and {{ could_win:.0f }} could be won; with only one of them, {{ luck_more:.0f }} and
+#   {{ least_won:.0f }}, or {{ luck_left:.0f }} and {{ most_won:.0f }}.
 #
 # ## Exercises
 #
@@ -396,9 +402,9 @@ check.exercise("26.1", [agree(chances), chances.max(), agree(chances) ** 0.5])
 # Near the upper one: one place stands out, and the rest is spread thin.
 
 # %% [markdown]
-# **Exercise 2** (quick). Widen the hour: how many earlier stays are like the one in row `at` within *three* hours, and what
-# share of their pairs agree? Of these stays, what share led to the place where most of them led? Compare it with the root: is
-# the equation wrong?
+# **Exercise 2** (quick). Widen the hour: how many earlier stays are like the one of 14 December (row `at`) within *three*
+# hours, and what share of their pairs agree? Of these stays, what share led to the place where most of them led? Compare it
+# with the root: is the equation wrong?
 
 # %% tags=["try"]
 n, share, most_led = ..., ..., ...
@@ -429,14 +435,14 @@ check.exercise("26.3", [without, with_itself, mean_of_roots])
 # @title Solution 3
 draws = rng.choice(3, size=(20_000, 4), p=friday)
 same = draws[:, :, None] == draws[:, None]  # (20000, 4, 4)
-with_themselves = same.mean((1, 2))
+with_itself = same.mean((1, 2))
 pairs = (same.sum((1, 2)) - 4) / 12
-found = [pairs.mean(), with_themselves.mean(), (pairs**0.5).mean()]
+found = [pairs.mean(), with_itself.mean(), (pairs**0.5).mean()]
 check.exercise("26.3", found)
 print("{:.2f}, {:.2f}, {:.2f}".format(*found))
 print(f"truth {agree(friday):.2f}, root {agree(friday) ** 0.5:.2f}")
 # The first mean is the truth; the second is too high; and the mean of the
-# roots is below the root: from few stays it would be too low an end.
+# roots is below the root: from few stays the result would be too low.
 
 # %% [markdown]
 # **Next:** [Playground](27_playground.ipynb), where you ask the trained model what-if questions.
