@@ -121,7 +121,7 @@ show(
     alt="A row a day, with a bar for each visit from arrival to departure. "
     "Most are returns; a few are explorations, in another colour.",
     caption="A week. Each bar is a visit; a night is drawn as two bars. "
-    "Grey: been here before, gold: first time. Long bars are labelled. "
+    "Grey: been here before, brown: first time. Long bars are labelled. "
     "Short gaps are trips, long ones hours without a record. What is at "
     "the “?”?",
 )
@@ -137,9 +137,10 @@ print(f"{known:.1f} % of all visits go to a known place")
 
 # %% [markdown]
 # The more places people know, the less they explore, but they never stop
-# ([Song et al., 2010](https://doi.org/10.1038/nphys1760); the [evidence](evidence_windows.ipynb) looks for this in the town).
-# So most next places are known to the person, and some are new. The model of this book *copies* from the last week, and
-# *generates* from a list of all places; this is meant for new places, and for returns to older ones.
+# ([Song et al., 2010](https://doi.org/10.1038/nphys1760)). (In the town this is harder to see than one would think:
+# [evidence](evidence_windows.ipynb).) So most next places are known to the person, and some are new. The model of this book
+# *copies* from the last week, and *generates* from a list of all places; the second is meant for new places, and for returns to
+# older ones.
 #
 # ## A game to play before any model
 #
@@ -185,8 +186,8 @@ scores.round(1).rename("% of the test windows").to_frame()
 # is kept for choosing settings). It plays the same game, on the same windows, which it has not seen.
 
 # %%
-model, vocabulary = load_model(shipped("city"))  # place -> number
-# The same windows, with the model's own numbers of the places:
+model, vocabulary = load_model(shipped("city"))
+# The same windows, with the model's own numbers of the places (vocabulary):
 numbered = prepare(town.visits, protocol="exact", vocabulary=vocabulary)
 first = evaluate(model, numbered.test).predicted  # its first guesses
 hits["model"] = 100 * (first == numbered.test.targets)
@@ -204,7 +205,7 @@ print(f"of its {right.sum()} right answers, {beyond} are not in the window")
 
 # %%
 lead = hits["model"] - hits["most frequent place"]  # in each window
-means = resampled_means([lead], windows.users)  # a list: of one model
+means = resampled_means([lead], windows.users)
 low, high = percentile_interval(means)
 print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 
@@ -213,7 +214,7 @@ print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 # better rule for copying would do as well.
 #
 # *Last place* was right in only {{ last:.0f }} %: people who leave a place seldom come straight back. So let the child name the
-# most frequent place *other than here* (ties go to the most recent, which alone does not help: exercise 2):
+# most frequent place *other than here* (ties now go to the most recent; alone, that hurts: exercise 2):
 
 # %%
 elsewhere = []
@@ -241,15 +242,15 @@ n_visited = town.visits.location_id.nunique()
 # %% [markdown]
 # **The lead is gone**: a network that sees the same visits, with their times, does not beat a child. (A warning: we found the
 # child's new rule after we had seen these windows. But in [chapter 4](04_baselines.ipynb) a rule that was chosen without them
-# stays ahead of the network, too.) The book takes the network apart to find out why. Whatever the verdict on a part, you will
-# have built it, and will know how to test whether it does what its name says.
+# is even ahead of the network.) The book takes the network apart to find out why. Whatever the verdict on a part, you will have
+# built it, and will know how to test whether it does what its name says.
 #
 # ## What is inside
 #
 # What does the model have that the child lacks? It gives a probability to all {{ n_visited:,.0f }} places that anybody visited,
-# also to those outside the week, where {{ unseen:.0f }} of a hundred targets are. So far this has never made its first guess
-# right. It mixes what its **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and
-# 1, its **gate**, says how much it copies:
+# also to those outside the week, where {{ unseen:.0f }} of a hundred targets are; of those it named none first. It mixes what
+# its **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and 1, its **gate**, says
+# how much it copies:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.1}
@@ -259,14 +260,15 @@ n_visited = town.visits.location_id.nunique()
 # $P_\text{gen}$ the generator's.
 #
 # Here is the model at work on the week drawn above. It has read the visits and knows whose they are; it has no map and no names
-# of places. The blue circles show $P_\text{ptr}$, its **pointer attention**: the probability with which it copies each past
-# place. The dashed rings are the five places with the largest $P$, and the green ring is where the person went.
+# of places. The blue circles show $P_\text{ptr}$, its **pointer attention**: how it divides what it copies among the past
+# places (it adds up to 1). The dashed rings are the four places with the largest $P$, and the green ring is where the person
+# went.
 
 # %%
 shown = look(model, numbered.test, window)  # everything it computes for it
 attention_map(
     located(shown.visits, town),
-    guesses=located(shown.candidates.head(5), town),
+    guesses=located(shown.candidates.head(4), town),
     truth=located(shown.target, town),
     ground=ground(town.base),
     alt="Map of a prediction: past places, attention, likeliest places",
@@ -307,23 +309,24 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating; in the window below it fails.
-# Above, each place gets nearly all of its bar from one part. Below, the first place gets something from both, by equation
-# (1.1):
+# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating. In the window below it fails:
+# {{ spread:.2f }} is for generating, yet spread so thinly over the places that the first guess is a copy. By equation (1.1)
+# this guess gets:
 
 # %%
 top, g = other.candidates.iloc[0], other.gate  # the first place
-from_pointer, from_generator = top.copied / g, top.generated / (1 - g)
-print(f"copied:    {g:.3f} * {from_pointer:.3f} = {top.copied:.3f}")
+visits_there = other.visits.location_id == top.location_id
+from_pointer = other.visits.attention[visits_there].sum()
+from_generator = top.generated / (1 - g)
+print(f"copied:    {g:.3f} * {from_pointer:.3f} = {g * from_pointer:.3f}")
 print(f"generated: {1 - g:.3f} * {from_generator:.3f} = {top.generated:.3f}")
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
-doubt = 1 - shown.gate
+doubt, spread = 1 - shown.gate, 1 - other.gate
 
 # %% [markdown]
-# Figure 1.3 shows all the boxes. You need not understand them yet: the book builds each, and finds out whether it does what
-# its name promises.
+# Figure 1.3 shows all the boxes. You need not understand them yet: the book builds each.
 
 # %% tags=["hide-input"]
 # @title Figure 1.3: the whole network
@@ -347,7 +350,7 @@ architecture(
 # On the book's own pages, a form checks the same answers without Python. Solutions are folded.
 #
 # **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind` of
-# `town.visits`. Are the kinds at the top as clearly ordered? Count their visits (`size`).
+# `town.visits`. Is it as clear at which kind it is *most* often one? Count the visits (`size`), too.
 
 # %% tags=["try"]
 least = ...  # a kind, such as "park"

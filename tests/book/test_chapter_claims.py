@@ -923,7 +923,7 @@ def test_claims_of_18() -> None:
         *(gains["dc", f"no_{part}"] for part in ("graph", "attention", "gate")), strict=True
     )
     assert max(low[:2]) < 0 < min(high[:2]), "nothing changes that we can measure"
-    assert low[2] > 0, "On baskets it was better without its gate"
+    assert low[2] > 0, "Without the gate, or without time, it is even about a point better"
     parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
     assert parts > 0, "so these parts may cost something, too"
     low, high = percentile_interval("presence")
@@ -942,21 +942,22 @@ def test_claims_of_18() -> None:
     about = all(0.8 < gain[name] < 1.2 for name in ("no_gate", "no_time"))
     assert about and gains["dc", "no_time"].min() > 0, "it is even about a point better"
     low, high = percentile_interval("full", "recall@10")
-    assert low < 0 < high, "by recall DNNTSP is level with counting on baskets"
+    assert low < 0 < high, "by recall DNNTSP is level with counting"
+    assert percentile_interval("full", "recall@10", days)[1] < 0, "in the town it also finds fewer"
     for variant in ("informed", "presence"):
         recall = days[days.variant == variant].set_index("group")["recall@10"]
         assert recall["gain low"] < 0 < recall["gain high"], "neither gains anything that we can"
     alone = read_results("temporal_sets").select(group="facts").set_index("data").alone
     assert alone["dc"] > 50, "most baskets have no edge"
     about = json.loads((results_folder() / "temporal_sets.json").read_text(encoding="utf-8"))
-    assert sum(about["data"][0]["windows"].values()) == 9010, "of them, of 9,010 people"
+    assert sum(about["data"][0]["windows"].values()) == 9010, "42,905 of 9,010 people"
     assert alone["city days"] < 50, "Most of these days have edges"
     every = read_results("temporal_sets").select(data="dc", group="all")
     score = every.groupby(["model", "variant"])["ndcg@10"].mean()
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert counting > 32.60 > ours, "the paper's figure, as we noted it …, ours … and counting has"
+    assert counting > 32.60 > ours, "NDCG on baskets: counting …, our DNNTSP …, the paper's own"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -993,10 +994,10 @@ def test_claims_of_18_on_gates() -> None:
 @pytest.mark.built
 @claims_of("18_temporal_sets")
 def test_claims_of_18_in_the_town() -> None:
-    board = {row[0]: row[1:] for row in printed("18_temporal_sets", "by E | by C")}
+    board = {row[0]: row[1:] for row in printed("18_temporal_sets", "common | own")}
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
-    assert own["by E"].between(-9, -7).all(), "Row scores are all low"
-    assert own["by C"].idxmax() == "Sage & Jolly Instruments", "has the best history score"
+    assert own["common"].between(-9, -7).all(), "Common scores are all low"
+    assert own["own"].idxmax() == "Sage & Jolly Instruments", "has the best own score"
     held = own[own.held > 0]
     went, stayed = held[held.back > 0].gate, held[held.back == 0].gate
     assert went.min() > stayed.max(), "the gates are more open where people went back"
@@ -1006,7 +1007,7 @@ def test_claims_of_18_in_the_town() -> None:
     )
     table = printed("18_temporal_sets", "NDCG@10, %")[1:]
     published, repaired, count = (number(row[1]) for row in table)
-    assert published < repaired < count, "Counting wins by NDCG; the repaired network comes closer"
+    assert published < repaired < count, "Counting leads by NDCG, and the repaired network comes closer."
     *networks, rule = (number(row[2]) for row in table)
     assert rule > 99 and max(networks) < rule - 2, "misses almost none. The networks do miss some"
     assert own["rank"].max() > 200, "may put a seen place behind hundreds of unseen ones"
@@ -1618,7 +1619,7 @@ def test_claims_of_01() -> None:
     pgt = {"model": "pgt", "variant": "full"}
     by, low, _ = read_results("city").difference({"model": "kernel"}, pgt)
     there, *_ = read_results("geolife_exact").difference({"model": "kernel"}, pgt)
-    assert 0 < low < by < there, "a rule that was chosen without them stays ahead of"
+    assert 0 < low < by < there, "a rule that was chosen without them is even ahead of the network"
     first = [own[own.isin(own.mode())].iloc[-1] == own.iloc[-1] for own in past]
     assert abs(np.mean(first) - 0.5) < 0.02, "the first is often where the person is"
     target, here = test.target_of(1332), test.visits_of(1332).iloc[-1]
@@ -1630,12 +1631,9 @@ def test_claims_of_01() -> None:
     assert seen.candidates.is_target.iloc[0] and not other.is_target.any(), (
         "The person went home, and the model said so"
     )
-    four = seen.candidates.head(4)
-    thin = four[["copied", "generated"]].min(axis=1).max() < 0.005
-    assert thin, "Above, each place gets nearly all of its bar from one part."
     seen = look(model, test, 2962)
     top = seen.candidates.iloc[0]
-    assert min(top.copied, top.generated) > 0.02, "the first place gets something from both"
+    assert seen.gate < 0.4 and top.copied > top.generated > 0.02, "that the first guess is a copy"
 
 
 @pytest.mark.built
