@@ -139,8 +139,7 @@ table["score"] = scores[0, :n].numpy().round(2)
 table.set_axis(pd.RangeIndex(n, 0, -1, name="position"))
 
 # %% [markdown]
-# The last visit, a stay at work, asks. Position counts from the end. A score is higher where the trained pointer would rather
-# copy, and so far it means nothing by itself: only the differences will count.
+# The last visit, a stay at work, asks. Position counts from the end. A score is higher where the trained pointer would rather copy.
 #
 # ## A bias for each position
 #
@@ -192,7 +191,8 @@ labels = [f"{n - k}\n{kind}" for k, kind in enumerate(visits.kind)]
 ax.set_xticklabels(labels, fontsize=8)
 ax.set(xlabel="position, and kind of place", ylabel="attention $a_i$")
 alt = "Three bars for each visit. Only those of the made-up bias differ."
-caption = "The made-up bias lifts recent visits."
+caption = "The trained bias changes nothing that one could see; the made-up "
+caption += "one lifts recent visits."
 show(ax.figure, alt=alt, caption=caption)
 
 # %% [markdown]
@@ -254,7 +254,8 @@ print(right.round(1).to_dict())
 print(f"difference, 95 % interval: {sum_low:.1f} to {sum_high:.1f} points")
 
 # %% [markdown]
-# So it pays to add up. Here is a window where the two differ, of the person of the story window, some visits earlier.
+# So this pointer, which was trained to add up, gains by it. Here is a window where the two differ, of the person of the story
+# window, some visits earlier.
 
 # %% tags=["hide-input"]
 # @title Figure 7.3: small weights add up
@@ -291,8 +292,7 @@ playground(small="pointer", window=shared)
 # ## A pointer that has learned nothing
 #
 # What does the pointer do *before* training? All position biases are 0, and embeddings, encoder, query and key are random. But
-# a place with many visits collects many weights, whatever they are. How often does the pointer name a place that no other
-# place of the window beats in visits?
+# a place with many visits collects many weights, whatever they are. How often does it name a most visited place of the window?
 
 
 # %%
@@ -320,7 +320,7 @@ print(f"untrained: in {like_counting:.0f} %, trained: {trained_like:.0f} %")
 
 # %% [markdown]
 # Before it learns anything, the pointer nearly counts: in {{ like_counting:.0f }} % of the windows it names a most visited
-# place. So compare a trained pointer with the counting rule, not with zero.
+# place. So compare a trained pointer with counting (the *most frequent place* of [chapter 4](04_baselines.ipynb)), not with zero.
 #
 # ## The whole part, and the package's
 #
@@ -361,9 +361,7 @@ torch.testing.assert_close(p, package.pointer_log_probs.exp(), **equal)
 # ## Train your own
 #
 # Now a pointer learns before your eyes, and beside it its rival, a softmax over places. Both stand on the trained encoder,
-# which stays as it is, so we run it once. (Read a lead at known places as a head start, and no verdict: the encoder learned
-# beside a pointer, and with the target in sight a pointer chooses among few places, a softmax among {{ V:,.0f }}. [Chapter
-# 14](14_ablations.ipynb) trains whole models.)
+# which stays as it is, so we run it once.
 
 
 # %%
@@ -413,7 +411,7 @@ def learn(part, windows, epochs):
     for _ in range(epochs):
         for encoded, b in given:
             p = part(encoded, b)[1][torch.arange(len(b)), b.target]  # (B,)
-            loss = -p.clamp(min=1e-9).log().mean()  # log 0 is -inf
+            loss = -p.log().mean()
             adam.zero_grad()
             loss.backward()
             adam.step()
@@ -422,9 +420,9 @@ def learn(part, windows, epochs):
 
 
 # %% [markdown]
-# We score first guesses on the *validation* windows, only where the target is in sight, and known places and places that
-# training never saw apart. We expected both parts to rise at known places, and only the pointer at new ones. The softmax has a
-# row of weights for each place and learns slowly, so it gets 21 epochs, and the pointer seven.
+# We score first guesses on the *validation* windows that have their target in sight, apart for known places and for **unseen**
+# ones, which training never showed. We expected both parts to rise at known places, and only the pointer at unseen ones. The
+# softmax has a row of weights for each place and learns slowly, so it gets 21 epochs, and the pointer seven.
 
 
 # %%
@@ -432,7 +430,7 @@ def in_sight_of(windows):
     """Which windows have their target in sight, by the kind of target."""
     met = vocabulary.is_known(windows.targets)
     seen = windows.in_window
-    return {"known": met & seen, "never seen": ~met & seen}
+    return {"known": met & seen, "unseen": ~met & seen}
 
 
 torch.manual_seed(0)
@@ -444,6 +442,7 @@ for name, found in learned.items():
     rise = found[:, in_sight_of(data.valid)["known"]].mean(1)  # by epoch
     print(f"{name}, known places: {rise[0]:.0f} % before,", end=" ")
     print(f"{rise[-1]:.0f} % after training")
+print(in_sight_of(data.valid)["unseen"].sum(), "windows of unseen places")
 
 # %% tags=["hide-input"]
 # @title Figure 7.4: a pointer and a softmax learn
@@ -453,7 +452,7 @@ for name, (colour, style) in looks.items():
     rise = learned[name][:, in_sight_of(data.valid)["known"]].mean(1)
     ax.plot(rise, style, color=colour, ms=4)
     ax.text(len(rise) - 0.5, rise[-1], name, color=colour, va="center")
-ax.set(xlabel="epochs", ylabel="Acc@1, in sight (%)", ylim=(-2, 75))
+ax.set(xlabel="epochs", ylabel="Acc@1, known (%)", ylim=(-2, 75))
 ax.set(xlim=(-0.5, 25), xticks=range(0, 22, 7))
 show(
     fig,
@@ -463,7 +462,9 @@ show(
 )
 
 # %% [markdown]
-# At known places both rise. New ones are too few here, so we ask the test windows.
+# At known places both rise. (The pointer has a head start: the encoder learned beside one. And it chooses among the few places
+# in sight, the softmax among {{ V:,.0f }}. [Chapter 14](14_ablations.ipynb) trains whole models.) Of unseen places there are
+# too few windows here, so we ask the test windows.
 #
 # ## The answer to our question
 #
@@ -478,7 +479,7 @@ def gained(ranker):
     return 100 * gains(evaluate(ranker, test))["acc@1"].to_numpy()
 
 
-in_test = lessons(test)
+in_test, test_kinds = lessons(test), in_sight_of(test)
 first = pd.DataFrame({
     "softmax": hits(softmax, test, in_test),
     "untrained pointer": 100 * of_untrained.eq(test.targets),
@@ -488,8 +489,7 @@ first = pd.DataFrame({
 
 # %% tags=["hide-input"]
 # @title Figure 7.5: who names places that training never showed
-test_kinds = in_sight_of(test)
-people_new = len(np.unique(test.users[test_kinds["never seen"]]))
+people_new = len(np.unique(test.users[test_kinds["unseen"]]))
 test_kinds["all targets"] = np.ones(len(test), dtype=bool)
 fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.3), sharey=True, sharex=True)
 level, colours = {}, [GENERATED, MUTED, COPIED, EXTRA]
@@ -503,27 +503,29 @@ for ax, (kind, where) in zip(axes, test_kinds.items(), strict=True):
         ax.annotate(text, (level[kind][name], row), (0, 5),
                     textcoords="offset points", ha="center")  # fmt: skip
     ax.set(yticks=range(4), ylim=(3.5, -0.7), xlim=(-5, 80))
-    ax.set_title(f"{kind} ({where.sum():,})")
+    title = kind if "all" in kind else f"{kind}, in sight"
+    ax.set_title(f"{title} ({where.sum():,})", fontsize=10)
     ax.set_yticklabels(first)
 axes[1].set_xlabel("Acc@1 (%)")
-named, counted_new = level["never seen"][["trained pointer", "counting"]]
-ours_new = hits(mine, test, in_test)[test_kinds["never seen"]].mean()
-print(f"new places, the pointer that we trained: {ours_new:.0f} %")
+named, counted_new = level["unseen"][["trained pointer", "counting"]]
+ours_new = hits(mine, test, in_test)[test_kinds["unseen"]].mean()
+print(f"unseen places, the pointer that we trained: {ours_new:.0f} %")
 show(
     fig,
-    alt="Four dots with intervals in each of three panels. Among places "
-    "never seen the softmax is at zero, and counting is ahead of both "
-    "pointers. Among known places the trained pointer leads.",
-    caption="First guesses on the test windows (so many), with 95 % "
-    "intervals over people. In the first two panels the target is in sight.",
+    alt="Four dots with intervals in each of three panels. At unseen places "
+    "the softmax is at zero, and counting is ahead of both pointers. At "
+    "known places the trained pointer leads.",
+    caption="First guesses on the test windows, with 95 % intervals over "
+    "people. In brackets: the number of windows.",
 )
 
 # %% [markdown]
-# A softmax names {{ level["never seen"]["softmax"]:.0f }} % of the targets that training never saw, since their scores were
-# only ever pulled down. The trained pointer names {{ named:.0f }} % of them first, and the one that we trained
-# {{ ours_new:.0f }} %. So pointing can name them. But against our expectation, training did not raise that: the untrained
-# pointer names {{ level["never seen"]["untrained pointer"]:.0f }} %, and **plain counting {{ counted_new:.0f }} %**. Is the
-# pointer better than counting? We compare on the same windows, with people resampled.
+# A softmax names {{ level["unseen"]["softmax"]:.0f }} % of the unseen targets that are in sight, since their scores were only
+# ever pulled down. The trained pointer names {{ named:.0f }} % of these first, and the one that we trained {{ ours_new:.0f }}
+# %. (With other seeds it is about the same: [evidence](evidence_model.ipynb).) So pointing can name them. But against our
+# expectation, training did not raise that: the untrained pointer names {{ level["unseen"]["untrained pointer"]:.0f }} %, and
+# **plain counting {{ counted_new:.0f }} %**. Is the pointer better than counting? We compare on the same windows, with people
+# resampled.
 
 
 # %%
@@ -538,27 +540,26 @@ def lead(one, other):
 
 learning = lead(first["trained pointer"], first["counting"])
 gain, gain_low, gain_high = learning.loc["known"]
-behind, behind_low, behind_high = learning.loc["never seen"]
+behind, behind_low, behind_high = learning.loc["unseen"]
 whole = gained(model).mean()
 print(f"Acc@1 of the whole model, all targets: {whole:.1f} %")
 learning.round(1)
 
 # %% [markdown]
 # At known places learning is a gain over counting, of {{ gain:.1f }} points ({{ gain_low:.1f }} to {{ gain_high:.1f }}). **At
-# new ones we find none**: {{ behind:+.1f }} points, from {{ behind_low:+.1f }} to {{ behind_high:+.1f }}. That interval is
-# wide, because only {{ people_new }} people have such windows. If there is less to gain at new places, one reason may be that a
-# key is partly made of the place's vector, which for a new place is in no lesson. [Chapter 20](20_contextual_pointer.ipynb)
-# builds a pointer that does not ask what a place is called.
+# unseen ones we find none**: {{ behind:+.1f }} points, from {{ behind_low:+.1f }} to {{ behind_high:+.1f }}. That interval is
+# wide, because only {{ people_new }} people have such windows. One reason may be that a key is partly made of the place's
+# vector, and no layer has learned to read that of an unseen place. [Chapter 20](20_contextual_pointer.ipynb) builds a pointer
+# that does not ask what a place is called.
 #
 # Over all targets the pointer alone is right as often as the whole model ({{ right["largest sum"]:.1f }} against
-# {{ whole:.1f }} %). And without the encoder's layers it loses nothing that we can measure, while our softmax, which hears of
-# the other visits through them only, loses about a point ([evidence](evidence_model.ipynb)).
+# {{ whole:.1f }} %).
 #
 # ## What to remember
 #
-# - To be pointed at, a place only needs to be *in the window*; that is also the pointer's ceiling. Of targets that training
-#   never saw and that are in the window, the pointer names {{ named:.0f }} % first, and a softmax over places none.
-# - Counting names {{ counted_new:.0f }} % of them. Training helps the pointer with known places; for new ones we find no gain.
+# - To be pointed at, a place only needs to be *in the window*; that is also the pointer's ceiling. Of the targets in the window
+#   that training never showed, the pointer names {{ named:.0f }} % first, and a softmax over places none.
+# - Counting names {{ counted_new:.0f }} % of them. Training helps the pointer with known places; for unseen ones we find no gain.
 # - A visit's score is the scaled dot product of the last visit's query with its key, plus a bias of which only differences
 #   count. Mask *before* the softmax, and add up per place: many small weights can beat one large weight.
 # - An untrained pointer nearly counts, so training starts near "most frequent place", and is to be compared with it.
@@ -602,7 +603,7 @@ for T in (1e9, 0.01):
     answer.append(weights[0, at_home].sum().item())
 check.exercise("7.2", answer)
 # Three visits of eleven: hot, the pointer counts. Cold, it trusts the one
-# largest weight, and loses what adding up gives.
+# largest weight; in the window of figure 7.3 that would be a loss.
 
 # %% [markdown]
 # **Exercise 3** (longer). Show that for the loss $-\log P_\text{ptr}(\ell^*)$ with the target $\ell^*$ in the window

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What the position bias learns
 #
-# The pointer has a number for each age of a visit. Does it tell how fast people forget?
+# The pointer has a number for each position in the past. Does it tell how fast people forget?
 #
 # *You will be able to* read a learned curve without being fooled: ask what else in the model can say the same, and whether
 # other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
@@ -52,7 +52,8 @@ from pgt.windows import prepare
 # ## Ten curves, nearly flat
 #
 # Ten models were trained on the town as in [chapter 10](10_training.ipynb), with ten seeds. A position has one bias, but each
-# visit a content of its own. So we also keep the *mean* content at each position, over test windows of at least fifteen visits.
+# visit a content of its own (the `scores` of [chapter 7](07_pointer.ipynb), before the bias is added). So we keep its *mean* at
+# each position, over test windows of at least fifteen visits.
 
 # %% tags=["hide-input"]
 # @title Read the curves of the trained models
@@ -128,7 +129,7 @@ show(
     alt="The bias is flat. The content is low at position 1, high at "
     "position 2, and without a trend from position 3 on.",
     caption="The two parts of the score, ten seeds and their means. (The "
-    "bias is that of Figure 12.1, at another scale.)",
+    "bias is that of figure 12.1, at another scale.)",
 )
 
 # %% [markdown]
@@ -166,10 +167,10 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. Most others follow the hour:
 #    home, work or school.
 #
-# In our town the content falls by {{ by_content:.2f }} in the mean of ten models. They scatter widely, but this is far from
-# {{ by_rule:.2f }}. So the first suspect alone cannot explain our curves. In other towns it may be at work.
+# If the first suspect were the only one, the content would fall by about {{ by_rule:.2f }}. In the mean of ten models, which
+# scatter widely, it falls by {{ by_content:.2f }}. So there must be less to say.
 #
-# ## The content can say the same
+# ## The first suspect: the content can say the same
 #
 # Take a visit whose content says $1.2$ and whose bias says nothing: its score is $1.2 + 0$. With less content and more bias,
 # $0.9 + 0.3$, the score is the same. So is the attention, and so is the prediction.
@@ -184,8 +185,7 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 # What the bias loses, the content gains. If the content can say $\xi_p$, no prediction changes.
 #
 # Within a window the sum is the logarithm of the attention, up to a constant. So two models with the same attention have the
-# same sum, and perhaps quite different biases. In the terms of [chapter 7](07_pointer.ipynb): **the sum is identifiable (up to
-# the constant), the bias is not.**
+# same sum, and perhaps quite different biases. **The attention fixes the sum (up to the constant), but not the bias.**
 #
 # ## A world in which the answer is known
 #
@@ -233,6 +233,7 @@ hits = live(kappa)
 def train(hits, inside, faster=1, content=True, steps=200, rate=0.01):
     """The trained bias and content, (L,) each, and the last loss."""
     bias = torch.zeros(hits.shape[1], requires_grad=True)
+    # Without content, the query is zeros and is not trained.
     query = (content * 0.3 * torch.randn(16)).requires_grad_(content)
     key = (0.3 * torch.randn(len(bias), 16)).requires_grad_()
     fast = {"params": [bias], "lr": faster * rate}
@@ -294,12 +295,12 @@ show(
 # content: by the query and by the key. And the larger these grow, the more their steps count. Once they have said what there is
 # to say, nothing pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
 #
-# ## How much is there to say?
+# ## The second suspect: how much is there to say?
 #
-# Now the second suspect. `city.simulate` makes a town of other people for each seed. With the same seeds we make three worlds:
+# `city.simulate` makes a town of other people for each seed. With the same seeds we make three worlds:
 # **the same people live in all three, and only the forgetting differs.**
 #
-# | world | with each later visit, a weight is multiplied by | towns |
+# | world | with each later visit, what fades of a weight is multiplied by | towns |
 # |---|---|---|
 # | *short memory* | 0.8 | three |
 # | *long memory* | 0.97, as in our town | ten |
@@ -414,7 +415,7 @@ show(
 # One town cannot show so small an effect: with a long memory the falls of ten towns have an SD of {{ apart:.2f }}, because
 # people differ, and because their visits are partly luck.
 #
-# ## The first suspect, in whole models
+# ## The first suspect again, in whole models
 #
 # Does the content speak in the bias's place where there is much to say? One whole model a town was trained, as in
 # [chapter 10](10_training.ipynb), on the three towns with a short memory, and on the same people without forgetting.
@@ -442,7 +443,7 @@ show(
     "Without forgetting neither falls much.",
     caption="The position bias and the sum of bias and mean content. Thin: a "
     "town each; thick: their mean. Each curve has mean zero over positions 3 "
-    "to 15. Bands as in Figure 12.4.",
+    "to 15. Bands as in figure 12.4.",
 )
 
 # %% [markdown]
@@ -459,15 +460,15 @@ for world, what in files_of.items():
     falls[world] |= {"bias": fall(b).mean(), "sum": fall(b + c).mean()}
 short = falls["short memory"]
 fast = fall(curves("short memory", variant="fast bias")).mean()
-print(f"bias, if it learns a hundred times as fast: {fast:.2f}")
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
 # %% [markdown]
 # With a short memory the bias of the whole model says nothing ({{ short["bias"]:.2f }}). But in the mean of the three towns the
-# sum falls by {{ short["sum"]:.2f }}, nearly as far as a bias alone ({{ short["alone"]:.2f }}), and without forgetting it does
-# not. So the content says it: here the first suspect is at work. (With a bias that learns a hundred times as fast as the rest,
-# the bias says it: {{ fast:.2f }}, [evidence](evidence_model.ipynb).)
+# sum falls by {{ short["sum"]:.2f }}, nearly as far as a bias alone ({{ short["alone"]:.2f }}; only roughly comparable, as the
+# sum is a mean over long test windows), and without forgetting it does not. So the content says it: here the first suspect is
+# at work. If the bias learns a hundred times as fast as the rest, the bias says it ({{ fast:.2f }},
+# [evidence](evidence_model.ipynb)).
 #
 # A fall of {{ short["sum"]:.2f }} gives recent visits about twice the attention of old ones. So the sum
 # tells *whether* a model has learned a fall, but not how fast people forget: the rule falls by {{ short["rule"]:.2f }}.
@@ -488,19 +489,20 @@ print(f"our ten sums: mean fall {ours_summed.mean():.2f}", end=", ")
 print(f"SD over seeds {seeds_apart:.2f}")
 
 # %% [markdown]
-# Both are flat. So the second suspect is enough: there is little to say. A long memory is worth {{ worth:.2f }} in the mean of
+# Neither falls. So the second suspect is enough: there is little to say. A long memory is worth {{ worth:.2f }} in the mean of
 # ten towns, and ours lies at their low end (the star in figure 12.4).
 #
 # One model would not have told us. Our ten learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory is worth.** A bias alone has no such
-# scatter, as it starts at zero and nothing can take its part; only towns differ.
+# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory is worth,** and so does the bias's
+# learning rate ([evidence](evidence_model.ipynb)). A bias alone has no such scatter, as it starts at zero and nothing can take
+# its part; only towns differ.
 #
 # ## What to remember
 #
 # - A flat bias is no evidence that people do not forget: with a short memory the bias of a whole model falls by
 #   {{ short["bias"]:.2f }}, and the sum by {{ short["sum"]:.2f }}.
-# - Bias and content can exchange what both can say about positions, equation (12.1). The learning rates decide which of them
-#   learns it.
+# - Bias and content can exchange what both can say about positions, equation (12.1). In our runs the learning rates decided
+#   which of them learns it.
 # - A long memory is worth {{ worth:.2f }} logits [{{ low:.2f }}, {{ high:.2f }}]. One town (SD {{ apart:.2f }}) or one seed
 #   (SD {{ seeds_apart:.2f }}) cannot show it, and ten seeds are still one town.
 # - Real people have no control: report the curve of a bias alone, with its spread over groups of people, and do not call it

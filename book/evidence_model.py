@@ -207,34 +207,8 @@ largest = {name: f"{x.abs().max():.0e}" for name, x in changes.items()}
 pd.Series(largest, name="largest change of a probability").to_frame()
 
 # %% [markdown]
-# All changes are zero or rounding. Now the test windows in batches drawn at random, and an encoder without its mask: padding
-# gets a share of every softmax, and how much depends on the longest window of the batch. (The pointer keeps its mask.)
-
-# %% tags=["hide-input"]
-# @title The encoder's mask forgotten, on the test windows
-forgetful = deepcopy(model)
-masked_way = forgetful.encoder.forward
-forgetful.encoder.forward = lambda x, padding: masked_way(
-    x, torch.zeros_like(padding)  # "nothing is padding"
-)
-mixed = np.random.default_rng(0).permutation(len(test))
-firsts = []
-with torch.no_grad():
-    for rows in np.split(mixed, range(128, len(mixed), 128)):
-        b = test.batch(rows)
-        both = [one(b).log_probs.argmax(1) for one in (model, forgetful)]
-        firsts.append(torch.stack([*both, b.target]))  # (3, B)
-with_mask, without_mask, goal = torch.cat(firsts, 1)
-shares = {
-    "another first answer": with_mask != without_mask,
-    "Acc@1 with the mask": with_mask == goal,
-    "Acc@1 without it": without_mask == goal,
-}
-percent = {said: 100 * float(x.double().mean()) for said, x in shares.items()}
-pd.Series(percent, name="%").round(1).to_frame()
-
-# %% [markdown]
-# So {{ percent["another first answer"]:.0f }} % of the first answers hang on strangers, and accuracy does not notice.
+# All changes are zero or rounding. What happens without the encoder's mask stands in
+# [Position and encoder](06_position_and_encoder.ipynb).
 #
 # ## Without the encoder's layers
 #

@@ -116,18 +116,25 @@ def flowchart(axes: Axes, boxes: Mapping[str, tuple[Any, ...]]) -> None:
 
 
 def encoder_layer() -> Figure:
-    """One layer of the encoder, as boxes with arrows."""
-    figure, ax = plt.subplots(figsize=(4.2, 3.2))
-    attention = "attention\n(all heads, out)"
-    layer = {
-        "x": (0, 4, MUTED, "+", "LN"),
-        "LN": (1.6, 4, MUTED, attention),
-        attention: (3.6, 3.2, COPIED, "+"),
-        "+": (0, 2.4, TRUTH, "+ ", "LN "),
-        "LN ": (1.6, 2.4, MUTED, "feed-forward"),
-        "feed-forward": (3.6, 1.5, GENERATED, "+ "),
-        "+ ": (0, 0.8, TRUTH, "x of the next layer"),
-        "x of the next layer": (0, 0, MUTED),
-    }
-    flowchart(ax, layer)
+    """One pre-norm layer of the encoder: a straight way, and two that leave it and come back."""
+    figure, ax = plt.subplots(figsize=(7.2, 1.5))
+    attention, after = "attention\n(all heads, out)", "x of the\nnext layer"
+    above = {"LN": 1.1, attention: 2.9, "LN ": 5.6, "feed-forward": 7.2}
+    below = {"x": 0.0, "+": 4.3, "+ ": 8.5, after: 9.9}
+    box = {"boxstyle": "round", "fc": PAPER, "ec": MUTED, "lw": 1.8}
+    for y, row in ((1, above), (0, below)):
+        for name, x in row.items():
+            ax.text(x, y, name, bbox=box, ha="center", va="center", fontsize=8.5, zorder=5)
+    line = {"color": MUTED, "lw": 1.2}
+    ends = {"arrowstyle": "->", "shrinkA": 0, "shrinkB": 0} | line
+    for start, end in ((0, 4.05), (4.3, 8.25), (8.5, 9.3)):
+        ax.annotate("", (end, 0), (start, 0), arrowprops=ends)
+    for leaves, first, second, back in ((0.5, 0.78, 1.85, 4.3), (5.0, 5.28, 6.4, 8.5)):
+        ax.plot([leaves, leaves], [0, 1], **line)
+        ax.annotate("", (first, 1), (leaves, 1), arrowprops=ends)
+        ax.annotate("", (second + 0.05, 1), (first + 0.4, 1), arrowprops=ends)
+        ax.plot([second, back], [1, 1], **line)
+        ax.annotate("", (back, 0.28), (back, 1), arrowprops=ends)
+    ax.set(xlim=(-0.4, 10.6), ylim=(-0.5, 1.5))
+    ax.axis("off")
     return figure

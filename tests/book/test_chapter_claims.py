@@ -319,9 +319,9 @@ def test_claims_of_06() -> None:
     assert toy["whole"] > 98, "So the layers do what they are made for."
     assert abs(toy["no attention"] - 100 / 6) < 4, "no better than guessing one place of six"
     assert 25 < toy["no position"] < 60, "it knows which places were there, but not which was where"
-    evidence = rows("evidence_model")
-    (masked,), (leaky,) = evidence["Acc@1 with the mask"], evidence["Acc@1 without it"]
-    assert abs(masked - leaky) < 0.2, "and accuracy stays where it was"
+    ((line,),) = printed("06_position_and_encoder", "of the first answers change")
+    changed, masked, leaky = map(float, re.findall(r"(\d+\.\d) %", line))
+    assert abs(masked - leaky) < 0.2 and changed > 1, "Accuracy does not notice."
     table = printed("06_position_and_encoder", "Acc@1, % | difference")
     found = [re.findall(r"[+-]\d+\.\d", " ".join(row)) for row in table]
     flat = [[float(end) for end in row[1:]] for row in found if len(row) == 3]
@@ -413,7 +413,7 @@ def test_claims_of_12() -> None:
     assert np.ptp(content.mean(0)) > 10 * np.ptp(learned.mean(0)), "has nearly all the shape"
     assert content[:, 0].max() < content[:, 2:].min(), "so position 1 is low"
     assert content[:, 1].min() > content[:, 2:].max(), "so position 2 is high"
-    assert abs(falls(content).mean()) < 0.05, "the mean of ten models. They scatter widely, but this is far from"
+    assert abs(falls(content).mean()) < 0.05, "which scatter widely, it falls by"
     sums = [curves(w, "fast bias") + curves(w, "fast bias", "c") for w in ("city", "other people")]
     (seeds_low, seeds_high), (low, high) = map(ends_of_fall, sums)
     assert seeds_high < 0, "From the seeds with a fast bias alone we should conclude that old"
@@ -448,7 +448,7 @@ def test_claims_of_12() -> None:
     assert fast["short memory"] > total["short memory"], "With a short memory a fast bias speaks"
     assert total["short memory"] > 0.6 > 0.1 > spoken[0], "So the content says it"
     assert abs(total["no recency"]) < 0.1, "and without forgetting it does not"
-    assert abs(total["city"]) < 0.1, "Both are flat."
+    assert abs(total["city"]) < 0.1, "Neither falls."
 
 
 @claims_of("13_attention_on_maps")
@@ -626,11 +626,11 @@ def test_claims_of_13_on_its_maps() -> None:
 def test_claims_of_07() -> None:
     said = in_sentences("07_pointer")
     (interval_of_sum,) = printed("07_pointer", "they differ in")[-1]
-    assert float(re.findall(r"-?\d+\.\d", interval_of_sum)[0]) > 0, "So it pays to add up"
+    assert float(re.findall(r"-?\d+\.\d", interval_of_sum)[0]) > 0, "to add up, gains by it"
     assert said["like_counting"] > 75, "the pointer nearly counts"
     assert said["shift"] < 0.01, "the trained bias does next to nothing here"
     softmax, untrained = (
-        said[f'level["never seen"]["{name}"]'] for name in ("softmax", "untrained pointer")
+        said[f'level["unseen"]["{name}"]'] for name in ("softmax", "untrained pointer")
     )
     assert softmax == 0, "were only ever pulled down"
     names = max(said["named"], said["ours_new"])
@@ -640,12 +640,7 @@ def test_claims_of_07() -> None:
     assert max(untrained, names) < counted, "the untrained pointer names … %, and plain counting"
     assert said["gain_low"] > 0, "At known places learning is a gain over counting"
     new_places = said["behind_low"] < 0 < said["behind_high"] and said["behind"] < 0
-    assert new_places, "At new ones we find none"
-    lost = {row[0]: [float(x) for x in re.findall(r"[+-]\d+\.\d", row[-1])]
-            for row in printed("evidence_model", "without | difference")[1:]}  # fmt: skip
-    assert lost["pointer"][1] < 0 < lost["pointer"][2], "it loses nothing that we can measure"
-    about, _, high = lost["softmax"]
-    assert high < 0 and -1.5 < about < -0.5, "loses about a point"
+    assert new_places, "At unseen ones we find none"
     part = said["unseen"] * said["in_sight"] / 100
     assert abs(part - said["new_in_sight"]) < 1 < part, "in plain sight (… of all targets)"
     alone = said['right["largest sum"]'] - said["whole"]
@@ -957,7 +952,7 @@ def test_claims_of_18() -> None:
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert counting > 32.60 > ours, "NDCG on baskets: counting …, our DNNTSP …, the paper's own"
+    assert counting > 32.60 > ours, "The paper gives its own … beside that the lead"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -1007,7 +1002,7 @@ def test_claims_of_18_in_the_town() -> None:
     )
     table = printed("18_temporal_sets", "NDCG@10, %")[1:]
     published, repaired, count = (number(row[1]) for row in table)
-    assert published < repaired < count, "Counting leads by NDCG, and the repaired network comes closer."
+    assert published < repaired < count, "the repaired network comes closer"
     *networks, rule = (number(row[2]) for row in table)
     assert rule > 99 and max(networks) < rule - 2, "misses almost none. The networks do miss some"
     assert own["rank"].max() > 200, "may put a seen place behind hundreds of unseen ones"
@@ -1766,9 +1761,6 @@ def test_claims_of_the_evidence_on_the_model() -> None:
 @pytest.mark.built
 @claims_of("evidence_model")
 def test_claims_of_the_evidence_on_masks_and_layers() -> None:
-    table = rows("evidence_model")
-    (masked,), (leaky,) = table["Acc@1 with the mask"], table["Acc@1 without it"]
-    assert abs(masked - leaky) < 0.2, "accuracy does not notice"
     ends = [[float(end) for end in re.findall(r"[+-]\d+\.\d", row[-1])[1:]]
             for row in printed("evidence_model", "change of Acc@1, points")[1:]]  # fmt: skip
     (_, high), (low, above) = ends
