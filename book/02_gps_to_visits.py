@@ -112,10 +112,10 @@ def haversine(lon1, lat1, lon2, lat2):
 # \end{aligned} \tag{2.2}
 # $$
 #
-# Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. The arrow makes $j$ the next
-# anchor. A silence of more than 24 hours ends the stretch without a staypoint. A shorter one counts as staying.
+# Here $i$ is the anchor, $j$ the fix that ends the stretch, and $t_i$ the time of fix $i$. A silence of more than 24 hours ends
+# the stretch without a staypoint. A shorter one counts as staying.
 #
-# The thresholds below are those with which [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) made the visits of
+# The thresholds are those with which [Hong et al. (2023)](https://doi.org/10.1016/j.trc.2023.104315) made the visits of
 # GeoLife that this book and others use. `metres` is $\Delta$, `minutes` is $\tau$; `eps` is explained below.
 
 # %%
@@ -181,7 +181,7 @@ def make_staypoints(fixes):
 staypoints = make_staypoints(fixes)
 
 # %% [markdown]
-# How does the rule see a day? For every fix, draw its distance from its anchor.
+# How does the rule see a day?
 
 # %% tags=["hide-input"]
 # @title Figure 2.1: the sliding rule at work
@@ -193,8 +193,9 @@ def hours(times):
     return (times - midnight).dt.total_seconds() / 3600
 
 
-began = staypoints.started_at.dt.tz_convert(town.timezone).dt.date
-stayed = staypoints[(staypoints.user_id == person) & (began == day)]
+stayed = staypoints[staypoints.user_id == person]
+stayed = stayed[stayed.finished_at > midnight]
+stayed = stayed[stayed.started_at < midnight + pd.Timedelta("1D")]
 own = fixes[fixes.user_id == person].reset_index(drop=True)
 at = 3600 * hours(own.tracked_at).to_numpy()  # (F,) seconds
 lon, lat = own.lon.to_numpy(), own.lat.to_numpy()  # (F,)
@@ -238,9 +239,8 @@ show(
 # In a stay the line is nearly level, above zero where the anchor was set on the way there. On a fast trip every fix is a new
 # anchor, and it lies at zero. On a slow one it climbs and falls back.
 #
-# A staypoint ends when the person is first seen elsewhere. The second shade runs on to nine o'clock, since nothing was
-# heard after 8:23, and the last one, over an unrecorded pause (most likely at home), to the next day. So a very long duration
-# may be a silence.
+# A staypoint ends when the person is first seen elsewhere. The shade over the second visit runs on to nine o'clock, since
+# nothing was heard after 8:23, and the last one, over an unrecorded pause, to the next day. A very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
@@ -254,13 +254,11 @@ show(
 # one location            noise: no location
 # ```
 #
-# (0 and 30 are further apart than `eps`: a location grows by hops.)
-#
 # `min_samples` = 2 is a fourth threshold: a location needs two staypoints. One that has no other near it is called *noise*,
 # and belongs to no location.
 #
-# All people's staypoints go in together, since two people may visit the same place. We take DBSCAN from scikit-learn. On a
-# sphere it wants radians, and the *latitude first*.
+# All people's staypoints go in together, since two people may visit the same place. scikit-learn's DBSCAN wants radians on a
+# sphere, and the *latitude first*.
 
 
 # %%
@@ -332,10 +330,9 @@ print("Equal." if same else "Not equal.")
 # ## What no real data allows: the truth
 #
 # When is a found visit one of the {{ truth.shape[0] }} true ones? `match` may pair the two if they are the same person's, lie
-# within 200 m, and the found one covers at least half of the true one's time. Each has one partner at most; of all ways to
-# pair them, `match` takes the one with the most time in common. *Recall* is the share of the true visits that are paired,
-# *precision* the share of the found visits that are. How many of the true visits are found as staypoints, and how many are
-# left as visits in the end?
+# within 200 m, and the found one covers at least half of the true one's time. Each has one partner at most. *Recall* is the
+# share of the true visits that are paired, *precision* the share of the found visits that are. How many true visits are found
+# as staypoints, and how many are left as visits?
 
 # %%
 pairs = match(stays, truth)
@@ -351,13 +348,13 @@ once = table.loc[ONCE]
 table.assign(number=grouped.size())
 
 # %% [markdown]
-# Compare the two cells of *the person's only visit there*. The first step keeps most of these visits. **The clustering then
+# Look at *the person's only visit there*. The first step keeps most of these visits. **The clustering then
 # loses what was seen once.** Such a visit remains only if another staypoint is near, such as another person's. With all the
 # town's people and their whole record, more have one, and six in ten survive ([evidence](evidence_windows.ipynb)). When a
 # benchmark whose places were clustered this way says that people return, remember that many places seen once were not
 # counted.
 #
-# And what is found, is it true, and when does it end? (`end_error` is in minutes.)
+# Is what is found true, and when does it end? (`end_error` is in minutes.)
 
 # %%
 precision = 100 * kept["left as visits, %"].sum() / len(found)
@@ -369,8 +366,8 @@ print(f"one staypoint in ten ends more than {late:.1f} hours too late")
 # Nearly every found visit is a true one. But one staypoint in ten ends more than {{ late:.0f }} hours late, over an unrecorded
 # pause, and `match` does not punish that.
 #
-# And the distance $\Delta$? Three of them, each through the whole pipeline. *Metres off* is the median distance of a staypoint
-# from the true place:
+# And the distance $\Delta$? Three of them, through the whole pipeline. *Metres off* is the median distance of a staypoint from
+# the true place:
 
 # %%
 rows = {}
@@ -410,16 +407,16 @@ before = by_drift.iloc[0, 1]
 by_drift.rename_axis("drift").round(1)
 
 # %% [markdown]
-# The perfect receiver loses to the 5 m receiver: without drift (the other faults are left), {{ by_drift.iloc[0, 0]:.0f }} %
-# of the visits are found; with five metres of it, {{ by_drift.iloc[1, 0]:.0f }} %. Its staypoints lie {{ before:.0f }} m off,
-# against {{ by_drift.iloc[1, 1]:.1f }}, and twice as many find no neighbour. Why? Of the stays that only the 5 m receiver keeps,
-# look at the one that suffers most.
+# The perfect receiver loses to the 5 m receiver: without drift (the other faults are left), {{ by_drift.iloc[0, 0]:.0f }} % of
+# the visits are found; with five metres of it, {{ by_drift.iloc[1, 0]:.0f }} %. The first one's staypoints lie {{ before:.0f }}
+# m off, against {{ by_drift.iloc[1, 1]:.1f }}, and twice as many find no neighbour. Why? Of the stays that only the 5 m
+# receiver keeps, look at the one that suffers most.
 
 
 # %% tags=["hide-input"]
 # @title Figure 2.2: the same stay, two receivers
 first, n = 61_121, 608  # its fixes: the same rows with both receivers
-fig, panels = plt.subplots(2, 1, figsize=(7.4, 5.2), sharex=True)
+fig, panels = plt.subplots(2, 1, figsize=(7.4, 5.8), sharex=True)
 for ax, drift in zip(panels, (0, 5), strict=True):
     own = record(noise_m=drift).iloc[first : first + n]
     xy = np.radians(own[["lon", "lat"]].to_numpy()) * R
@@ -428,38 +425,34 @@ for ax, drift in zip(panels, (0, 5), strict=True):
     looks = ("indoors", indoors, COPIED), ("on the way", ~indoors, MUTED)
     for name, which, colour in looks:
         spots, times = np.unique(xy[which], axis=0, return_counts=True)
-        area = 25 * np.sqrt(times)
-        ax.scatter(*spots.T, area, colour, alpha=0.5, label=name)
+        sizes = 25 * np.sqrt(times)
+        ax.scatter(*spots.T, sizes, colour, alpha=0.5, label=name)
     distinct = np.unique(xy, axis=0).mean(0)
-    look = {"ls": "", "color": EXTRA, "ms": 14, "mew": 3.5}
-    ax.plot(*distinct, "x", label="mean of distinct", **look)
-    look = {"ls": "", "color": INK, "ms": 9, "mew": 1.5}
-    ax.plot(0, 0, "+", label="mean of all", **look)
+    ax.scatter(*distinct, 200, EXTRA, "x", lw=3.5, label="mean of distinct")
+    ax.scatter(0, 0, 80, INK, "+", lw=1.5, label="mean of all")
     ax.add_patch(plt.Circle((0, 0), eps, fill=False, color=INK))
     ax.set(title=f"{drift} m of drift", ylabel="north (m)", aspect="equal")
+    ax.set(xlim=(-200, 30), ylim=(-55, 25))
 ax.set(xlabel="east (m)")
 handles, _ = ax.get_legend_handles_labels()
 fig.legend(handles=handles, loc="outside lower center", ncols=4)
 n_inside = indoors.sum()
-when = own.tracked_at
-n_hours = (when.iloc[-1] - when.iloc[0]).total_seconds() / 3600
 show(
     fig,
     alt="A stay, and far off two fixes of the way. Without drift the mean "
     "of distinct positions lies between; with drift it lies in the stay.",
     caption="Above, without drift: the large dot is one position, many "
-    "times. Below, with five metres. ×: mean of the distinct positions, "
-    "which the pipeline takes; +: mean of all fixes, in a circle of eps. "
-    "Below, the two coincide.",
+    "times. Below, with five metres. The pipeline takes ×, the mean of the "
+    "distinct positions. Around +, the mean of all, a circle of eps.",
 )
 
 # %% [markdown]
-# Indoors the perfect receiver repeats one position, so its {{ n_inside }} fixes in {{ n_hours:.0f }} hours (the rest is
-# silence) count as one. The two fixes on the way count as one each, and pull the mean of three positions two thirds of the way
-# out. There DBSCAN finds no neighbour, and drops the stay. With a little drift, every fix indoors is a position of its own, and
-# the way hardly counts. Much drift spreads the means again.
+# Indoors the perfect receiver repeats one position, so its {{ n_inside }} fixes count as one. The two fixes on the way count as
+# one each, and pull the mean of three positions two thirds of the way out. There DBSCAN finds no neighbour, and drops the stay.
+# With a little drift, every fix indoors is a position of its own, and the way hardly counts. Much drift spreads the means
+# again.
 #
-# The figure shows the worst case. If the others have the same cause, the perfect receiver needs no drift, only another mean:
+# If the other stays suffer from the same cause, the perfect receiver needs no drift, only another mean:
 
 
 # %%
@@ -491,10 +484,9 @@ by_mean.rename_axis("drift").round(1)
 # ## Latitude first, and local days
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
-# latitude). There is no error and no warning. But equation (2.1) shortens the east-west difference by the cosine of the
-# latitude, as the sphere does. Swapped, it shortens the other direction, by the cosine of the longitude. In Beijing a circle
-# of 20 m becomes an ellipse, 45 m to the north and 15 m to the east. It covers more ground, so fewer staypoints stay without
-# a location.
+# latitude). There is no error and no warning, but equation (2.1) then shortens the wrong direction. In Beijing a circle of 20 m
+# becomes an ellipse, 45 m to the north and 15 m to the east. It covers more ground, so fewer staypoints stay without a
+# location.
 #
 # **Whose midnight?** Fixes are in UTC. If nobody converts the times, a day begins at midnight in Greenwich. How many of the
 # visits found here then begin on the wrong date?
@@ -507,7 +499,7 @@ print(f"{other:.1f} % on the wrong date")
 
 # %% [markdown]
 # With both mistakes we get exactly as many GeoLife windows for training and validation as Hong et al. publish, and two fewer
-# for the test ([evidence](evidence_windows.ipynb), where the time zone is counted, too). With swapped coordinates there are
+# for the test ([evidence](evidence_windows.ipynb)). With swapped coordinates there are
 # 19,186 visits; with the latitude first there would be 18,101.
 
 # %% [markdown]
@@ -523,7 +515,8 @@ places = "Places of a person who does not exist, as large as their visits."
 places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 
 # %% [markdown]
-# Nothing leaves the machine that runs this; in Colab that is a computer of Google's.
+# Nothing leaves the machine that runs this (in Colab, a computer of Google's), unless you tick *streets* on the map: then
+# OpenStreetMap's server learns what area you look at.
 
 # %% [markdown]
 # ## What to remember
