@@ -193,9 +193,8 @@ def hours(times):
     return (times - midnight).dt.total_seconds() / 3600
 
 
-stayed = staypoints[staypoints.user_id == person]
-stayed = stayed[stayed.finished_at > midnight]
-stayed = stayed[stayed.started_at < midnight + pd.Timedelta("1D")]
+began = staypoints.started_at.dt.tz_convert(town.timezone).dt.date
+stayed = staypoints[(staypoints.user_id == person) & (began == day)]
 own = fixes[fixes.user_id == person].reset_index(drop=True)
 at = 3600 * hours(own.tracked_at).to_numpy()  # (F,) seconds
 lon, lat = own.lon.to_numpy(), own.lat.to_numpy()  # (F,)
@@ -222,7 +221,7 @@ leaves = lived.finished_at.dt.tz_convert(town.timezone).iloc[-1]
 note |= {"color": "white", "fontsize": 8}
 ax.text(13.95, -0.125 * metres, f"until {leaves:%H:%M} →", **note)
 ax.set(xlabel="hour of the day, local time", ylabel="metres from anchor")
-ax.set(xlim=(7, 14), xticks=range(7, 15), ylim=(-0.2 * metres, 1.2 * metres))
+ax.set(xlim=(7.3, 14), ylim=(-0.2 * metres, 1.2 * metres))
 marks = {"a fix": ax.lines[0], "staypoint": ax.patches[0], "true visit": bars}
 fig.legend(marks.values(), marks, loc="outside lower center", ncols=3)
 show(
@@ -239,8 +238,8 @@ show(
 # In a stay the line is nearly level, above zero where the anchor was set on the way there. On a fast trip every fix is a new
 # anchor, and it lies at zero. On a slow one it climbs and falls back.
 #
-# A staypoint ends when the person is first seen elsewhere. The shade over the second visit runs on to nine o'clock, since
-# nothing was heard after 8:23, and the last one, over an unrecorded pause, to the next day. A very long duration may be a silence.
+# A staypoint ends when the person is first seen elsewhere. The second shade runs on to nine o'clock, since nothing was heard
+# after 8:23, and the last one, over an unrecorded pause, to the next day. A very long duration may be a silence.
 #
 # ## Locations: DBSCAN
 #
