@@ -76,8 +76,8 @@ fixes[["user_id", "tracked_at", "lon", "lat"]].head(3)
 #
 # ## Staypoints: the sliding rule
 #
-# We need distances on a sphere. For two positions with longitudes $\lambda_1, \lambda_2$ and latitudes
-# $\varphi_1, \varphi_2$ in radians, on an Earth of radius $R$, the **haversine** formula says
+# For two positions with longitudes $\lambda_1, \lambda_2$ and latitudes $\varphi_1, \varphi_2$ in radians, on a sphere of
+# radius $R$ (here the Earth), the **haversine** formula says
 #
 # $$
 # \begin{aligned}
@@ -227,11 +227,10 @@ fig.legend(marks.values(), marks, loc="outside lower center", ncols=3)
 show(
     fig,
     alt="Distance from the anchor from seven to two o'clock: a saw on trips, "
-    "level in stays. Shaded staypoints stand over the bars of true visits. "
-    "The last one goes on to the next day, though its visit ends at six.",
+    "level in stays. Shaded staypoints stand over the bars of true visits.",
     caption="The sliding rule at work: how far each fix is from its anchor. "
-    "Shade: a staypoint. Long straight lines are silences. The fix that "
-    "passes the threshold is the next anchor, and is drawn at zero.",
+    "Long straight lines are silences. The fix that passes the threshold is "
+    "the next anchor, and is drawn at zero.",
 )
 
 # %% [markdown]
@@ -448,7 +447,7 @@ show(
 # %% [markdown]
 # Indoors the perfect receiver repeats one position, so its {{ n_inside }} fixes count as one. The two fixes on the way count as
 # one each, and pull the mean of three positions two thirds of the way out. There DBSCAN finds no neighbour, and drops the stay.
-# With a little drift, every fix indoors is a position of its own, and the way hardly counts. Much drift spreads the means
+# With a little drift no position repeats, and the way hardly counts. Much drift spreads the means
 # again.
 #
 # If the other stays suffer from the same cause, the perfect receiver needs no drift, only another mean:
@@ -475,7 +474,7 @@ by_mean.rename_axis("drift").round(1)
 
 # %% [markdown]
 # **It is not the drift that helps. The mean of distinct positions fails where positions repeat.** With the mean of all fixes the
-# perfect receiver is as good as the 5 m receiver. With five metres of drift no position repeats, and the two means are the same.
+# perfect receiver is as good as the 5 m receiver.
 #
 # > **Pitfall.** A phone that repeats its last position to save power is such a perfect receiver. If your data repeats
 # > positions, average all of them.
@@ -552,9 +551,9 @@ print(f"{left[0]} with 100 metres, {left[1]} with 200")
 # apart, and so breaks it in pieces.
 
 # %% [markdown]
-# **Exercise 2** (medium). The text cured the recall of the perfect receiver; are its places right, too? Take the fixes
-# `record(noise_m=0)`, their staypoints by `gps.generate_staypoints`, and `mean_of_all`. How far is the median staypoint from
-# its true place now, in metres by `match`? (With the distinct positions it was {{ before:.1f }}.)
+# **Exercise 2** (medium). The text cured the recall of the perfect receiver; are its places right, too? Take the staypoints of
+# `record(noise_m=0)` by `gps.generate_staypoints`, and `mean_of_all`. How far is the median staypoint from its true place now,
+# in metres by `match`? (With the distinct positions it was {{ before:.1f }}.)
 
 # %% tags=["try"]
 with_all = ...
