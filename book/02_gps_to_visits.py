@@ -447,8 +447,7 @@ show(
 # %% [markdown]
 # Indoors the perfect receiver repeats one position, so its {{ n_inside }} fixes count as one. The two fixes on the way count as
 # one each, and pull the mean of three positions two thirds of the way out. There DBSCAN finds no neighbour, and drops the stay.
-# With a little drift no position repeats, and the way hardly counts. Much drift spreads the means
-# again.
+# With a little drift no position repeats, and the way hardly counts. Much drift spreads the means again.
 #
 # If the other stays suffer from the same cause, the perfect receiver needs no drift, only another mean:
 
