@@ -207,7 +207,7 @@ sweep({"seed": (1, 2, 3)}, lambda _, value: found(record(seed=value)))
 # %% [markdown]
 # Now the usual receiver and other thresholds. A pair only has to lie within 200 m, so F1 does not notice when two places
 # become one location, as happens at a large `eps`. And fewer minutes gain nothing, since no stay in this town is shorter
-# than half an hour.
+# than half an hour. A shorter permitted silence (`gap_threshold`) makes stays end in time, and loses visits.
 
 # %% tags=["hide-input"]
 # @title Recovery against four thresholds
@@ -218,6 +218,19 @@ thresholds = {
     "eps": (5, 10, 20, 40, 80, 160),
 }
 sweep(thresholds, lambda dial, value: found(record(), **{dial: value}))
+
+# %% [markdown]
+# Of the true visits without a staypoint, most lie next to another visit to the same place: home, a silence, home again. The
+# rule sees one long stay there.
+
+# %% tags=["hide-input"]
+# @title Visits without a staypoint
+missed = match(gps.generate_staypoints(record()), true).found.isna()
+spots = true.groupby("user_id").location_id
+next_to = [true.location_id == spots.shift(step) for step in (1, -1)]
+twice = missed & (next_to[0] | next_to[1])
+print(f"without a staypoint: {missed.sum()}; next to a visit", end=" ")
+print(f"to the same place: {twice.sum()} of them")
 
 # %% [markdown]
 # Over the whole record of everybody, with one fix a minute: how many visits are lost, if they are the first to a place,
