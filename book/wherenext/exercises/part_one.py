@@ -121,7 +121,7 @@ def _bad_receiver() -> Worked:
 
 @works_out("2.2", ["With all fixes [m]"], atol=0.01, code=True)
 def _middles() -> Worked:
-    """A receiver without noise repeats its position, and repeated fixes must count."""
+    """A perfect receiver repeats its position, and repeated fixes must count."""
     fixes = _fixes(noise_m=0.0)
     stays = gps.generate_staypoints(fixes)
     # Each fix's staypoint, since a staypoint's fixes are consecutive rows.
