@@ -357,7 +357,6 @@ class MySummarizer(nn.Module):
 # ## Training
 #
 # In training the writer is fed the *true* previous words (**teacher forcing**). The loss of a word is $-\log P$ of the true one.
-# As in the paper we mix probabilities; [chapter 9](09_model.ipynb) says what that risks.
 #
 # A batch has `given`, what the writer is fed: the start, then the true words. `target` is what it is asked for: the true words,
 # then the stop. `taught` is 0 where a summary has ended. Around "Winter" they are:
@@ -600,9 +599,7 @@ table.rename_axis(["", "right, %"], axis=1)
 #
 # ## What to remember
 #
-# - A network can copy a name that it has never met, since the text lends the name a number. Ours is right in
-#   {{ copied["never met"] }} % of {{ never }} diaries, of {{ n_people }} people (a rule that takes the first place:
-#   {{ ruled["never met"] }} %).
+# - A network can copy a name that it has never met, since the text lends the name a number.
 # - Without a pointer it has no number for such a name, however long it trains. At names met it catches up slowly.
 # - PGT kept the mixture and reversed the gate.
 #
