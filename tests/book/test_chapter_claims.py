@@ -717,10 +717,10 @@ def test_claims_of_16() -> None:
     assert singles > 80 and lists < 65, "Lists take longer than single places"
     for name in ("days", "also"):
         grown = whole[name][pointer] < 50 < whole[name][pointer + longer]
-        assert grown, "and the other sentences take longer."
+        assert grown and singles > 80, "a single name is learned first"
     assert abs(lead[0].errands) < 2, "the pointer buys nothing at first"
     again = whole.repeated_4
-    assert 0 < again[pointer] - again[covered] < 0.4, "It lowers them a little"
+    assert 0 < again[pointer] - again[covered] < 0.4, "It lowers these numbers a little"
     for name in ("days", "mostly", "also", "errands"):
         less = whole[name][covered] < whole[name][pointer]
         assert less, "sentences is right less often on average"
@@ -730,7 +730,6 @@ def test_claims_of_16() -> None:
     assert fewer.any() and not fewer.all(), (
         "Whether fewer summaries name a place twice depends on the seed"
     )
-    assert fewer.sum() == 2, "became rarer in two seeds and more frequent in one"
     assert whole.rouge1[pointer] > 80 and whole.exact[pointer] < 15, "ROUGE hardly notices"
     for what in (pointer, pointer + longer):
         beam = results.select(what=what, search="beam").mean(numeric_only=True)
@@ -755,7 +754,8 @@ def test_claims_of_16_on_what_it_printed() -> None:
     assert never > 50, "What counts is that"
     assert spoken < 20 and nothing == 0, "it rarely writes the right one"
     of_seeds = read_results("summarizer").select(what="sequence to sequence, all words")
-    assert spoken > of_seeds.mostly.max() * 467 / (467 - 59), "its run above was a lucky one"
+    lucky = spoken > of_seeds.mostly.max() * 467 / (467 - 59)
+    assert lucky, "the run without a pointer above was a lucky one"
 
 
 @claims_of("16_summarizer", "evidence_relatives")

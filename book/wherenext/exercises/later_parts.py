@@ -355,6 +355,15 @@ def _looking() -> Worked:
     }
 
 
+@works_out("16.3", ["Up to p_gen", "Best of the four [%]"], digits=[2, 0], atol=0.005, code=True)
+def _switch() -> Worked:
+    """No constant will do: this gate is a switch, copying at some words, generating at others."""
+    return [0.8 / 1.5, 0], {
+        "“the” is copied, too, with attention 0.1.": [0.9 / 1.6, 0],
+        "what must be equal is what the two words get, not the two weights.": [0.5, 0],
+    }
+
+
 @works_out("17.1", ["Copied by the summarizer", "Copied by PGT"], digits=2)
 def _copied() -> Worked:
     """Both are shares of probability, and neither of them counts words."""
