@@ -64,7 +64,7 @@ L = int(batch.length[0])
 
 # %% [markdown]
 # Somebody is at home in the morning, in a café in the evening, and back at home the same evening. Embeddings make a vector of each
-# visit, but each vector knows only its own visit. The third does not know that it is a return.
+# visit, but each vector knows only its own visit. The third does not know that it comes from a café.
 
 # %% tags=["hide-input"]
 # @title Figure 6.1: where we are
@@ -162,6 +162,7 @@ padding = torch.tensor([False, False, False, True])
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.4), sharey=True)
 names = ["home, morning", "café, evening", "home, evening", "pad"]
 look = {"cmap": "Blues", "vmin": 0, "vmax": 1.5, "cbar": False, "fmt": ".2f"}
+look |= {"linewidths": 0.5, "linecolor": MUTED}
 look |= {"annot": True, "annot_kws": {"color": "black"}}
 look |= {"yticklabels": names}
 look |= {"xticklabels": [name.replace(", ", ",\n") for name in names]}
@@ -185,10 +186,10 @@ show(
 #
 # ## Heads
 #
-# One softmax makes one choice. But the last visit may have two questions. Which *other place* was there? What else was at
-# *this hour*? So (*multi-head attention*) the $D$ numbers of each query, key and value are split into $H$ **heads** of
-# $d = D / H$ numbers. Each head has its own softmax, and what the heads hear is laid side by side. In our example head
-# $a$ gets the two numbers of the place, and head $b$ those of the hour:
+# One softmax makes one choice. But the last visit may have two questions. Which *other place* was there? What else was at *this
+# hour*? So the $D$ numbers of each query, key and value are split into $H$ **heads** of $d = D / H$ numbers. Each head has its
+# own softmax, and what the heads hear is laid side by side (*multi-head attention*). In our example head $a$ gets the two
+# numbers of the place, and head $b$ those of the hour:
 
 # %%
 W_both = W_q.clone()
@@ -196,7 +197,8 @@ W_both[2, 2] = W_both[3, 3] = 1  # each hour asks for itself
 
 
 def two_heads(x):
-    q, k, v, padding = x @ W_both, x, x, torch.tensor(False)  # none
+    q, k, v = x @ W_both, x, x
+    padding = torch.tensor(False)  # none
     a = attend(q[:, :2], k[:, :2], v[:, :2], padding)
     b = attend(q[:, 2:], k[:, 2:], v[:, 2:], padding)
     return a, b, torch.cat([a[1], b[1]], -1)  # side by side, (L, D)
@@ -391,7 +393,7 @@ show(
 # **Why pairs?** A sine and a cosine of the same speed are a hand of that clock. To go back two visits is to turn the
 # hand by the same angle, wherever it stands. So "the visit two before" may be learned once, for all $t$.
 #
-# Our model uses both rulers: one counts from the last visit, the other from the oldest. Whether it needs both, [chapter
+# Our model uses two rulers: one counts from the last visit, the other from the oldest. Whether it needs both, [chapter
 # 14](14_ablations.ipynb) asks. **The encoder** adds the sinusoid, then comes a stack of layers.
 
 
@@ -409,7 +411,7 @@ class MyEncoder(nn.Module):
         for layer in self.layers:
             x, attention = layer(x, padding)  # (B, L, D), (B, H, L, L)
             seen.append(attention)
-        return x, tuple(seen)  # usual encoders end with one more LayerNorm
+        return x, tuple(seen)  # pre-norm: often one more LayerNorm here
 
 
 # %%
@@ -430,7 +432,7 @@ assert torch.allclose(got, wanted, atol=1e-5)
 # from the last visit. We put an embedding before our encoder, and after it a linear layer that scores the six places from the
 # last visit's vector.
 #
-# **Change this:** let them go back by another number of visits. Is that learned, too?
+# **Change this:** let them go back by another number of visits.
 
 # %%
 back = 2  # @param {type:"slider", min:1, max:3, step:1}
@@ -551,12 +553,12 @@ for answer in (masked, unmasked):
 
 # %% [markdown]
 # > **Pitfall.** Accuracy does not notice. But what a model says of a window now depends on the strangers
-# > in its batch (exercise 2), so results cannot be repeated.
+# > in its batch (exercise 2), so it depends on how the windows are batched.
 #
 # ## Does our model need it?
 #
 # The trained model of the town has two such layers. Here is how the last visit divides its attention in the first one, head by
-# head. The window is the one that the chapters share: eleven visits, the last at work.
+# head. The window is the story window of the other chapters: eleven visits, the last at work.
 
 # %% tags=["hide-input"]
 # @title Figure 6.6: what the last visit looks at, head by head
@@ -603,13 +605,14 @@ def operated(kind):
         if kind in ("no attention", "no layers"):
             out.weight[:] = out.bias[:] = 0
         if kind == "no layers":  # x + 0 + 0
-            part.feedforward[3].weight[:] = part.feedforward[3].bias[:] = 0
+            last = part.feedforward[3]  # its last linear layer
+            last.weight[:] = last.bias[:] = 0
     return patient
 
 
 # %% [markdown]
-# The table has the change of Acc@1 in points (below zero, the operation hurts), its interval (people drawn anew, as in [chapter
-# 4](04_baselines.ipynb)), and how many first answers change. (Differences are taken before rounding.)
+# The table has the change of Acc@1 in points, taken before rounding (below zero, the operation hurts), its interval over
+# people, and how many first answers change.
 
 # %% tags=["hide-input"]
 # @title Table: three operations
@@ -634,27 +637,27 @@ pd.DataFrame(rows, columns).T.rename_axis(["operation", "on"])
 
 # %% [markdown]
 # **No operation loses anything that we can measure**, not even that of all layers, though {{ changed:.1f }} % of the first
-# answers on test change. Without attention the model is even a little better on test; validation does not confirm it. A loss as
-# large as the lower ends of the intervals is possible, and this is one training.
+# answers on test change. Without attention the model is even a little better on test; on validation the interval holds zero. A
+# loss as large as the lower ends of the intervals is possible, and this is one training.
 #
 # Why is so little lost? Perhaps because the pointer compares the last visit with all others by itself: a second way to hear of
 # them. [The next chapter](07_pointer.ipynb) builds it. And [chapter 14](14_ablations.ipynb) asks whether a model can be
-# *trained* without a part (of the layers, only without the second).
+# *trained* without a part.
 #
 # ## What to remember
 #
 # - On a task that needs the other visits in their order, our encoder is right in {{ right_of["whole"]:.0f }} % of all windows,
 #   without position in {{ right_of["no position"]:.0f }} %, without attention in {{ right_of["no attention"]:.0f }} %.
 # - Attention alone does not see the order of visits. Sinusoids and position from the end put it into the vectors.
-# - The mask goes in before the softmax, on the columns. Without it, strangers change your probabilities, and accuracy does not
+# - The mask goes in before the softmax, on the columns. Without it, strangers change your probabilities, and accuracy need not
 #   notice.
 # - An attention map is a picture. Replace its weights by their mean before you believe that they matter. With its layers taken
 #   out, our model is about as good: {{ without["valid"]:+.1f }} points on validation, {{ without["test"]:+.1f }} on test.
 #
 # ## Exercises
 #
-# **Exercise 1** (quick). The last of three visits has with the keys the dot products 0, $2 \log 3$ and 5; $d = 4$, and the third
-# seat is padding. Which weights does it give?
+# **Exercise 1** (quick). A query has the dot products 0, $2 \log 3$ and 5 with the keys of three seats, the third of which is
+# padding; $d = 4$. Which weights does it give?
 
 # %% tags=["try"]
 answer = [..., ..., ...]
@@ -666,9 +669,10 @@ answer = [1 / 4, 3 / 4, 0]  # the scores are 0, log 3 and, masked, -inf
 check.exercise("6.1", answer)
 
 # %% [markdown]
-# **Exercise 2** (medium). Write the test that catches the forgotten mask: does what a model `one` says of window `i` change, by
-# more than 0.001 anywhere, beside the longest window? (`one(data.test.batch([i, longest])).log_probs[0]` is what it says of `i`
-# beside the longest.) Which other mistakes would it catch?
+# **Exercise 2** (medium). Write the test that catches the forgotten mask: let a model `one` score window `i` alone, and beside
+# the longest window: does any log-probability of `i` change by more than 0.001?
+# (`one(data.test.batch([i, longest])).log_probs[0]` is what it says of `i` beside the longest.) Which other mistakes would it
+# catch?
 
 # %% tags=["try"]
 longest = data.test.lengths.argmax()

@@ -60,9 +60,9 @@ results = read_results("beyond")
 # %% [markdown]
 # ## A longer memory
 #
-# PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with
-# the kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more: `with_history` keeps the targets,
-# and gives each window the person's last *n* visits before it, however old.
+# PGT sees seven days. A model can also be given the last visits of a person, however long ago: its **memory**. Begin with the
+# kernel of [chapter 4](04_baselines.ipynb) in our town, and let it remember more and more: `with_history` keeps the targets,
+# and shows for each the person's last *n* visits before it, however old.
 #
 # The kernel's five numbers were chosen once, on validation windows with a hundred visits, and stay the same for all memories. The
 # **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s copy ceiling, for any memory.
@@ -125,7 +125,7 @@ places_map(
 # {{ fade:.2f }}. With four hundred visits instead of ten, {{ more_reach:.0f }} more targets in a hundred are in reach; of these
 # the kernel hits hardly any ({{ far_hits:.1f }} in {{ more_reach:.0f }}).
 #
-# Is this only the rule? The pointer starts from the kernel's numbers, too, but may leave them. Train it with a hundred visits,
+# Is this only the rule? The pointer starts from the kernel's numbers, but may leave them. Train it with a hundred visits,
 # and ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has
 # *summaries*, one row for each place found only further back. We leave them out in this chapter, as on GeoLife they change the
 # first guess by less than we can measure; exercise 2 builds them.
@@ -200,7 +200,7 @@ show(
     "days lies on it, the kernel with seven days below, and the kernel with "
     "a hundred visits below, too.",
     caption="Test windows, with 95 % intervals over people (on the right "
-    "over seeds, too). Left: one training with `memory` visits, asked with "
+    "over seeds, too). Left: one training (with `memory` visits), asked with "
     "other memories. Right: for each memory the mean of five trainings with "
     "just this memory. Hollow: seven days, drawn at the mean number of "
     "visits in them. On the right, squares have no band.",
@@ -227,15 +227,13 @@ for n, (own, rule) in zip(sizes, pairs, strict=True):
 pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# No interval holds zero. (They cover people, not seeds: this is one training. At ten visits the lead is large because the
-# kernel's numbers do not fit.)
+# No interval holds zero. (They cover people, not seeds: this is one training.)
 #
-# Of 200 and 400 visits this is no test: the pointer's training showed it nothing so old, so there it can only go on as the
-# kernel does. On GeoLife (right) we trained pointers anew for each memory, and that curve is flat after a hundred, too: four
-# hundred visits bring {{ longer[0]:.1f }} points (−{{ below:.1f }} to {{ longer[2]:.1f }}). **Beyond a hundred visits a longer
-# memory brings the first guess of these models nothing measurable.** But seven days hold only about {{ in_week:.0f }} visits
-# there, where the curve is still steep, and the pointer with seven days (hollow) lies on it. So a part of the lead must be
-# memory.
+# Of 200 and 400 visits this is no test: the pointer's training showed it nothing so old. On GeoLife (right) we trained pointers
+# anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring {{ longer[0]:.1f }} points
+# (−{{ below:.1f }} to {{ longer[2]:.1f }}). **Beyond a hundred visits a longer memory brings the first guess of these models
+# nothing measurable.** But on GeoLife seven days hold only about {{ in_week:.0f }} visits, where the curve is still steep, and
+# the pointer with seven days (hollow) lies on it. So a part of the lead must be memory.
 #
 # **Change this.** Note the pointer's values at 10 and 100 visits in figure 21.1. Then set `memory` to 10 and run to the figure
 # again. Does a pointer that was trained with ten visits gain as much from a hundred? (Ours gains less than half as much.) Set
@@ -271,13 +269,14 @@ ways = ["memory first", "model first"]
 steps = pd.DataFrame([down_first, across_first], ways)
 steps.columns = ["memory brings", "model brings"]
 steps.loc["mean of both"] = steps.mean()
-steps["the lead"] = pointer_100 - kernel_7
 steps.round(1)
 
 # %% [markdown]
-# Each brings more where the other is missing. But whichever comes first, memory brings more, by {{ more:.1f }} points in the
-# mean of both ways. Is it more than luck? An interval over people says so, and it can be asked in two ways: every window counts
-# alike, or every person. On GeoLife five of {{ n_people }} people have {{ five:.0f }} % of the windows.
+# Each row adds up to the lead, and each brings more where the other is missing. But whichever comes first, memory brings more,
+# by {{ more:.1f }} points in the mean of both ways. Is it more than luck? That can be asked in two ways: every window counts
+# alike, or every person. On GeoLife five of {{ n_people }} people have {{ five:.0f }} % of the windows. (Memory minus model, in
+# the mean of both ways, is the kernel with a hundred visits minus the pointer with seven days: subtract the two means, and the
+# other two models cancel.)
 
 
 # %% tags=["hide-input"]
@@ -300,12 +299,11 @@ def both_ways(one, other):
 pairs = {
     "the lead": (POINTER_100, KERNEL_WEEK),
     "model, with a hundred visits": (POINTER_100, KERNEL_100),
-    "memory, for the kernel": (KERNEL_100, KERNEL_WEEK),
-    "memory minus model\n(mean of both ways)": (KERNEL_100, POINTER_WEEK),
+    "memory minus model": (KERNEL_100, POINTER_WEEK),
 }
 both = {name: both_ways(*pair) for name, pair in pairs.items()}
 styles = ("every window alike", "s", INK), ("every person alike", "o", EXTRA)
-fig, ax = plt.subplots(figsize=(6.4, 2.8))
+fig, ax = plt.subplots(figsize=(6.4, 2.3))
 for k, six in enumerate(both.values()):
     by_windows, by_people = six[:3], six[3:]
     two = (k - 0.17, by_windows), (k + 0.17, by_people)
@@ -321,10 +319,10 @@ ax.set(yticks=range(len(both)), yticklabels=[*both], xlim=(-1.7, 6.9))
 ax.set(xlabel="GeoLife: points of Acc@1")
 ax.invert_yaxis()
 look = {"loc": "upper center", "ncols": 2, "frameon": False}
-ax.legend(bbox_to_anchor=(0.4, 1.22), **look)
+ax.legend(bbox_to_anchor=(0.4, 1.27), **look)
 show(
     fig,
-    alt="Four rows with two intervals each. The lead is clear both ways. "
+    alt="Three rows with two intervals each. The lead is clear both ways. "
     "What the model brings with a hundred visits is above zero if windows "
     "count, and around zero if people do. Memory minus model is above zero "
     "if people count, and reaches down to zero if windows do.",
@@ -342,24 +340,22 @@ shares = windows_of.value_counts(normalize=True)  # largest first
 n_people, five = len(shares), 100 * shares.head(5).sum()
 
 # %% [markdown]
-# - *What the model brings* at a hundred visits is {{ fair:.1f }} points ({{ fair_low:.1f }} to {{ fair_high:.1f }}) if windows
-#   count, and {{ left:.1f }} if people do, which may be nothing: it seems to come mostly from people with many windows.
-# - *Memory minus model* is {{ more:.1f }}, and its interval begins at zero: a borderline case. If people count, it is
-#   {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to {{ person_more[2]:.1f }}), which is clear. (It is the kernel with a
-#   hundred visits minus the pointer with seven days: subtract the two means, and the other two models cancel.)
+# - *What the model brings* at a hundred visits is {{ fair:.1f }} points ({{ fair_low:.1f }} to {{ fair_high:.1f }}) if every
+#   window counts alike. If every person does, it is {{ left:.1f }}, which may be nothing: the gain seems to come from people
+#   with many windows.
+# - *Memory minus model* is {{ more:.1f }}, and its interval begins at zero: a borderline case. If every person counts alike, it is
+#   {{ person_more[0]:.1f }} ({{ person_more[1]:.1f }} to {{ person_more[2]:.1f }}), which is clear.
 #
 # **So our best estimate is that memory brings more than half of the lead.** And part of *model* is what it is told: with the
 # kernel's three facts only, the pointer's lead at a hundred visits was half as large in
 # [chapter 20](20_contextual_pointer.ipynb), and could not be told from zero.
 #
-# Why does this matter? If somebody says that attention beats a rule, ask first what each of them was allowed to remember. A longer
-# memory costs a rule no training, only a new choice of its numbers.
-#
 # ## What to remember
 #
 # - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess of these models nothing measurable.
-# - Compare models that remember equally much. On GeoLife {{ fair:.1f }} ({{ fair_low:.1f }} to {{ fair_high:.1f }}) of the
-#   pointer's {{ lead:.1f }} points are left then; if each person counts alike, perhaps nothing.
+# - If somebody says that attention beats a rule, ask first what each was allowed to remember. On GeoLife {{ fair:.1f }}
+#   ({{ fair_low:.1f }} to {{ fair_high:.1f }}) of the pointer's {{ lead:.1f }} points are left if both remember as much; if
+#   each person counts alike, perhaps nothing.
 # - Memory seems to bring more than half of the lead, whichever of the two comes first.
 #
 # ## Exercises

@@ -9,8 +9,8 @@
 # difference.
 #
 # > **In one sentence.** Of the {{ missed:.0f }} targets in a hundred that the pointer misses on GeoLife, {{ new:.0f }} are new
-# > to the person; of the rest most seem to be chance, and {{ could_win:.0f }} could be won ({{ least_won:.0f }} to
-# > {{ most_won:.0f }}).
+# > to the person, about {{ could_win:.0f }} could be won ({{ least_won:.0f }} or {{ most_won:.0f }} under other assumptions),
+# > and the rest seems to be chance.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -58,8 +58,8 @@ friday = np.array([0.6, 0.3, 0.1])  # home, gym, market
 print(f"two Fridays agree: {agree(friday):.2f}, ceiling: {friday.max():.2f}")
 
 # %% [markdown]
-# What does the one number say about the other? Draw the chances of two thousand situations, each with one place of any chance
-# and one to thirty others, and look.
+# What does the one number say about the other? Draw the chances of two thousand situations, each with one place whose chance is
+# drawn evenly, and one to thirty others.
 
 # %%
 rng = np.random.default_rng(0)
@@ -112,24 +112,25 @@ show(
 # %%
 tuesday = np.array([0.0, 1.0, 0.0])
 days = {"Friday": friday, "Tuesday": tuesday}
-days["one of both"] = (friday + tuesday) / 2  # nobody says which
+days["day not told"] = (friday + tuesday) / 2  # one of the two
 table = {name: [agree(p), p.max()] for name, p in days.items()}
 table = pd.DataFrame(table, ["two agree", "ceiling"])
-# For somebody who knows the day: the mean of the two columns.
-table.insert(2, "day known", table[["Friday", "Tuesday"]].mean(axis=1))
+# For somebody who is told the day: the mean of the two columns.
+table.insert(2, "day told", table[["Friday", "Tuesday"]].mean(axis=1))
 table.loc["root of agreement"] = table.loc["two agree"] ** 0.5
 table.map("{:.2f}".format)
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
-aware, unaware = table["day known"], table["one of both"]
+aware, unaware = table["day told"], table["day not told"]
 
 # %% [markdown]
 # Somebody who knows the day is right in {{ aware["ceiling"]:.2f }} of the cases at best (third column); somebody who does not,
-# in {{ unaware["ceiling"]:.2f }}. In no column is the root below the ceiling, not even in the third: the mean of two ceilings
-# is at most the mean of their roots, and this at most the root of the mean. But look across: the root that we count,
-# {{ unaware["root of agreement"]:.2f }}, is *below* the ceiling of the one who knows the day, {{ aware["ceiling"]:.2f }}. **A
-# count bounds only those who know no more than it does.** For somebody who knows more, two errors pull in opposite directions:
+# in {{ unaware["ceiling"]:.2f }}. In no column is the root below the ceiling, not even in the third: the mean of the ceilings
+# is at most the mean of the two roots, and this at most the root of the mean agreement. But **a ceiling belongs to what one
+# knows**. Look across: the root that we count, {{ unaware["root of agreement"]:.2f }}, is *below* the ceiling of the one who
+# knows the day, {{ aware["ceiling"]:.2f }}. **A count bounds only those who know no more than it does.** For somebody who knows
+# more, two errors pull in opposite directions:
 #
 # - *the root* is too high: with the day known, {{ aware["root of agreement"]:.2f }} instead of {{ aware["ceiling"]:.2f }};
 # - *the count* is too low, as it mixes what is not alike: {{ unaware["root of agreement"]:.2f }} instead of
@@ -137,14 +138,14 @@ aware, unaware = table["day known"], table["one of both"]
 #
 # ## Count in the town
 #
-# Now count. For each target, take the person's past stays (visits) that are like the present one in four facts:
+# Now count. For each target, take the person's past visits (here: stays) that are like the present one in four facts:
 #
 # - *where* it was;
 # - *when* it ended, within an hour by the clock;
 # - *the kind of day* on which it began, weekday or weekend;
 # - *the place before* it.
 #
-# What share of the pairs of such stays agree? Here is person 8 of our town, in the office.
+# What share of the pairs of such stays agrees? Here is person 8 of our town, in the office.
 
 # %%
 town = city.load()  # simulated
@@ -228,9 +229,8 @@ print(f"root: {100 * mean**0.5:.1f} %")
 # In the town an **insider** can be asked, who knows what the simulator knows: every person's habits, and so the chances of all
 # places at a given hour. One thing it is not told, as no model of ours is told it: when the next visit begins. It considers two
 # possible starts, ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely each
-# is, and names the likeliest place (told the time, it would be right in {{ told:.1f }} %;
-# [code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). What it reaches we call *the
-# ceiling of the town*. We also ask how often two of *its* situations agree, without any mixing.
+# is, and names the likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)).
+# What it reaches we call *the ceiling of the town*. We also ask how often two draws from *its* chances agree.
 
 # %%
 limits = read_results("predictability").rows.query("protocol == 'exact'")
@@ -239,7 +239,7 @@ insider = limits.value["city", "truth"]
 unmixed = insider["time unknown, agreement"] / 100
 marks = {
     "the insider is right": insider["time unknown"],
-    "root, no mixing": 100 * unmixed**0.5,
+    "root, by its chances": 100 * unmixed**0.5,
     "root, counted": 100 * mean**0.5,
 }
 known, root, counted_root = marks.values()
@@ -276,7 +276,7 @@ show(
     fig,
     alt="Three dots, two arrows and a line. The insider and the counted root "
     "lie close together, the pointer a little to the left of them. The root "
-    "without mixing is some points to the right.",
+    "by the insider's chances is some points to the right.",
     caption="Two errors of about the same size cancel: the root adds, the "
     "count takes. Line: the contextual pointer with a hundred visits and "
     "summaries, a mean of five trainings.",
@@ -302,7 +302,6 @@ new = real.value["novelty", "whole past"]
 strictest = "likeness used", "place, 1 h, day, before"
 in_all_four = real.value[strictest]
 town_all_four = limits.value["city"][strictest]
-told = insider["time known, hits"]
 right_now = results.mean(data="geolife", **POINTER)
 
 # %% [markdown]
@@ -360,7 +359,7 @@ show(
 # @title Numbers: more for the text
 missed = 100 - right_now
 could_win, least_won, most_won = parts.loc["could be won"]
-luck, luck_more, luck_left = parts.loc["chance"]
+luck = parts.loc["chance"].iloc[0]
 
 # %% [markdown]
 # - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }} in the other cases). It
@@ -372,18 +371,18 @@ luck, luck_more, luck_left = parts.loc["chance"]
 # Chance and new together are most of what the pointer misses, in all three cases. Three things make the border between *could
 # be won* and *chance* softer still. The interval over people moves it by another {{ margin:.0f }} points either way. Only
 # {{ in_all_four:.0f }} % of the targets (in the town {{ town_all_four:.0f }} %) have two stays that are alike in all four
-# facts, so the count need not mix as much as in the town. And habits change: then old stays agree too seldom, and more could be
-# won.
+# facts, so the count need not mix as much as in the town, and less could be won. And habits change: then old stays agree too
+# seldom, and more could be won.
 #
 # ## What to remember
 #
-# - The best guess is right at least as often as two days agree, and at most as often as the root of this.
+# - The ceiling, how often the best guess is right, lies between the agreement of two days and its root.
 # - The root bounds only those who know no more than the count. For others two errors pull in opposite directions; in the town they
 #   cancel, and each is worth {{ root_error:.0f }} points.
 # - On GeoLife the counted ceiling is {{ real_root:.0f }} %, and the pointer is right in {{ right_now:.1f }} %.
 # - Of the {{ missed:.0f }} in a hundred that it misses, {{ new:.0f }} are new to the person. If the errors cancel as in the
-#   town, {{ luck:.0f }} are chance and {{ could_win:.0f }} could be won; with only one of them, {{ luck_more:.0f }} and
-#   {{ least_won:.0f }}, or {{ luck_left:.0f }} and {{ most_won:.0f }}.
+#   town, {{ luck:.0f }} are chance and {{ could_win:.0f }} could be won; if only one of them is at work, {{ least_won:.0f }} or
+#   {{ most_won:.0f }} could.
 #
 # ## Exercises
 #

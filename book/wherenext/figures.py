@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from matplotlib import pyplot as plt
@@ -122,19 +123,30 @@ def encoder_layer() -> Figure:
     above = {"LN": 1.1, attention: 2.9, "LN ": 5.6, "feed-forward": 7.2}
     below = {"x": 0.0, "+": 4.3, "+ ": 8.5, after: 9.9}
     box = {"boxstyle": "round", "fc": PAPER, "ec": MUTED, "lw": 1.8}
+    drawn = {}
     for y, row in ((1, above), (0, below)):
         for name, x in row.items():
-            ax.text(x, y, name, bbox=box, ha="center", va="center", fontsize=8.5, zorder=5)
-    line = {"color": MUTED, "lw": 1.2}
-    ends = {"arrowstyle": "->", "shrinkA": 0, "shrinkB": 0} | line
-    for start, end in ((0, 4.05), (4.3, 8.25), (8.5, 9.3)):
-        ax.annotate("", (end, 0), (start, 0), arrowprops=ends)
-    for leaves, first, second, back in ((0.5, 0.78, 1.85, 4.3), (5.0, 5.28, 6.4, 8.5)):
+            text = ax.text(x, y, name, bbox=box, ha="center", va="center", fontsize=8.5, zorder=5)
+            drawn[name] = text.get_bbox_patch()
+    line: dict[str, Any] = {"color": MUTED, "lw": 1.2}
+
+    def arrow(x: float, y: float, name: str) -> None:
+        """From a point straight to the edge of a box."""
+        there = (above | below)[name], float(name in above)
+        look = {"arrowstyle": "->", "patchB": drawn[name], "shrinkA": 0, "shrinkB": 1} | line
+        ax.annotate("", there, (x, y), arrowprops=look, zorder=4)
+
+    for name, after in pairwise(below):
+        arrow(below[name], 0, after)
+    for leaves, norm, step, back in (
+        (0.5, "LN", attention, "+"),
+        (5.0, "LN ", "feed-forward", "+ "),
+    ):
         ax.plot([leaves, leaves], [0, 1], **line)
-        ax.annotate("", (first, 1), (leaves, 1), arrowprops=ends)
-        ax.annotate("", (second + 0.05, 1), (first + 0.4, 1), arrowprops=ends)
-        ax.plot([second, back], [1, 1], **line)
-        ax.annotate("", (back, 0.28), (back, 1), arrowprops=ends)
+        arrow(leaves, 1, norm)
+        arrow(above[norm], 1, step)
+        ax.plot([above[step], below[back]], [1, 1], **line)
+        arrow(below[back], 1, back)
     ax.set(xlim=(-0.4, 10.6), ylim=(-0.5, 1.5))
     ax.axis("off")
     return figure
