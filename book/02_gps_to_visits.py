@@ -10,8 +10,8 @@
 #
 # > **In one sentence.** Visits are computed in three steps (staypoints, locations, visits), and the second one loses what
 # > was seen once: of eight people's visits to places where they were only once in four weeks,
-# > {{ once["found as staypoints, %"]:.0f }} % are found as staypoints, and {{ once["left as visits, %"]:.0f }} % survive
-# > (six in ten with the whole town's records).
+# > {{ once["found as staypoints, %"]:.0f }} % are found as staypoints and {{ once["left as visits, %"]:.0f }} % survive; with the
+# > whole town's records six in ten do.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -229,8 +229,8 @@ show(
     alt="Distance from the anchor from seven to two o'clock: a saw on trips, "
     "level in stays. Shaded staypoints stand over the bars of true visits.",
     caption="The sliding rule at work: how far each fix is from its anchor. "
-    "Long straight lines are silences. The fix that passes the threshold is "
-    "the next anchor, and is drawn at zero.",
+    "Long, nearly level lines without dots are silences. The fix that passes "
+    "the threshold is the next anchor, and is drawn at zero.",
 )
 
 # %% [markdown]
@@ -272,7 +272,7 @@ label = cluster(staypoints)
 # %% [markdown]
 # ## Visits: merge what belongs together
 #
-# The last step drops the staypoints without a location.
+# Staypoints without a location are dropped.
 
 
 # %%
@@ -330,8 +330,8 @@ print("Equal." if same else "Not equal.")
 #
 # When is a found visit one of the {{ truth.shape[0] }} true ones? `match` may pair the two if they are the same person's, lie
 # within 200 m, and the found one covers at least half of the true one's time. Each has one partner at most. *Recall* is the
-# share of the true visits that are paired, *precision* the share of the found visits that are. How many true visits are found
-# as staypoints, and how many are left as visits?
+# share of the true visits that are paired, *precision* the share of the found visits that are paired. How many true visits are
+# found as staypoints, and how many are left as visits?
 
 # %%
 # A row for each true visit; `found` is its partner, or NaN.
@@ -356,7 +356,7 @@ table.assign(number=grouped.size())
 # Is what is found true, and when does it end? (`end_error` is in minutes.)
 
 # %%
-precision = 100 * kept["left as visits, %"].sum() / len(ours)
+precision = 100 * match(ours, truth).found.count() / len(ours)
 late = pairs.end_error.quantile(0.9) / 60  # hours
 print(f"precision of visits: {precision:.1f} %")
 print(f"one in ten ends more than {late:.1f} hours after the recorded end")
@@ -484,11 +484,11 @@ by_mean.rename_axis("drift").round(1)
 # ## Latitude first, and local days
 #
 # **Latitude first.** scikit-learn's haversine expects (latitude, longitude). The pipeline of Hong et al. hands it (longitude,
-# latitude). There is no error and no warning, but equation (2.1) then shortens the wrong direction. In Beijing a circle of 20 m
-# becomes an ellipse, 45 m to the north and 15 m to the east. It covers more ground, so fewer staypoints stay without a
-# location.
+# latitude). There is no error and no warning, but equation (2.1) then shortens north–south, by the cosine of the longitude, and
+# no longer east–west. In Beijing a circle of 20 m becomes an ellipse, 45 m to the north and 15 m to the east. It covers more
+# ground, so fewer staypoints stay without a location.
 #
-# **Whose midnight?** Fixes are in UTC. If nobody converts the times, a day begins at midnight in Greenwich. How many of the
+# **Whose midnight?** Fixes are in UTC, and Hong et al. leave them so. A day then begins at midnight in Greenwich. How many of the
 # visits found here then begin on the wrong date?
 
 # %%
@@ -521,7 +521,7 @@ places_map(mine, path=mine, ground=ground(city.load().base), caption=places)
 # %% [markdown]
 # ## What to remember
 #
-# - A staypoint is a stretch of fixes near an anchor, a location a group of staypoints, and a visit a stay at a location.
+# - A staypoint is a long stretch of fixes near an anchor, a location a group of staypoints, and a visit a stay at a location.
 # - Clustering with `min_samples` = 2 drops what was seen once: of the visits to such places {{ once["left as visits, %"]:.0f }} %
 #   survive here, and six in ten with the whole town's records.
 # - A mean of distinct positions fails where positions repeat, as those of a very good receiver do.

@@ -103,7 +103,7 @@ print(f"which is {new_in_sight:.0f} % of all targets")
 # %%
 batch = test.batch([shared, *range(7)])  # B = 8, the story window first
 B, L = batch.location.shape
-with torch.no_grad():  # (B, L, D)
+with torch.no_grad():
     encoded, _ = model.encoder(model.embeddings(batch), batch.padding)
 context = encoded[torch.arange(B), batch.length - 1]  # (B, D) last visit
 
@@ -139,7 +139,7 @@ table["score"] = scores[0, :n].numpy().round(2)
 table.set_axis(pd.RangeIndex(n, 0, -1, name="position"))
 
 # %% [markdown]
-# The last visit, a stay at work, asks. Position counts from the end. A score is higher where the trained pointer would rather copy.
+# The last visit (position 1: positions count from the end) asks. The trained pointer prefers the visits home.
 #
 # ## A bias for each position
 #
@@ -233,7 +233,7 @@ def point(model):
     """A row a window: the places of the largest sum and weight."""
     found = []
     for b in test.batches(512):
-        a = model(b).pointer_attention  # (B, L)
+        a = model(b).pointer_attention  # the package's a, (B, L)
         p = torch.zeros(len(b), V).scatter_add(1, b.location, a)
         row = {"largest sum": p.argmax(1)}
         largest = a.argmax(1, keepdim=True)  # which visit
@@ -292,13 +292,14 @@ playground(small="pointer", window=shared)
 # ## A pointer that has learned nothing
 #
 # What does the pointer do *before* training? All position biases are 0, and embeddings, encoder, query and key are random. But
-# a place with many visits collects many weights, whatever they are. How often does it name a most visited place of the window?
+# a place with many visits collects many weights, whatever they are. How often does it name the most visited place of the window
+# (or one of them, in a tie)?
 
 
 # %%
 @torch.no_grad()
 def most_visited(guess):
-    """In what percentage of the windows no place has more visits."""
+    """% of windows in which the guess is (one of) the most visited."""
     found = []
     for b in test.batches(512):
         visits = (~b.padding).float()  # each counts one, padding nothing
@@ -325,8 +326,8 @@ print(f"untrained: in {like_counting:.0f} %, trained: {trained_like:.0f} %")
 #
 # ## The whole part, and the package's
 #
-# Here is everything above in one module. `batch.position_from_end` is `position`, computed as above. The cell after it loads
-# the trained weights, and stops with an error if the two differ by more than a millionth.
+# Here is everything above in one module. `batch.position_from_end` is `position`, computed as above. The second cell loads the
+# trained weights, and stops with an error if the two differ by more than a millionth.
 
 
 # %%
@@ -413,7 +414,7 @@ def learn(part, windows, epochs):
     for _ in range(epochs):
         for encoded, b in given:
             p = part(encoded, b)[1][torch.arange(len(b)), b.target]  # (B,)
-            loss = -p.log().mean()  # by hand: a pointer has no logits
+            loss = -p.log().mean()  # a pointer has no logits of places
             adam.zero_grad()
             loss.backward()
             adam.step()
@@ -423,9 +424,8 @@ def learn(part, windows, epochs):
 
 # %% [markdown]
 # We score first guesses on the *validation* windows that have a known target in sight. (**Unseen** targets, which training
-# never showed, are too few there, {{ few_unseen }} windows; they come from the test windows below.) We expected both parts to
-# rise at known places, and only the pointer at unseen ones. The softmax has a row of weights for each place and learns slowly,
-# so it gets 21 epochs, and the pointer seven.
+# never showed, are too few there, {{ few_unseen }} windows; they come from the test windows below.) A row of weights learns
+# only when its own place is the target, so the softmax gets 21 epochs, and the pointer seven.
 
 
 # %%
@@ -461,19 +461,18 @@ show(
     fig,
     alt="Two curves that rise and level off. The pointer is far ahead.",
     caption="First guesses on the validation windows with a known target in "
-    "sight.",
+    "sight. The pointer stops after seven epochs.",
 )
 
 # %% [markdown]
-# At known places both rise. (The pointer has a head start: the encoder learned beside one. And it chooses among the few places
-# in sight, the softmax among {{ V:,.0f }}. [Chapter 14](14_ablations.ipynb) trains whole models.)
+# The pointer has a head start: the encoder learned beside one. And it chooses among the few places in sight, the softmax among
+# {{ V:,.0f }}. ([Chapter 14](14_ablations.ipynb) trains whole models.)
 #
 # ## The answer to our question
 #
-# How can a model name a place that its training never showed? By pointing. And how well? We compare our softmax, counting, and
-# two pointers of whole models: the shipped one, and the untrained one from above, whose encoder is random, too. (Ours is close
-# to the shipped one.) `gains` says what each window adds to Acc@1: 1 if the target is ranked first, 0 if not, and a share of 1
-# if it ties with others for the first rank.
+# How can a model name a place that its training never showed? By pointing. And how well? We compare our softmax, our pointer,
+# counting, and the untrained pointer from above, whose encoder is random, too. `gains` says what each window adds to Acc@1: 1
+# if the target is ranked first, 0 if not, and a share of 1 if it ties with others for the first rank.
 
 
 # %%
@@ -486,7 +485,7 @@ in_test, test_kinds = lessons(test), in_sight_of(test)
 first = pd.DataFrame({
     "softmax": hits(softmax, test, in_test),
     "untrained pointer": 100 * of_untrained.eq(test.targets),
-    "trained pointer": correct["largest sum"],
+    "our pointer": hits(mine, test, in_test),
     "counting": gained(MostFrequent().fit(data.train)),  # it often ties
 })
 
@@ -510,26 +509,23 @@ for ax, (kind, where) in zip(axes, test_kinds.items(), strict=True):
     ax.set_title(f"{title} ({where.sum():,})", fontsize=10)
     ax.set_yticklabels(first)
 axes[1].set_xlabel("Acc@1 (%)")
-named, counted_new = level["unseen"][["trained pointer", "counting"]]
-ours_new = hits(mine, test, in_test)[test_kinds["unseen"]].mean()
-print(f"unseen places, the pointer that we trained: {ours_new:.0f} %")
+named, counted_new = level["unseen"][["our pointer", "counting"]]
 show(
     fig,
     alt="Four dots with intervals in each of three panels. At unseen places "
     "the softmax is at zero, and counting is ahead of both pointers. At "
-    "known places the trained pointer leads.",
+    "known places our pointer leads.",
     caption="First guesses on the test windows, with 95 % intervals over "
     "people. In brackets: the number of windows.",
 )
 
 # %% [markdown]
-# A softmax names {{ level["unseen"]["softmax"]:.0f }} % of the unseen targets that are in sight, since their scores were only
-# ever pulled down. The first guess of the trained pointer is right at {{ named:.0f }} % of these, and the one that we trained
-# {{ ours_new:.0f }}
-# %. (Whole models with five seeds name about as many: [evidence](evidence_model.ipynb).) So pointing can name them. But against our
-# expectation, training did not raise that: the untrained pointer names {{ level["unseen"]["untrained pointer"]:.0f }} %, and
-# **plain counting {{ counted_new:.0f }} %**. Is the pointer better than counting? We compare on the same windows, with people
-# resampled.
+# At {{ level["unseen"]["softmax"]:.0f }} % of the unseen targets in sight the first guess of a softmax is right: their scores
+# were only ever pulled down. Our pointer is right at {{ named:.0f }} %. (Whole models with five seeds are right at about as
+# many: [evidence](evidence_model.ipynb).) So pointing can name them. We had expected training to raise this. It did not, as far
+# as these few windows can tell: an untrained model's pointer is right at {{ level["unseen"]["untrained pointer"]:.0f }} %, and
+# **plain counting at {{ counted_new:.0f }} %**. Is the pointer better than counting? We compare on the same windows, with
+# people resampled.
 
 
 # %%
@@ -542,7 +538,7 @@ def lead(one, other):
     return pd.DataFrame(found, ["points of Acc@1", "low", "high"]).T
 
 
-learning = lead(first["trained pointer"], first["counting"])
+learning = lead(first["our pointer"], first["counting"])
 gain, gain_low, gain_high = learning.loc["known"]
 behind, behind_low, behind_high = learning.loc["unseen"]
 whole = gained(model).mean()
@@ -556,7 +552,7 @@ learning.round(1)
 # vector, and no layer has learned to read the vector of a place that it never met. [Chapter 20](20_contextual_pointer.ipynb)
 # builds a pointer that does not ask what a place is called.
 #
-# Over all targets the pointer alone is right as often as the whole model ({{ right["largest sum"]:.1f }} against
+# Over all targets the shipped pointer alone is right as often as the whole model ({{ right["largest sum"]:.1f }} against
 # {{ whole:.1f }} %). What the rest of the model is for, the next chapter asks.
 #
 # ## What to remember

@@ -4,8 +4,8 @@
 # The pointer has a number for each position in the past. Does it tell how fast people forget?
 #
 # *You will be able to* read a learned curve without being fooled: ask what else in the model can say the same, and whether
-# other people would show it. *You need* [The pointer](07_pointer.ipynb). *It takes* half an hour to read and a minute to run,
-# with or without a GPU.
+# other people would show it. *You need* [The pointer](07_pointer.ipynb) and [Training](10_training.ipynb). *It takes* half an
+# hour to read and a minute to run, with or without a GPU.
 #
 # > **In one sentence.** A flat position bias does not mean that people do not forget: query and key may say it instead, and where
 # > people forget slowly there may be too little to see.
@@ -81,8 +81,7 @@ mean_content = curves("city", "c")
 # fade ({{ always:.2f }}).
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about age,
-# the right bias would be about the logarithm of this weight. (Only about: the rule has more parts. And fewer than half of the
-# targets will turn out to be free returns, so expect a smaller fall than that of the diamonds below.)
+# the right bias would be about the logarithm of this weight. (Only about: the rule has more parts.)
 
 # %%
 town = city.load()
@@ -168,7 +167,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 #    home, work or school.
 #
 # If the first suspect were the only one, the content would fall by about {{ by_rule:.2f }}. In the mean of ten models, which
-# scatter widely, it falls by {{ by_content:.2f }}. So there must be less to say.
+# scatter widely, it falls by {{ by_content:.2f }}. So the second suspect is at work, too. But can a content take the bias's
+# part at all? And how much is there to say?
 #
 # ## The first suspect: the content can say the same
 #
@@ -210,7 +210,7 @@ def live(kappa, people=100, visits=200):
             # The last twenty, newest first, against the place just visited:
             rows.append(np.array(life[-2:-22:-1]) == life[-1])
     hits = torch.tensor(np.array(rows))
-    return hits[hits.any(1)]  # where somebody copied
+    return hits[hits.any(1)]  # only what was copied
 
 
 kappa = 0.8 ** np.arange(20)
@@ -255,8 +255,8 @@ def train(hits, inside, faster=1, content=True, steps=200, rate=0.01):
 faster = 1  # @param [0.3, 1, 3] {type:"raw"}
 everywhere = torch.ones(1, 20, dtype=torch.bool)  # all twenty exist
 torch.manual_seed(0)
-ours = {x: train(hits, everywhere, x) for x in (0.1, faster, 10)}
-for times, (_, _, loss) in ours.items():
+pointers = {x: train(hits, everywhere, x) for x in (0.1, faster, 10)}
+for times, (_, _, loss) in pointers.items():
     print(f"bias {times} times as fast: loss {loss:.3f}")
 best = (hits * torch.tensor(kappa / kappa.sum())).sum(1).log().mean()
 print(f"the truth itself: loss {-best:.3f}")
@@ -266,7 +266,7 @@ print(f"the truth itself: loss {-best:.3f}")
 line = np.log(kappa) - np.log(kappa).mean()
 heads = ["bias", "content", "sum"]
 fig, axes = plt.subplots(1, 3, figsize=(7.4, 2.6), sharey=True)
-for ax, (times, (one, other, _)) in zip(axes, ours.items(), strict=True):
+for ax, (times, (one, other, _)) in zip(axes, pointers.items(), strict=True):
     parts = np.stack([one, other, one + other], 1)  # (20, 3)
     parts = pd.DataFrame(parts - parts.mean(0), range(1, 21), heads)
     look = {"palette": [COPIED, EXTRA, INK], "legend": ax is axes[2]}
@@ -287,49 +287,47 @@ show(
 
 # %% [markdown]
 # All three pointers reach the loss of the truth, to three decimals, and all three have nearly the right sum. The slope goes to
-# the part that learns faster: to the content on the left, to the bias on the right. At equal rates (middle) the content takes
-# most of it. Small whole models do the same ([Evidence](evidence_model.ipynb)). **From the bias by itself you cannot tell how
-# much the content has taken.**
+# the part that learns faster: to the content on the left (there the bias can hardly move in 200 steps), to the bias on the right.
+# At equal rates (middle) the content takes most of it, probably because each step of the training moves a score once by the bias,
+# but twice by the content: by the query and by the key. Small whole models do the same ([Evidence](evidence_model.ipynb)).
+# **From the bias by itself you cannot tell how much the content has taken.**
 #
-# Why is the content so quick? Probably because each step of the training moves a score once by the bias, but twice by the
-# content: by the query and by the key. And the larger these grow, the more their steps count. Once they have said what there is
-# to say, nothing pulls at the bias. So the first suspect is possible. Whether it acts in a town, we shall see.
+# So the first suspect is possible. Whether it acts in a town, we shall see.
 #
 # ## The second suspect: how much is there to say?
 #
 # `city.simulate` makes a town of other people for each seed. With the same seeds we make three worlds:
 # **the same people live in all three, and only the forgetting differs.**
 #
-# | world | with each later visit, what fades of a weight is multiplied by | towns |
+# | world | fading per visit | towns |
 # |---|---|---|
-# | *short memory* | 0.8 | three |
-# | *long memory* | 0.97, as in our town | ten |
-# | *no forgetting* | 1 | ten |
+# | *short memory* | × 0.8 | three |
+# | *long memory* | × 0.97, as in our town | ten |
+# | *no forgetting* | × 1 | ten |
 #
 # The last world is the **control**: the same people, without what we look for. In each we train a bias *alone*, with no content
 # that could speak in its place (`content=False` holds the query at zero). It learns how often the answer lies at each position,
-# whatever the reason: habits could leave a curve even if nobody forgets, and the control shows how much of one. So our measure
-# of what there is to say is how much further a bias alone falls than in the control. For speed we train 60 steps at a learning
-# rate of 0.1 (more steps change little: [evidence](evidence_model.ipynb)). `hits_of` makes from windows what `live` made of
-# visits: `hits`, and which visits are `inside`.
+# whatever the reason. Habits may leave a curve even where nobody forgets. So we subtract the control's fall: the **change** is
+# what there is to say. `hits_of` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
 
 
 # %%
 def hits_of(windows):
-    """Was each visit at the place that came next? Does it exist?"""
+    """(N, L) was a visit at the place that came next; is it a visit?"""
     seen = windows.subset(windows.in_window)
     (batch,) = seen.batches(len(seen))  # all windows in one batch
     # The column of position p, from the end:
     at = batch.length[:, None] - 1 - torch.arange(batch.location.shape[1])
     place = batch.location.gather(1, at.clamp(min=0))  # the last visit first
     inside = at >= 0  # (N, L)
-    came = batch.target[:, None]  # the place itself: its id
-    return (place == came) & inside, inside
+    target = batch.target[:, None]  # the place itself: its id
+    return (place == target) & inside, inside
 
 
 def alone(visits):
     """(15,) the bias of a pointer that sees positions only."""
     rows = hits_of(prepare(visits, protocol="exact").train)
+    # For speed; more steps change little (evidence on the model).
     bias, _, _ = train(*rows, content=False, steps=60, rate=0.1)
     return bias[:15] - bias[:15].mean()
 
@@ -361,7 +359,7 @@ half = 2.262 * changes.std(ddof=1) / 10**0.5  # the t quantile for ten
 low, high = worth - half, worth + half
 print(f"long memory: mean fall {slow.mean():.2f}, SD {apart:.2f}")
 print(f"no forgetting: {none.mean():.2f}, SD {none.std(ddof=1):.2f}")
-print(f"difference: {worth:.2f} [{low:.2f}, {high:.2f}]")
+print(f"change: {worth:.2f} [{low:.2f}, {high:.2f}]")
 
 # %% tags=["hide-input"]
 # @title Figure 12.4: a bias alone
@@ -391,7 +389,8 @@ right.errorbar(1, worth, half, fmt="o", **bar)
 right.plot(2, np.diff(fall(own_town)), "*", color=INK, ms=11)
 right.plot(3, by_rule, "D", color=TRUTH, mfc="none")
 right.set(xlim=(-0.5, 3.5), ylabel="change of the fall (logits)")
-right.set_xticks(range(4), ["10 towns", "mean", "ours", "rule"])
+ticks = ["10 towns", "their\nmean", "our\ntown", "the\nrule"]
+right.set_xticks(range(4), ticks)
 right.set_title("long memory − no forgetting", fontsize=10)
 show(
     fig,
@@ -402,22 +401,22 @@ show(
     caption="A bias without a content. Left, thin: a town each; thick: their "
     "mean; diamonds: the log weight in the rule (all with mean zero over "
     "positions 3 to 15). A fall is the mean over the left band minus that "
-    "over the right one. Right: how much a long memory changes the fall, "
-    "for ten towns, in their mean (95 % interval), in our town, by the rule.",
+    "over the right one. Right: how much a long memory changes the fall; "
+    "their mean with its 95 % interval over towns.",
 )
 
 # %% [markdown]
 # A short memory is plain to see (left), though the bias falls only half as far as the diamonds. With a long one there *is*
-# something to say, but little. A long memory is *worth* {{ worth:.2f }} logits: about a tenth more attention. That is two
-# fifths of the rule's {{ by_rule:.2f }}, much as one would expect if fewer than half of the targets follow the rule (a guess:
-# we did not test it). In the control the fall is about zero.
+# something to say, but little. A long memory changes the fall by {{ worth:.2f }} logits: about a tenth more attention. That is
+# two fifths of the rule's {{ by_rule:.2f }}, much as one would expect if fewer than half of the targets follow the rule (a
+# guess: we did not test it). In the control the fall is about zero.
 #
 # One town cannot show so small an effect: with a long memory the falls of ten towns have an SD of {{ apart:.2f }}, because
 # people differ, and because their visits are partly luck.
 #
 # ## The first suspect again, in whole models
 #
-# Does the content speak in the bias's place where there is much to say? One whole model a town was trained, as in
+# Does the content speak in the bias's place where there is much to say? For each town one whole model was trained, as in
 # [chapter 10](10_training.ipynb), on the three towns with a short memory, and on the same people without forgetting.
 
 # %% tags=["hide-input"]
@@ -470,13 +469,13 @@ table.rename_axis("mean fall", axis=1)
 # at work. If the bias learns a hundred times as fast as the rest, the bias says it ({{ fast:.2f }},
 # [evidence](evidence_model.ipynb)).
 #
-# A fall of {{ short["sum"]:.2f }} gives recent visits about twice the attention of old ones. So the sum
-# tells *whether* a model has learned a fall, but not how fast people forget: the rule falls by {{ short["rule"]:.2f }}.
+# A fall of {{ short["sum"]:.2f }} gives recent visits about twice the attention of old ones, but the rule falls by
+# {{ short["rule"]:.2f }}: the sum tells *whether* a model has learned a fall, not how fast people forget.
 #
 # ## Back to our town
 #
-# Its flat *bias* (figure 12.1) is no evidence: at this learning rate it is flat even where there is much to say. What do a bias
-# alone, and the sums of its ten models, say?
+# Its flat *bias* (figure 12.1) is no evidence: at this learning rate it is flat even where there is much to say. What does a
+# bias alone say, and how far do the sums of the ten models scatter?
 
 # %%
 ours_summed = fall(learned + mean_content)  # (10,) a model each
@@ -489,11 +488,11 @@ print(f"our ten sums: mean fall {ours_summed.mean():.2f}", end=", ")
 print(f"SD over seeds {seeds_apart:.2f}")
 
 # %% [markdown]
-# Neither falls. So the second suspect is enough: there is little to say. A long memory is worth {{ worth:.2f }} in the mean of
-# ten towns, and ours lies at their low end (the star in figure 12.4).
+# Neither falls. So the second suspect is enough: there is little to say. The change by a long memory is {{ worth:.2f }} in the
+# mean of ten towns, and ours lies at their low end (the star in figure 12.4).
 #
 # One model would not have told us. Our ten learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory is worth,** and so does the bias's
+# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory does,** and so does the bias's
 # learning rate ([evidence](evidence_model.ipynb)). A bias alone has no such scatter, as it starts at zero and nothing can take
 # its part; only towns differ.
 #
@@ -503,8 +502,8 @@ print(f"SD over seeds {seeds_apart:.2f}")
 #   {{ short["bias"]:.2f }}, and the sum by {{ short["sum"]:.2f }}.
 # - Bias and content can exchange what both can say about positions, equation (12.1). In our runs the learning rates decided
 #   which of them learns it.
-# - A long memory is worth {{ worth:.2f }} logits [{{ low:.2f }}, {{ high:.2f }}]. One town (SD {{ apart:.2f }}) or one seed
-#   (SD {{ seeds_apart:.2f }}) cannot show it, and ten seeds are still one town.
+# - A long memory changes the fall of a bias alone by {{ worth:.2f }} logits [{{ low:.2f }}, {{ high:.2f }}]. One town (SD
+#   {{ apart:.2f }}) or one seed (SD {{ seeds_apart:.2f }}) cannot show it, and ten seeds are still one town.
 # - Real people have no control: report the curve of a bias alone, with its spread over groups of people, and do not call it
 #   forgetting: habits may leave a curve, too.
 #
@@ -544,8 +543,8 @@ bias_falls = short["bias"] - moved
 content_falls = short["sum"] - short["bias"] + moved
 check.exercise("12.2", [bias_falls, content_falls, short["sum"]])
 print(f"bias {bias_falls:.2f}, content {content_falls:.2f}")
-# The same attention, and the same predictions. But now the bias alone seems
-# to say that people forget, and the content that old visits count more.
+# The same attention, and the same predictions. But now the bias by itself
+# seems to say that people forget, and the content that old visits count more.
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.

@@ -11,7 +11,7 @@
 #
 # > **In one sentence.** A text lends a number to each word that the network does not know, so the network can copy a name that it
 # > has never met: ours writes it right in {{ copied["never met"] }} % of {{ never }} diaries, of {{ n_people }} people
-# > (a simple rule: {{ ruled["never met"] }} %; no pointer: {{ spoken["never met"] }} %).
+# > (without a pointer: {{ spoken["never met"] }} %; a rule that takes the diary's first place: {{ ruled["never met"] }} %).
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -56,7 +56,7 @@ torch.set_num_threads(1)
 # names. A network that chooses from a fixed list of words can only write "somebody scored". One that only copies cannot
 # write "won" where the report says "beat". Theirs does both.
 #
-# Predicting places has the same trouble: people go to places that training has never shown. PGT took over half of the cure. We
+# Predicting places has the same trouble: people go to places that training has never shown. PGT adopted half of the cure. We
 # build the original. Instead of news it summarizes diaries of our town.
 #
 # ## Trip diaries
@@ -76,8 +76,8 @@ print("->", *story.summary)
 #
 # ## Words that nobody knows
 #
-# Our vocabulary has $V = 120$ entries (`SMALL.n_words`): the words used by most people, and four special tokens: padding, a
-# start, a stop, and `[UNK]` for every unknown word. "Spoon" is in the vocabulary, "Street" is not.
+# Our vocabulary has $V = 120$ entries (`SMALL.n_words`): the words found in the most people's diaries, and four special tokens:
+# padding, a start, a stop, and `[UNK]` for every unknown word. "Spoon" is in the vocabulary, "Street" is not.
 #
 # How can one answer with a word that has no number? Each text lends numbers to its own unknown words, from $V$ on. Vocabulary
 # and lent words together are the **extended vocabulary**.
@@ -192,7 +192,7 @@ show(
 #
 # Readers and writer are LSTMs. An **LSTM** goes through words one by one and keeps two vectors: its *output*, which it shows,
 # and its *cell*, its memory. At each word numbers from 0 to 1, made from the word and the last output, decide how much of the
-# cell to keep, to write and to show.
+# cell to keep and to show, and how much to write into it.
 #
 # Two readers (together: the *encoder*) go through the text, one from each end. Their outputs at word $i$, side by side, are
 # $h_i$. So $h_i$ knows the words before and after: the network tells one `[UNK]` from another by where it stands.
@@ -236,7 +236,7 @@ class Reader(nn.Module):  # both LSTMs, and what the writer starts from
 # \end{aligned} \tag{16.2}
 # $$
 #
-# `Step` holds what is carried on (output, cell, context) and what the mixture needs (`a`, `x`).
+# `Step` holds what is carried on (output, cell, context) and what else the mixture needs (`a`, `x`).
 
 
 # %%
@@ -285,7 +285,7 @@ class AdditiveAttention(nn.Module):
 
 
 # %% [markdown]
-# Both equations make one module:
+# Equations (16.2) and (16.3) make one module:
 
 
 # %%
@@ -364,8 +364,8 @@ class MySummarizer(nn.Module):
 # %%
 k = story.summary.index("Winter")
 words_of = {"given": single.given[0], "target": single.target[0]}
-columns = ["the", "Winter", "Spoon", story.summary[k + 2]]
-pd.DataFrame(words_of).iloc[k - 1 : k + 3].T.set_axis(columns, axis=1)
+columns = ["Winter", "Spoon", story.summary[k + 2]]
+pd.DataFrame(words_of).iloc[k : k + 3].T.set_axis(columns, axis=1)
 
 # %% [markdown]
 # A column is headed by the word that is asked for. **As an input "Winter" is `[UNK]`, 0, as a target its lent number.** This is the
@@ -385,6 +385,7 @@ def loss_of(network, batch):
     p_gen, said = network.speak(now)  # of all steps
     p = mix(p_gen, said, now.a, batch)  # (T, B, V + O)
     true = p.gather(-1, batch.target.T[..., None])[..., 0]  # (T, B)
+    # As in the paper; in logarithms it would be safer (chapter 9).
     loss = -true.log() * batch.taught.T
     return (loss.sum(0) / batch.taught.sum(1)).mean()
 
@@ -498,8 +499,9 @@ print(*words.decode(write(model, yours)[0][0].tolist(), yours.oov[0]))
 # %% [markdown]
 # To the network nothing has changed: it reads `[UNK]` and answers with the same numbers. Only the list of lent words is new.
 #
-# Now the test: {{ n_train }} diaries are for training, and {{ n }} of other people for the test. How often is the second sentence
-# right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training text.
+# Now the test: {{ n_train }} diaries are for training, and {{ n }} of other people for the test. How often is the second
+# sentence right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training
+# text. (All others we call *met*.)
 
 # %%
 every = diaries.words()  # all words of the training diaries
@@ -586,16 +588,17 @@ table.rename_axis(["", "right, %"], axis=1)
 
 # %% [markdown]
 # Names never met stay at 0: without a pointer the network has no number for them. **At names met it is catching up, and has not
-# finished.** Our explanation: it learns for each name separately to turn what it looks at into that word. A pointer learns to copy
+# finished.** Our explanation: it learns for each word separately to turn what it looks at into that word. A pointer learns to copy
 # once for all.
 #
-# Even with a pointer only {{ soon }} % of whole summaries are right after {{ n_steps }} steps: a single name is learned first.
+# Even with a pointer only {{ soon }} % of whole summaries are right after {{ n_steps }} steps: the one name of the second
+# sentence is learned first.
 #
 # ## What PGT made of it
 #
 # PGT kept the mixture, with $g = 1 - p_\text{gen}$. It reads with a Transformer and asks by a dot product with a position bias
-# ([chapter 17](17_side_by_side.ipynb) compares them). As one place is asked for, it needs no writer. It lends no numbers, which
-# [chapter 22](22_open_vocabulary.ipynb) takes back.
+# ([chapter 17](17_side_by_side.ipynb) compares them). As one place is asked for, it needs no writer. It lends no numbers;
+# [chapter 22](22_open_vocabulary.ipynb) repairs that.
 #
 # ## What to remember
 #
@@ -648,9 +651,10 @@ check.exercise("16.2", [penalty(a) for a in (same_word, in_turn, evenly)])
 # only where one has looked.
 
 # %% [markdown]
-# **Exercise 3** (medium). For PGT's first guess [the gate hardly matters](08_generator_and_gate.ipynb). And here? By hand: up to
-# which $p_\text{gen}$ is "Winter" more probable than "the" in our step? In code: make every $p_\text{gen}$ the same. With the
-# best of 0.3, 0.5, 0.7 and 0.9, how often is the second sentence right? Look also at what `p_gen.round()` does.
+# **Exercise 3** (medium). For PGT's first guess [the gate hardly matters](08_generator_and_gate.ipynb). And here? By hand: up
+# to which $p_\text{gen}$ is "Winter" more probable than "the" in our step? In code: make every $p_\text{gen}$ the same. With
+# the best of 0.3, 0.5, 0.7 and 0.9, how often is the second sentence right, in the better of the two groups? Look also at what
+# `p_gen.round()` does.
 
 # %% tags=["try"]
 class Changed(Speak):
@@ -682,9 +686,10 @@ changed.speak.change = torch.round
 print("rounded:", second_right(summaries_of(changed, words)))
 limit = 0.8 / 1.5  # where 0.9 (1 - p) = 0.7 p + 0.1 (1 - p)
 check.exercise("16.3", [limit, best])
-# No constant will do: below the middle the network copies a full stop that it
-# looks at, above it generates where a name should stand, and a wrong word is
-# read at the next step. Rounded, nothing is lost: this gate is a switch.
+print(f"up to {limit:.2f}; best: {best} %")
+# No constant will do: up to the middle the network copies a full stop that it
+# looks at, above it generates where it should copy, and a wrong word is read
+# at the next step. Rounded, nothing is lost: this gate is a switch.
 
 # %% [markdown]
 # **Next:** [Side by side](17_side_by_side.ipynb), where parent and child stand in one table.

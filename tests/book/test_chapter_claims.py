@@ -396,9 +396,9 @@ def test_claims_of_12() -> None:
     )
     decays = {what: setting.get("recency_decay") for what, setting in CITIES.items()}
     assert decays == {"other people": None, "short memory": 0.8, "no recency": 1.0}, (
-        "short memory | 0.8 | three"
+        "short memory | × 0.8 | three"
     )
-    assert Behaviour().recency_decay == 0.97, "long memory | 0.97, as in our town | ten"
+    assert Behaviour().recency_decay == 0.97, "long memory | × 0.97, as in our town | ten"
     one, other = (city.simulate(seed=100, behaviour=Behaviour(recency_decay=d)) for d in (0.8, 1.0))
     assert one.people.equals(other.people) and one.moves.equals(other.moves), (
         "the same people live in all three, and only the forgetting differs."
@@ -421,7 +421,7 @@ def test_claims_of_12() -> None:
     assert (low + high) / 2 > seeds_high + wide / 2, "Their mean lies far outside"
     kept = falls(learned + content)
     assert 0.1 < kept.std(ddof=1) < 0.18, (
-        "the seed alone moves the sum by about as much as a long memory is worth"
+        "the seed alone moves the sum by about as much as a long memory does"
     )
     assert abs(low) < 0.02, "and their own interval just touches zero"
     assert falls(learned + content).mean() > -0.05, "the same people at the same rate does not"
@@ -543,7 +543,7 @@ def test_claims_of_12_in_its_tables() -> None:
     ((control,),) = (row for row in printed("12_position_bias", "long memory:") if "no f" in row[0])
     assert abs(number(control.split()[2].rstrip(","))) < 0.05, "In the control the fall is about"
     assert said["apart"] > said["worth"], "One town cannot show so small an effect"
-    ((change,),) = (row for row in printed("12_position_bias", "change") if "change" in row[0])
+    ((change,),) = (row for row in printed("12_position_bias", "lie lower") if "lie" in row[0])
     ours, lower = float(change.split()[1].rstrip(";")), int(change.split()[-3])
     assert ours < said["worth"] - 0.09 and lower <= 3, "and ours lies at their low end"
     assert -0.1 < ours < 0, "Our town lies just below zero"
@@ -555,7 +555,7 @@ def test_claims_of_12_in_its_tables() -> None:
         "the bias falls only half as far as the diamonds"
     )
     (short,) = (row for row in table if row[0] == "short memory")
-    assert number(short[4]) < 0.6 * whole, "but not how fast people forget"
+    assert number(short[4]) < 0.6 * whole, "a model has learned a fall, not how fast people forget"
     assert np.exp(number(short[4])) > 1.9, "about twice the attention of old ones"
 
 
@@ -633,18 +633,17 @@ def test_claims_of_07() -> None:
         said[f'level["unseen"]["{name}"]'] for name in ("softmax", "untrained pointer")
     )
     assert softmax == 0, "were only ever pulled down"
-    names = max(said["named"], said["ours_new"])
+    names, counted = said["named"], said["counted_new"]
     assert names > 20, "So pointing can name them"
-    assert names < untrained + 3, "against our expectation, training did not raise that"
-    counted = said["counted_new"]
-    assert max(untrained, names) < counted, "the untrained pointer names … %, and plain counting"
+    assert names < untrained + 3, "We had expected training to raise this. It did not"
+    assert max(untrained, names) < counted, "and plain counting at … %. Is the pointer better"
     assert said["gain_low"] > 0, "At known places learning is a gain over counting"
     new_places = said["behind_low"] < 0 < said["behind_high"] and said["behind"] < 0
     assert new_places, "At unseen ones we find none"
     part = said["unseen"] * said["in_sight"] / 100
     assert abs(part - said["new_in_sight"]) < 1 < part, "in plain sight (… of all targets)"
     alone = said['right["largest sum"]'] - said["whole"]
-    assert abs(alone) < 0.2, "the pointer alone is right as often"
+    assert abs(alone) < 0.2, "the shipped pointer alone is right as often"
     # Figure 7.3: four shorter blocks against the longest one.
     town = city.load()
     model, vocabulary = load_model(shipped("city"))
@@ -717,7 +716,7 @@ def test_claims_of_16() -> None:
     assert singles > 80 and lists < 65, "Lists take longer than single places"
     for name in ("days", "also"):
         grown = whole[name][pointer] < 50 < whole[name][pointer + longer]
-        assert grown and singles > 80, "a single name is learned first"
+        assert grown and singles > 80, "the one name of the second sentence is learned first"
     assert abs(lead[0].errands) < 2, "the pointer buys nothing at first"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.4, "It lowers these numbers a little"
@@ -945,7 +944,7 @@ def test_claims_of_18() -> None:
     alone = read_results("temporal_sets").select(group="facts").set_index("data").alone
     assert alone["dc"] > 50, "most baskets have no edge"
     about = json.loads((results_folder() / "temporal_sets.json").read_text(encoding="utf-8"))
-    assert sum(about["data"][0]["windows"].values()) == 9010, "42,905 of 9,010 people"
+    assert sum(about["data"][0]["windows"].values()) == 9010, "42,905 baskets from 9,010 people"
     assert alone["city days"] < 50, "Most of these days have edges"
     every = read_results("temporal_sets").select(data="dc", group="all")
     score = every.groupby(["model", "variant"])["ndcg@10"].mean()
@@ -991,11 +990,10 @@ def test_claims_of_18_on_gates() -> None:
 def test_claims_of_18_in_the_town() -> None:
     board = {row[0]: row[1:] for row in printed("18_temporal_sets", "common | own")}
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
-    assert own["common"].between(-9, -7).all(), "Common scores are all low"
+    assert (own.gate.idxmin(), own["own"].nlargest(2).index[1]) == ("Winter Garden Centre",) * 2, (
+        "below 0 and pushes the second-best own score under the common one"
+    )
     assert own["own"].idxmax() == "Sage & Jolly Instruments", "has the best own score"
-    held = own[own.held > 0]
-    went, stayed = held[held.back > 0].gate, held[held.back == 0].gate
-    assert went.min() > stayed.max(), "the gates are more open where people went back"
     assert 0.4 < own.gate["Sage & Jolly Instruments"] < 0.6, "is only half open"
     assert own.gate["Indigo Wine Cellar"] > own.gate["Sage & Jolly Instruments"], (
         "with a more open gate, ranks before it"
@@ -1120,7 +1118,7 @@ def test_claims_of_21() -> None:
     own = [results.mean(**one, **where) for one in (full | {"variant": "window"}, hundred)]
     half = (own[1] - kernel[0]) / 2
     assert min(kernel[1] - kernel[0], own[1] - own[0]) > half, (
-        "But whichever comes first, memory brings more"
+        "But in either order memory brings more"
     )
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
@@ -1225,13 +1223,22 @@ def test_stays_as_long_as_the_present_one_were_more_often_here_in_21() -> None:
     assert from_here[1].mean() > from_here[0].mean() + 0.05, "finds visits that came from here"
 
 
+@pytest.mark.slow
+@claims_of("21_memory")
+def test_claims_of_21_on_the_kernels_numbers() -> None:
+    data = prepare(city.load().visits, protocol="exact")
+    plain = ContextKernel().fit(data.train)
+    chosen = [plain.choose(with_history(data, memory=n).valid) for n in (100, 200, 400)]
+    assert chosen[0] == chosen[1] == chosen[2], "More than a hundred visits would not change them."
+
+
 @pytest.mark.built
 @claims_of("21_memory")
 def test_claims_of_21_in_the_town() -> None:
     chapter = "21_memory"
     by_memory = [[*map(number, row[1:])] for row in printed(chapter, "reach")[2:]]
     ahead = [[*map(number, row[1:])] for row in printed(chapter, "pointer − kernel")[2:]]
-    low = [row[1] for row in ahead]
+    low = [row[2] for row in ahead]
     assert len(low) == len(by_memory) == 6 and min(low) > 0, "No interval holds zero."
     reach, kernel, near = (list(column) for column in zip(*by_memory, strict=True))
     assert reach == sorted(reach) and reach[-1] - reach[2] > 4, "The first column goes on rising"
@@ -1239,7 +1246,7 @@ def test_claims_of_21_in_the_town() -> None:
         "second stops at fifty"
     )
     far = [right - seen for right, seen in zip(kernel, near, strict=True)]
-    assert max(far) < 1 < (near[2] - near[0]) / 8, "nearly all hits are at places that"
+    assert max(far) < 0.5 < (near[2] - near[0]) / 8, "nearly all hits are at places that"
     past = city.load().visits.query("user_id == 8").tail(400).location_id
     recent = set(past.tail(10))
     assert set(past.value_counts().index[:2]) <= recent, "The last ten visits show the large discs"

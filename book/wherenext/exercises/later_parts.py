@@ -500,22 +500,22 @@ def _split() -> Worked:
     }
 
 
-@works_out("21.3", ["In the last ten", "11 to 100", "Further"], digits=1, atol=0.05, code=True)
+@works_out("21.3", ["The last", "Two before", "Seven before"], digits=1, atol=0.05, code=True)
 def _how_far_back() -> Worked:
-    """Each target among the places of the four hundred visits before it."""
-    windows = with_history(prepare(city.load().visits, protocol="exact"), memory=400).test
+    """Each target among the places of the ten visits before it."""
+    windows = with_history(prepare(city.load().visits, protocol="exact"), memory=10).test
     place = windows.visits.location_id.tolist()
     spans: Counter[int] = Counter()
     for start, target in zip(windows.first, windows.target, strict=True):
         back = (k for k in range(1, target - start + 1) if place[target - k] == place[target])
         latest = next(back, 0)
-        spans[0 if latest == 0 else 1 + (latest > 10) + (latest > 100)] += 1
-    near, middle, far = (100 * spans[k] / len(windows) for k in (1, 2, 3))
-    return [near, middle, far], {
+        spans[0 if latest == 0 else 1 + (latest > 1) + (latest > 3)] += 1
+    last, two, seven = (100 * spans[k] / len(windows) for k in (1, 2, 3))
+    return [last, two, seven], {
         "count the targets in each span alone: subtract what is nearer.": [
-            near, near + middle, near + middle + far,
+            last, last + two, last + two + seven,
         ],
-        "of all targets, in percent.": [near / 100, middle / 100, far / 100],
+        "of all targets, in percent.": [last / 100, two / 100, seven / 100],
     }  # fmt: skip
 
 
