@@ -9,7 +9,7 @@
 #
 # > **In one sentence.** In a simulated town, of a hundred next places {{ returns:.0f }} are known to the person and
 # > {{ ceiling:.0f }} were visited in the last week; naming the most frequent place is right for {{ counted:.0f }}, and a wiser
-# > rule ({{ wiser:.0f }}) and our model ({{ scored:.0f }}) are level.
+# > rule ({{ wiser:.0f }}) and our model ({{ scored:.0f }}) cannot be told apart.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -137,8 +137,7 @@ print(f"{known:.1f} % of all visits go to a known place")
 
 # %% [markdown]
 # The more places people know, the less they explore, but they never stop
-# ([Song et al., 2010](https://doi.org/10.1038/nphys1760)). (In the town this is harder to see than one would think:
-# [evidence](evidence_windows.ipynb).) So most next places are known to the person, and some are new. The model of this book
+# ([Song et al., 2010](https://doi.org/10.1038/nphys1760)).  Most next places are known to the person, and some are new. The model of this book
 # *copies* from the last week, and *generates* from a list of all places; the second is meant for new places, and for returns to
 # older ones.
 #
@@ -177,8 +176,8 @@ scores.round(1).rename("% of the test windows").to_frame()
 # visited more than a week ago.
 #
 # The town was tuned to GeoLife, GPS records of people around Beijing. There the copy ceiling is
-# {{ beijing["target_in_window"]:.0f }} %, and the most frequent place is right in {{ beijing["target_is_top1"]:.0f }} %: they agree
-# by design ([evidence](evidence_windows.ipynb)).
+# {{ beijing["target_in_window"]:.0f }} %, and the most frequent place is right in {{ beijing["target_is_top1"]:.0f }} %: town
+# and data are close by design ([evidence](evidence_windows.ipynb)).
 #
 # ## A first look at the model
 #
@@ -214,7 +213,7 @@ print(f"its lead: {lead.mean():.1f}, interval {low:.1f} to {high:.1f}")
 # better rule for copying would do as well.
 #
 # *Last place* was right in only {{ last:.0f }} %: people who leave a place seldom come straight back. So let the child name the
-# most frequent place *other than here* (ties now go to the most recent; alone, that hurts: exercise 2):
+# most frequent place *other than here* (ties now go to the most recent: see exercise 2):
 
 # %%
 elsewhere = []
@@ -247,10 +246,10 @@ n_visited = town.visits.location_id.nunique()
 #
 # ## What is inside
 #
-# What does the model have that the child lacks? It gives a probability to all {{ n_visited:,.0f }} places that anybody visited,
-# also to those outside the week, where {{ unseen:.0f }} of a hundred targets are; of those it named none first. It mixes what
-# its **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and 1, its **gate**, says
-# how much it copies:
+# What does the model have that the child lacks? It gives a probability to each of the {{ n_visited:,.0f }} places that anybody
+# visited. Of a hundred targets {{ unseen:.0f }} are outside the week; of these it named none first. It mixes what its
+# **pointer** copies from the window with what its **generator** proposes. A number $g$ between 0 and 1, its **gate**, says how
+# much it copies:
 #
 # $$
 # P(\ell) = g \, P_\text{ptr}(\ell) + (1 - g)\, P_\text{gen}(\ell). \tag{1.1}
@@ -309,7 +308,7 @@ show(
 )
 
 # %% [markdown]
-# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating. In the window below it fails:
+# The person went home, and the model said so, though it kept {{ doubt:.2f }} for generating. In the lower panel it fails:
 # {{ spread:.2f }} is for generating, yet spread so thinly over the places that the first guess is a copy. By equation (1.1)
 # this guess gets:
 
@@ -317,9 +316,9 @@ show(
 top, g = other.candidates.iloc[0], other.gate  # the first place
 visits_there = other.visits.location_id == top.location_id
 from_pointer = other.visits.attention[visits_there].sum()
-from_generator = top.generated / (1 - g)
-print(f"copied:    {g:.3f} * {from_pointer:.3f} = {g * from_pointer:.3f}")
-print(f"generated: {1 - g:.3f} * {from_generator:.3f} = {top.generated:.3f}")
+copied = g * from_pointer  # one weight a visit; a place gets their sum
+print(f"copied: {g:.3f} * {from_pointer:.3f} = {copied:.3f}")
+print(f"with what is generated: {copied + top.generated:.3f}")
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
@@ -339,9 +338,10 @@ architecture(
 # %% [markdown]
 # ## What to remember
 #
-# - People return: {{ known:.0f }} % of all visits in this town go to a known place ({{ returns:.0f }} % in the test windows).
+# - People return: {{ known:.0f }} % of all visits in this town go to a known place ({{ returns:.0f }} % in the last fifth of
+#   the days).
 # - A child's rule is right in {{ counted:.0f }} % of the windows; a wiser child's ({{ wiser:.0f }} %) and the model of this book
-#   ({{ scored:.0f }} %) are level; and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
+#   ({{ scored:.0f }} %) cannot be told apart; and no rule that copies from the week can pass {{ ceiling:.0f }} %, the copy ceiling.
 # - The model copies from the window, generates from all places that anybody visited, and mixes the two.
 #
 # ## Exercises
@@ -350,7 +350,7 @@ architecture(
 # On the book's own pages, a form checks the same answers without Python. Solutions are folded.
 #
 # **Exercise 1** (quick). At which kind of place is a visit least often an exploration? Use `explored` and `kind` of
-# `town.visits`. Is it as clear at which kind it is *most* often one? Count the visits (`size`), too.
+# `town.visits`. (Is it as clear at which kind it is *most* often one? Look at the number of visits, too.)
 
 # %% tags=["try"]
 least = ...  # a kind, such as "park"

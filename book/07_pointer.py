@@ -254,8 +254,8 @@ print(right.round(1).to_dict())
 print(f"difference, 95 % interval: {sum_low:.1f} to {sum_high:.1f} points")
 
 # %% [markdown]
-# So this pointer, which was trained to add up, gains by it. Here is a window where the two differ, of the person of the story
-# window, some visits earlier.
+# So this pointer, which was trained to add up, gains by it. Here is a window where the two differ, some visits before the story
+# window.
 
 # %% tags=["hide-input"]
 # @title Figure 7.3: small weights add up
@@ -388,7 +388,7 @@ class MySoftmax(nn.Module):
 # %%
 @torch.no_grad()
 def lessons(windows):
-    """The encoder's output, (B, L, D), and the batch, in random order."""
+    """The encoder's output, (B, L, D), and the batch, shuffled once."""
     shuffled = windows.batches(128, shuffle=np.random.default_rng(0))
     return [
         (model.encoder(model.embeddings(b), b.padding)[0], b)
@@ -424,8 +424,8 @@ def learn(part, windows, epochs):
 
 # %% [markdown]
 # We score first guesses on the *validation* windows that have a known target in sight. (**Unseen** targets, which training
-# never showed, are too few there, {{ few_unseen }} windows; they come from the test windows below.) A row of weights learns
-# only when its own place is the target, so the softmax gets 21 epochs, and the pointer seven.
+# never showed, are too few there, {{ few_unseen }} windows; they come from the test windows below.) A row's score is pulled up
+# only when its own place is the target, so the softmax gets three times the epochs: 21 against seven.
 
 
 # %%
@@ -465,8 +465,8 @@ show(
 )
 
 # %% [markdown]
-# The pointer has a head start: the encoder learned beside one. And it chooses among the few places in sight, the softmax among
-# {{ V:,.0f }}. ([Chapter 14](14_ablations.ipynb) trains whole models.)
+# The pointer starts near counting, as above. It also has two advantages: the encoder learned beside one, and it chooses among
+# the few places in sight, the softmax among {{ V:,.0f }} ids. ([Chapter 14](14_ablations.ipynb) trains whole models.)
 #
 # ## The answer to our question
 #
@@ -520,11 +520,11 @@ show(
 )
 
 # %% [markdown]
-# At {{ level["unseen"]["softmax"]:.0f }} % of the unseen targets in sight the first guess of a softmax is right: their scores
-# were only ever pulled down. Our pointer is right at {{ named:.0f }} %. (Whole models with five seeds are right at about as
+# The softmax's first guess is right for {{ level["unseen"]["softmax"]:.0f }} % of the unseen targets in sight: their scores
+# were only ever pulled down. Our pointer is right for {{ named:.0f }} %. (Whole models with five seeds are right for about as
 # many: [evidence](evidence_model.ipynb).) So pointing can name them. We had expected training to raise this. It did not, as far
-# as these few windows can tell: an untrained model's pointer is right at {{ level["unseen"]["untrained pointer"]:.0f }} %, and
-# **plain counting at {{ counted_new:.0f }} %**. Is the pointer better than counting? We compare on the same windows, with
+# as these few windows can tell: an untrained model's pointer is right for {{ level["unseen"]["untrained pointer"]:.0f }} %, and
+# **plain counting for {{ counted_new:.0f }} %**. Is the pointer better than counting? We compare on the same windows, with
 # people resampled.
 
 
@@ -552,13 +552,13 @@ learning.round(1)
 # vector, and no layer has learned to read the vector of a place that it never met. [Chapter 20](20_contextual_pointer.ipynb)
 # builds a pointer that does not ask what a place is called.
 #
-# Over all targets the shipped pointer alone is right as often as the whole model ({{ right["largest sum"]:.1f }} against
-# {{ whole:.1f }} %). What the rest of the model is for, the next chapter asks.
+# Over all targets the trained pointer of the package, alone, is right as often as its whole model
+# ({{ right["largest sum"]:.1f }} against {{ whole:.1f }} %). What the rest of the model is for, the next chapter asks.
 #
 # ## What to remember
 #
 # - To be pointed at, a place only needs to be *in the window*; that is also the pointer's ceiling. Of the targets in the window
-#   that training never showed, the pointer's first guess is right at {{ named:.0f }} %, that of a softmax over places at none.
+#   that training never showed, the pointer's first guess is right for {{ named:.0f }} %, that of a softmax over places for none.
 # - Counting names {{ counted_new:.0f }} % of them. Training helps the pointer with known places; for unseen ones we find no gain.
 # - A visit's score is the scaled dot product of the last visit's query with its key, plus a bias of which only differences
 #   count. Mask *before* the softmax, and add up per place: many small weights can beat one large weight.

@@ -7,8 +7,8 @@
 # other people would show it. *You need* [The pointer](07_pointer.ipynb) and [Training](10_training.ipynb). *It takes* half an
 # hour to read and a minute to run, with or without a GPU.
 #
-# > **In one sentence.** A flat position bias does not mean that people do not forget: query and key may say it instead, and where
-# > people forget slowly there may be too little to see.
+# > **In one sentence.** A flat position bias does not mean that people do not forget: query and key may say it in its place,
+# > and slow forgetting leaves little to see.
 
 # %% tags=["hide-input"]
 # @title Setup: install the package (Colab)
@@ -148,7 +148,7 @@ def fall(table):
 
 data = prepare(town.visits, protocol="exact")
 windows = data.train.subset(data.train.in_window)
-why = windows.visits.why.iloc[windows.target]  # a row of `visits` each
+why = windows.visits.why.iloc[windows.target]  # `target`: its row
 free = 100 * (why == "return").mean()
 by_rule, content = fall(truth), fall(mean_content)
 by_content = content.mean()
@@ -167,8 +167,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 #    home, work or school.
 #
 # If the first suspect were the only one, the content would fall by about {{ by_rule:.2f }}. In the mean of ten models, which
-# scatter widely, it falls by {{ by_content:.2f }}. So the second suspect is at work, too. But can a content take the bias's
-# part at all? And how much is there to say?
+# scatter widely, it falls by {{ by_content:.2f }}. This speaks for the second suspect (unless habits hide a fall). But can a
+# content take the bias's part at all? And how much is there to say?
 #
 # ## The first suspect: the content can say the same
 #
@@ -287,10 +287,10 @@ show(
 
 # %% [markdown]
 # All three pointers reach the loss of the truth, to three decimals, and all three have nearly the right sum. The slope goes to
-# the part that learns faster: to the content on the left (there the bias can hardly move in 200 steps), to the bias on the right.
-# At equal rates (middle) the content takes most of it, probably because each step of the training moves a score once by the bias,
-# but twice by the content: by the query and by the key. Small whole models do the same ([Evidence](evidence_model.ipynb)).
-# **From the bias by itself you cannot tell how much the content has taken.**
+# the part that learns faster: to the content on the left (there the bias can hardly move in 200 steps), to the bias on the
+# right. At equal rates (middle) the content takes most of it, probably because each step of the training moves a score once by
+# the bias, but at least twice by the content: by the query and by the key. Small whole models do the same
+# ([Evidence](evidence_model.ipynb)). **From the bias by itself you cannot tell how much the content has taken.**
 #
 # So the first suspect is possible. Whether it acts in a town, we shall see.
 #
@@ -348,8 +348,7 @@ own_town = np.stack([alone(one.visits) for one in (ageless, town)])  # (2, 15)
 rule = {"short memory": in_rule(0.8), "no forgetting": in_rule(1.0)}
 
 # %% [markdown]
-# *Long memory* and *no forgetting* have the same people, so we can subtract town by town. In brackets stands a 95 % interval of
-# the mean difference over towns (Student's $t$); SD is the standard deviation.
+# In brackets stands a 95 % interval of the mean difference over towns (Student's $t$); SD is the standard deviation.
 
 # %%
 slow, none = fall(worlds["long memory"]), fall(worlds["no forgetting"])
@@ -358,7 +357,7 @@ worth, apart = changes.mean(), slow.std(ddof=1)
 half = 2.262 * changes.std(ddof=1) / 10**0.5  # the t quantile for ten
 low, high = worth - half, worth + half
 print(f"long memory: mean fall {slow.mean():.2f}, SD {apart:.2f}")
-print(f"no forgetting: {none.mean():.2f}, SD {none.std(ddof=1):.2f}")
+print(f"no forgetting: mean fall {none.mean():.2f}")
 print(f"change: {worth:.2f} [{low:.2f}, {high:.2f}]")
 
 # %% tags=["hide-input"]
@@ -402,7 +401,8 @@ show(
     "mean; diamonds: the log weight in the rule (all with mean zero over "
     "positions 3 to 15). A fall is the mean over the left band minus that "
     "over the right one. Right: how much a long memory changes the fall; "
-    "their mean with its 95 % interval over towns.",
+    "the mean has its 95 % interval over towns. Star: our town. Diamond: the "
+    "rule, whose fall without forgetting is 0.",
 )
 
 # %% [markdown]
@@ -416,14 +416,16 @@ show(
 #
 # ## The first suspect again, in whole models
 #
-# Does the content speak in the bias's place where there is much to say? For each town one whole model was trained, as in
-# [chapter 10](10_training.ipynb), on the three towns with a short memory, and on the same people without forgetting.
+# Does the content speak in the bias's place where there is much to say? One whole model was trained, as in
+# [chapter 10](10_training.ipynb), on each of the three towns with a short memory, and one on each of the same towns without
+# forgetting.
 
 # %% tags=["hide-input"]
 # @title Figure 12.5: whole models, bias and sum
-files_of = {"short memory": "short memory", "no forgetting": "no recency"}
+name_in_file = {"short memory": "short memory"}
+name_in_file |= {"no forgetting": "no recency"}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
-for ax, (world, what) in zip(axes, files_of.items(), strict=True):
+for ax, (world, what) in zip(axes, name_in_file.items(), strict=True):
     b, c = (curves(what, letter)[:, 2:] for letter in "bc")
     drawn = {"bias": (b, COPIED), "sum": (b + c, INK)}
     for name, (lines, colour) in drawn.items():
@@ -452,13 +454,12 @@ show(
 
 # %%
 falls = {}
-for world, what in files_of.items():
+for world, what in name_in_file.items():
     same = worlds[world][:3]  # the first three: the same people
     falls[world] = {"rule": fall(rule[world]), "alone": fall(same).mean()}
     b, c = (curves(what, letter) for letter in "bc")
     falls[world] |= {"bias": fall(b).mean(), "sum": fall(b + c).mean()}
 short = falls["short memory"]
-fast = fall(curves("short memory", variant="fast bias")).mean()
 table = pd.DataFrame(falls).T.round(2) + 0.0  # else it prints a -0.00
 table.rename_axis("mean fall", axis=1)
 
@@ -466,8 +467,7 @@ table.rename_axis("mean fall", axis=1)
 # With a short memory the bias of the whole model says nothing ({{ short["bias"]:.2f }}). But in the mean of the three towns the
 # sum falls by {{ short["sum"]:.2f }}, nearly as far as a bias alone ({{ short["alone"]:.2f }}; only roughly comparable, as the
 # sum is a mean over long test windows), and without forgetting it does not. So the content says it: here the first suspect is
-# at work. If the bias learns a hundred times as fast as the rest, the bias says it ({{ fast:.2f }},
-# [evidence](evidence_model.ipynb)).
+# at work.
 #
 # A fall of {{ short["sum"]:.2f }} gives recent visits about twice the attention of old ones, but the rule falls by
 # {{ short["rule"]:.2f }}: the sum tells *whether* a model has learned a fall, not how fast people forget.
@@ -488,13 +488,12 @@ print(f"our ten sums: mean fall {ours_summed.mean():.2f}", end=", ")
 print(f"SD over seeds {seeds_apart:.2f}")
 
 # %% [markdown]
-# Neither falls. So the second suspect is enough: there is little to say. The change by a long memory is {{ worth:.2f }} in the
-# mean of ten towns, and ours lies at their low end (the star in figure 12.4).
+# Neither falls, and neither had to: in the mean of ten towns a long memory changes the fall by only {{ worth:.2f }}, and ours
+# lies at their low end (the star in figure 12.4). The second suspect is enough.
 #
 # One model would not have told us. Our ten learned from the same visits, yet the falls of their sums have an SD of
-# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory does,** and so does the bias's
-# learning rate ([evidence](evidence_model.ipynb)). A bias alone has no such scatter, as it starts at zero and nothing can take
-# its part; only towns differ.
+# {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory does.** A bias alone has no such
+# scatter, as it starts at zero and nothing can take its part; only towns differ.
 #
 # ## What to remember
 #
@@ -505,7 +504,7 @@ print(f"SD over seeds {seeds_apart:.2f}")
 # - A long memory changes the fall of a bias alone by {{ worth:.2f }} logits [{{ low:.2f }}, {{ high:.2f }}]. One town (SD
 #   {{ apart:.2f }}) or one seed (SD {{ seeds_apart:.2f }}) cannot show it, and ten seeds are still one town.
 # - Real people have no control: report the curve of a bias alone, with its spread over groups of people, and do not call it
-#   forgetting: habits may leave a curve, too.
+#   forgetting: habits leave curves, too, as at positions 1 and 2.
 #
 # ## Exercises
 #
@@ -548,9 +547,9 @@ print(f"bias {bias_falls:.2f}, content {content_falls:.2f}")
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.
-# Set the seed, `torch.manual_seed(0)`, and `train` on it with `faster=1`. By how many logits does the *sum* at position 7 lie
-# above that at position 6? And what should it be, by `kappa`? (Counting from 0, these are entries 6 and 5.) Look at the bias,
-# too: does it have the peak?
+# Set the seed, `torch.manual_seed(0)`, and `train` on `live` of it (`everywhere` exists) with `faster=1`. By how many logits
+# does the *sum* at position 7 lie above that at position 6? And what should it be, by `kappa`? (Counting from 0, these are
+# entries 6 and 5.) Look at the bias, too: does it have the peak?
 
 # %% tags=["try"]
 jump, due = ..., ...

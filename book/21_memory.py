@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Memory
 #
-# On GeoLife the contextual pointer of [chapter 20](20_contextual_pointer.ipynb), told the last hundred visits, leads a
-# rule that sees seven days, the kernel of [chapter 4](04_baselines.ipynb), by {{ lead:.1f }} points. How much of this is a
-# better model, and how much a longer memory?
+# On GeoLife the contextual pointer of [chapter 20](20_contextual_pointer.ipynb), with a hundred visits and without its summaries,
+# leads the seven-day kernel of [chapter 4](04_baselines.ipynb) by {{ lead:.1f }} points. How much of this is a better model, and
+# how much a longer memory?
 #
 # (The pointer copies by what a past visit has in common with now. The kernel, a rule with five numbers, lets past visits vote.)
 #
@@ -87,7 +87,6 @@ kernels = {
     for n in sizes if n <= 100
 }  # fmt: skip
 kernels |= {200: kernels[100], 400: kernels[100]}
-fade = kernels[100].decay ** 50  # of a vote, in fifty visits
 
 # %%
 reach = {n: in_sight(test) for n, test in tests.items()}  # (W,) each
@@ -102,8 +101,8 @@ by_memory = 100 * pd.DataFrame(by_memory, index=sizes)
 by_memory.rename_axis("visits remembered").round(1)
 
 # %% [markdown]
-# **Reach is not accuracy**, for this rule at least. The first column goes on rising, the second stops at fifty: more of the
-# right places are in sight, and no more of the first guesses are right. And nearly all hits are at places that the last ten
+# **Reach is not accuracy**, for this rule at least. The first column goes on rising, the second stops at fifty: beyond, more of
+# the right places are in sight, and no more of the first guesses are right. And nearly all hits are at places that the last ten
 # visits show already (third column). A person's map shows why. Which discs does a longer memory add?
 
 # %%
@@ -127,10 +126,10 @@ places_map(
 # better. Further back they hardly count: with each later visit a vote is multiplied by {{ kernels[100].decay:.2f }}, in fifty
 # visits by {{ fade:.2f }}.
 #
-# Is this only the rule? The pointer starts from the kernel's numbers, but may leave them. Train it with a hundred visits,
-# and ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has
-# *summaries*, one row for each place found only further back. We leave them out in this chapter, as on GeoLife they change the
-# first guess by less than we can measure; exercise 2 builds them.
+# Is this only the rule? The pointer starts from the kernel's numbers, but may leave them. Train it with a hundred visits, and
+# ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*,
+# one row for each place found only further back. They are left out, as on GeoLife they change the first guess by less than we
+# can measure; exercise 2 builds them.
 
 # %%
 memory = 100  # @param {type:"slider", min:10, max:400, step:10}
@@ -145,7 +144,7 @@ fit(pointer, seen.train, seen.valid, training, progress=False)
 ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
 
 # %% [markdown]
-# On GeoLife the trainings are done. Each is found in `results` by its settings:
+# Beside the town we draw GeoLife, where the trainings are done; `results` finds each by its settings:
 
 # %%
 # "unknown": not told when the next visit begins.
@@ -211,6 +210,7 @@ show(
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
+fade = kernels[100].decay ** 50  # of a vote, in fifty visits
 four_hundred = results.difference(trained[400], trained[100])
 below = -four_hundred[1]
 more_reach = by_memory["reach, %"][400] - by_memory["reach, %"][10]
@@ -236,12 +236,13 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # For 200 and 400 visits the town's curve proves little: this pointer was trained on nothing so old. On GeoLife (right) we
 # trained pointers anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring
 # {{ four_hundred[0]:.1f }} points (−{{ below:.1f }} to {{ four_hundred[2]:.1f }}). **Beyond a hundred visits a longer memory
-# brings the first guess of these models nothing measurable.** But on GeoLife seven days hold only about {{ in_week:.0f }}
-# visits, where the curve is still steep, and the pointer with seven days (hollow) lies on it. So a part of the lead must be
-# memory.
+# brings the first guess nothing measurable**: not the pointer's on GeoLife, not the kernel's in the town. But on GeoLife seven
+# days hold only about {{ in_week:.0f }} visits, where the curve is still steep, and the pointer with seven days (hollow) lies
+# on it. So a part of the lead must be memory.
 #
 # **Change this.** Note what your pointer has at 10 and 100 visits. Then set `memory` to 10 and run to the table again. Does a
-# pointer that was trained with ten visits gain as much from a hundred? (Ours gains less than half as much.) Set it back to 100.
+# pointer that was trained with ten visits gain as much from a hundred? (Ours gains less than half as much: what it never saw it
+# cannot use well. So train for the memory that you ask with.) Set it back to 100.
 #
 # ## Memory or model?
 #
@@ -275,9 +276,9 @@ steps.loc["mean of both"] = steps.mean()
 steps.round(1)
 
 # %% [markdown]
-# Each row adds up to the lead (before rounding). Each of the two brings more where the other is missing. But in either order
-# memory brings more, by {{ more:.1f }} points in the mean. (There, *memory minus model* is simply the kernel with a hundred
-# visits minus the pointer with seven days: the other two models cancel.)
+# Before rounding, each row adds up to the lead. In either order memory brings more, by {{ more:.1f }} points in the mean.
+# (There, *memory minus model* is simply the kernel with a hundred visits minus the pointer with seven days: the other two
+# models cancel.)
 #
 # Is this more than luck? We give each interval twice, once with every window counting alike, and once with every person, for
 # five of the {{ n_people }} people have {{ five:.0f }} % of the windows.
@@ -300,9 +301,9 @@ def two_intervals(one, other):
 
 
 # %% tags=["hide-input"]
-# @title Figure 21.2: what memory and model bring, with 95 % intervals
+# @title Figure 21.2: what memory and model bring
 pairs = {
-    "the lead": (POINTER_100, KERNEL_WEEK),
+    "memory, with the kernel": (KERNEL_100, KERNEL_WEEK),
     "model, with a hundred visits": (POINTER_100, KERNEL_100),
     "memory minus model": (KERNEL_100, POINTER_WEEK),
 }
@@ -326,7 +327,8 @@ look = {"loc": "upper center", "ncols": 2, "frameon": False}
 ax.legend(bbox_to_anchor=(0.4, 1.27), **look)
 show(
     fig,
-    alt="Three rows with two intervals each. The lead is clear both ways. "
+    alt="Three rows with two intervals each. What memory brings is clear "
+    "both ways. "
     "What the model brings with a hundred visits is above zero if windows "
     "count, and around zero if people do. Memory minus model is above zero "
     "if people count, and reaches down to zero if windows do.",
@@ -336,7 +338,7 @@ show(
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
-lead = both["the lead"][0][0]
+lead = pointer_100 - kernel_7
 (fair, fair_low, fair_high), (left, *_) = [*both.values()][1]
 (more, *_), person_more = both["memory minus model"]
 windows_of = next(results.ranks(**GEOLIFE, **POINTER_100)).user_id
@@ -360,13 +362,13 @@ n_people, five = len(shares), 100 * shares.head(5).sum()
 # - If somebody says that attention beats a rule, ask first what each was allowed to remember. On GeoLife {{ fair:.1f }}
 #   ({{ fair_low:.1f }} to {{ fair_high:.1f }}) of the pointer's {{ lead:.1f }} points are left if both remember as much; if
 #   each person counts alike, perhaps nothing.
-# - Memory seems to bring more than half of the lead, whichever of the two comes first.
+# - Memory seems to bring more than half of the lead.
 #
 # ## Exercises
 #
 # **Exercise 1** (quick, by hand). Of a hundred targets a rule hits 40 with a week and 44 with a hundred visits, a network 43 and
 # 45. The network with a hundred visits leads the rule with a week by 5. What does memory bring if it comes first, and the
-# model after it? And what do they bring in the mean of both ways?
+# model after it? And what do they bring in the mean of both orders?
 
 # %% tags=["try"]
 memory_first, model_second, memory_mean, model_mean = ..., ..., ..., ...
@@ -377,15 +379,15 @@ check.exercise("21.1", answer)
 # @title Solution 1
 answer = [44 - 40, 45 - 44, (44 - 40 + 45 - 43) / 2, (45 - 44 + 43 - 40) / 2]
 check.exercise("21.1", answer)
-# Both ways add up to five. By the first, the model seems to bring one point;
+# Both orders add up to five. By the first, the model seems to bring one point;
 # by the second, three: each helps more where the other is missing.
 
 # %% [markdown]
-# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**, which reach
-# as far with a third of the rows. Of *gym, gym, home, work, home, work* a memory of two keeps the last two visits, and one row for
-# the gym: its second visit, which stands for two. Write `remembered(places, memory, older)` for a past with the oldest first: which
-# rows are kept, and how many visits each summary stands for (0 for a visit itself). The last `memory` rows stay. Before them come
-# the summaries, oldest first: the latest row of each place that is not among the last, at most `older` of them (the most recent).
+# **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**. Of *gym,
+# gym, home, work, home, work* a memory of two keeps the last two visits, and one row for the gym: its second visit, which
+# stands for two. Write `remembered(places, memory, older)` for a past with the oldest first: which rows are kept, and how many
+# visits each summary stands for (0 for a visit itself). The last `memory` rows stay. Before them come the summaries, oldest
+# first: the latest row of each place that is not among the last, at most `older` of them (the most recent).
 
 # %% tags=["try"]
 six = ["gym", "gym", "home", "work", "home", "work"]
@@ -463,8 +465,8 @@ spans = ((1, 1), (2, 3), (4, 10))
 found = [((a <= far) & (far <= z)).float().mean() * 100 for a, z in spans]
 check.exercise("21.3", found)
 print("{:.1f} %, {:.1f} %, {:.1f} %".format(*found))
-# Two visits hold more than the seven before them: this is why the reach rises
-# so slowly after ten.
+# Two visits hold more than the seven before them: each step further back adds
+# less.
 
 # %% [markdown]
 # **Next:** [Open vocabulary](22_open_vocabulary.ipynb), for places that training has never seen.

@@ -106,7 +106,7 @@ show(
 #
 # ## What counting does not know
 #
-# The same person always goes to the gym on a Tuesday. Suppose that we count with weekdays and weekends only. Then a Friday and
+# The same person always goes to the gym on a Tuesday. Suppose that our count tells only weekdays from weekends. Then a Friday and
 # a Tuesday look alike, and what we count are the chances of a mixture.
 
 # %%
@@ -126,11 +126,11 @@ aware, unaware = table["day told"], table["day not told"]
 
 # %% [markdown]
 # Somebody who knows the day is right in {{ aware["ceiling"]:.2f }} of the cases at best (third column); somebody who does not,
-# in {{ unaware["ceiling"]:.2f }}. In no column is the root below the ceiling, not even in the third: the mean of the ceilings
-# is at most the mean of the two roots, and this at most the root of the mean agreement. But **a ceiling belongs to what one
-# knows**. Look across: the root that we count, {{ unaware["root of agreement"]:.2f }}, is *below* the ceiling of the one who
-# knows the day, {{ aware["ceiling"]:.2f }}. **A count bounds only those who know no more than it does.** For somebody who knows
-# more, two errors pull in opposite directions:
+# in {{ unaware["ceiling"]:.2f }}. The root is nowhere below its ceiling, not even in the third column: the mean of the ceilings
+# is at most the mean of the two roots, and this at most the root of the mean agreement, as a root curve is concave. But **a
+# ceiling belongs to what one knows**. Look across: the root that we count, {{ unaware["root of agreement"]:.2f }}, is *below*
+# the ceiling of the one who knows the day, {{ aware["ceiling"]:.2f }}. **A count bounds only those who know no more than it
+# does.** For somebody who knows more, two errors pull in opposite directions:
 #
 # - *the root* is too high: with the day known, {{ aware["root of agreement"]:.2f }} instead of {{ aware["ceiling"]:.2f }};
 # - *the count* is too low, as it mixes what is not alike: {{ unaware["root of agreement"]:.2f }} instead of
@@ -138,7 +138,7 @@ aware, unaware = table["day told"], table["day not told"]
 #
 # ## Count in the town
 #
-# Now count. For each target, take the person's past visits (here: stays) that are like the present one in four facts:
+# Now count. For each target, take the person's earlier stays (visits) that are like the one just before the target in four facts:
 #
 # - *where* it was;
 # - *when* it ended, within an hour by the clock;
@@ -196,9 +196,9 @@ print(f"{n} stays; of their pairs {share:.3f} agree")
 # with itself, so it is paired only with others.) Eight stays say little, but over many targets such errors cancel. Those of a
 # root would not, so we average first, and take the root of the average. Exercise 3 tries both.
 #
-# Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then without
-# the kind of day, then within two hours, at any hour, then at any place within the hour, and at last any stay. The more we give up,
-# the more is mixed.
+# Where no two stays are alike in all four facts, we ask for less until there are two: first without the place before, then
+# without the kind of day, then within two hours, at any hour, then at any place within the hour, and at last any stay. The more
+# we give up, the more is mixed; only {{ town_all_four:.0f }} % of the town's targets have two stays alike in all four facts.
 
 # %%
 LESS = [(60, ALL), (60, ("place", "weekend")), (60, ("place",))]
@@ -214,10 +214,11 @@ def most_alike(at):
 
 
 # The targets as rows of `visits` (the memory does not matter for this):
-rows = with_history(prepare(visits, protocol="exact"), memory=1).test.target
+tests = with_history(prepare(visits, protocol="exact"), memory=1).test
+targets = tests.target
 # row - 1 is the stay that ends.
-mean = np.mean([counted(most_alike(row - 1))[1] for row in rows])
-print(f"{len(rows)} targets: {100 * mean:.1f} % agree")
+mean = np.mean([counted(most_alike(row - 1))[1] for row in targets])
+print(f"{len(targets)} targets: {100 * mean:.1f} % agree")
 print(f"root: {100 * mean**0.5:.1f} %")
 
 # %% [markdown]
@@ -226,11 +227,12 @@ print(f"root: {100 * mean**0.5:.1f} %")
 #
 # ## The town knows the answer
 #
-# In the town an **insider** can be asked, who knows what the simulator knows: every person's habits, and so the chances of all
-# places at a given hour. One thing it is not told, as no model of ours is told it: when the next visit begins. It considers two
-# possible starts, ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely each
-# is, and names the likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)).
-# What it reaches we call *the ceiling of the town*. We also ask how often two draws from *its* chances agree.
+# In the town we can ask an **insider**, a rule that knows what the simulator knows: every person's habits, and so the chances
+# of all places at a given hour. Like our models, it is not told when the next visit begins. It considers two possible starts,
+# ten minutes after this stay and the usual hour next morning, weighs the chances at both by how likely each is, and names the
+# likeliest place ([code](https://github.com/where-next-book/where-next/blob/main/book/lab/city_chances.py)). What it reaches
+# stands for *the ceiling of the town*; with more starts it might do slightly better. We also ask how often two draws from *its*
+# chances agree.
 
 # %%
 limits = read_results("predictability").rows.query("protocol == 'exact'")
@@ -288,7 +290,7 @@ show(
 # what four facts cannot tell apart, takes {{ count_error:.0f }}.
 #
 # For the town this is good news about the model: the pointer, {{ right_in_town:.1f }} %, is {{ left_over:.1f }} points below
-# somebody who knows every habit. Little is left to win. (We have no interval for this difference.)
+# somebody who knows every habit. Little seems left to win, though we have no interval for this difference.
 
 # %% tags=["hide-input"]
 # @title Numbers: for the text
@@ -307,9 +309,9 @@ right_now = results.mean(data="geolife", **POINTER)
 # %% [markdown]
 # ## And on GeoLife?
 #
-# The counted ceiling of GeoLife is {{ real_root:.0f }} % ({{ real_low:.0f }} to {{ real_high:.0f }}, a
-# 95 % interval over people). The pointer is right in {{ right_now:.1f }} %. And {{ new:.0f }} % of the targets are **new** to
-# the person: places in no past visit, which no pointer can name.
+# Counted in the same way, GeoLife's ceiling is {{ real_root:.0f }} % ({{ real_low:.0f }} to {{ real_high:.0f }}, a 95 %
+# interval over people). The pointer (with summaries) is right in {{ right_now:.1f }} %. And {{ new:.0f }} % of the targets are
+# **new** to the person: places in no past visit, which no pointer can name.
 #
 # How far is the counted ceiling from the true one? Here nobody can ask an insider. Both errors are probably at work: equation
 # (26.1) says that the root is never too low, and four facts never say everything. But nothing says that they cancel as they do
@@ -365,14 +367,14 @@ luck = parts.loc["chance"].iloc[0]
 # - *Could be won:* {{ could_win:.0f }} targets in a hundred ({{ least_won:.0f }} or {{ most_won:.0f }} in the other cases). It
 #   is what somebody who knew all habits would gain. A model has to learn them, and would gain less.
 # - *Chance:* the person has been there, but even the best guess would miss.
-# - *New:* practically never the best guess; PGT's generator, which could name such a place, hardly helps
-#   ([evidence](evidence_improvements.ipynb), which has other ceilings, too).
+# - *New:* practically never the best guess; PGT's generator, which could name such a place, hardly helps.
 #
 # Chance and new together are most of what the pointer misses, in all three cases. Three things make the border between *could
-# be won* and *chance* softer still. The interval over people moves it by another {{ margin:.0f }} points either way. Only
-# {{ in_all_four:.0f }} % of the targets (in the town {{ town_all_four:.0f }} %) have two stays that are alike in all four
-# facts, so the count need not mix as much as in the town, and less could be won. And habits change: then old stays agree too
-# seldom, and more could be won.
+# be won* and *chance* softer still. The interval over people moves it by another {{ margin:.0f }} points either way. Here
+# {{ in_all_four:.0f }} % of the targets have two stays that are alike in all four facts, more than in the town. So the count
+# may mix less than there and take less; then the ceiling is lower, and less could be won. And habits change: then old stays
+# agree too seldom, and more could be won. Other ceilings, such as those from entropy, stand in the
+# [evidence](evidence_improvements.ipynb).
 #
 # ## What to remember
 #
@@ -402,7 +404,7 @@ check.exercise("26.1", [agree(chances), chances.max(), agree(chances) ** 0.5])
 
 # %% [markdown]
 # **Exercise 2** (quick). Widen the hour: how many earlier stays are like the one of 14 December (row `at`) within *three*
-# hours, and what share of their pairs agree? Of these stays, what share led to the place where most of them led? Compare it
+# hours, and what share of their pairs agree? What share of these stays led to their most frequent next place? Compare it
 # with the root: is the equation wrong?
 
 # %% tags=["try"]

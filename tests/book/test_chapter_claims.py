@@ -392,7 +392,7 @@ def test_claims_of_12() -> None:
         for world in ("city", "other people", "short memory", "no recency")
     ]
     assert often == [(10, 10), (0, 10), (3, 3), (3, 3)], (
-        "three towns with a short memory, and on the same people without forgetting"
+        "three towns with a short memory, and one on each of the same towns without"
     )
     decays = {what: setting.get("recency_decay") for what, setting in CITIES.items()}
     assert decays == {"other people": None, "short memory": 0.8, "no recency": 1.0}, (
@@ -448,7 +448,7 @@ def test_claims_of_12() -> None:
     assert fast["short memory"] > total["short memory"], "With a short memory a fast bias speaks"
     assert total["short memory"] > 0.6 > 0.1 > spoken[0], "So the content says it"
     assert abs(total["no recency"]) < 0.1, "and without forgetting it does not"
-    assert abs(total["city"]) < 0.1, "Neither falls."
+    assert abs(total["city"]) < 0.1, "Neither falls, and neither had to"
 
 
 @claims_of("13_attention_on_maps")
@@ -541,7 +541,7 @@ def test_claims_of_12_in_its_tables() -> None:
     said = in_sentences("12_position_bias")
     assert said["low"] > 0 and 0.07 < said["worth"] < 0.16, "something to say, but little"
     ((control,),) = (row for row in printed("12_position_bias", "long memory:") if "no f" in row[0])
-    assert abs(number(control.split()[2].rstrip(","))) < 0.05, "In the control the fall is about"
+    assert abs(number(control.split()[-1])) < 0.05, "In the control the fall is about"
     assert said["apart"] > said["worth"], "One town cannot show so small an effect"
     ((change,),) = (row for row in printed("12_position_bias", "lie lower") if "lie" in row[0])
     ours, lower = float(change.split()[1].rstrip(";")), int(change.split()[-3])
@@ -636,14 +636,14 @@ def test_claims_of_07() -> None:
     names, counted = said["named"], said["counted_new"]
     assert names > 20, "So pointing can name them"
     assert names < untrained + 3, "We had expected training to raise this. It did not"
-    assert max(untrained, names) < counted, "and plain counting at … %. Is the pointer better"
+    assert max(untrained, names) < counted, "and plain counting for … %. Is the pointer better"
     assert said["gain_low"] > 0, "At known places learning is a gain over counting"
     new_places = said["behind_low"] < 0 < said["behind_high"] and said["behind"] < 0
     assert new_places, "At unseen ones we find none"
     part = said["unseen"] * said["in_sight"] / 100
     assert abs(part - said["new_in_sight"]) < 1 < part, "in plain sight (… of all targets)"
     alone = said['right["largest sum"]'] - said["whole"]
-    assert abs(alone) < 0.2, "the shipped pointer alone is right as often"
+    assert abs(alone) < 0.2, "alone, is right as often as its whole model"
     # Figure 7.3: four shorter blocks against the longest one.
     town = city.load()
     model, vocabulary = load_model(shipped("city"))
@@ -936,8 +936,7 @@ def test_claims_of_18() -> None:
     about = all(0.8 < gain[name] < 1.2 for name in ("no_gate", "no_time"))
     assert about and gains["dc", "no_time"].min() > 0, "it is even about a point better"
     low, high = percentile_interval("full", "recall@10")
-    assert low < 0 < high, "by recall DNNTSP is level with counting"
-    assert percentile_interval("full", "recall@10", days)[1] < 0, "in the town it also finds fewer"
+    assert low < 0 < high, "points behind counting, with an interval that holds zero"
     for variant in ("informed", "presence"):
         recall = days[days.variant == variant].set_index("group")["recall@10"]
         assert recall["gain low"] < 0 < recall["gain high"], "neither gains anything that we can"
@@ -951,7 +950,7 @@ def test_claims_of_18() -> None:
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert counting > 32.60 > ours, "The paper gives its own … beside that the lead"
+    assert counting > 32.60 > ours, "beside the paper's own figure, which we could not check"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -990,9 +989,10 @@ def test_claims_of_18_on_gates() -> None:
 def test_claims_of_18_in_the_town() -> None:
     board = {row[0]: row[1:] for row in printed("18_temporal_sets", "common | own")}
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
-    assert (own.gate.idxmin(), own["own"].nlargest(2).index[1]) == ("Winter Garden Centre",) * 2, (
-        "below 0 and pushes the second-best own score under the common one"
-    )
+    gate, home, grill = own.gate, own.loc["46 Alder Walk"], own.loc["The Olive Grill"]
+    assert home.gate > 0.9 > 0.1 > grill.gate, "its gate is open; The Olive Grill after"
+    assert home.back > home.held / 2 > grill.back == 0, "A gate tends to follow what came back"
+    assert gate.min() < 0, "starts at random between 0 and 1, and nothing keeps it there"
     assert own["own"].idxmax() == "Sage & Jolly Instruments", "has the best own score"
     assert 0.4 < own.gate["Sage & Jolly Instruments"] < 0.6, "is only half open"
     assert own.gate["Indigo Wine Cellar"] > own.gate["Sage & Jolly Instruments"], (
@@ -1117,9 +1117,7 @@ def test_claims_of_21() -> None:
     hundred = full | {"variant": "memory_100"}
     own = [results.mean(**one, **where) for one in (full | {"variant": "window"}, hundred)]
     half = (own[1] - kernel[0]) / 2
-    assert min(kernel[1] - kernel[0], own[1] - own[0]) > half, (
-        "But in either order memory brings more"
-    )
+    assert min(kernel[1] - kernel[0], own[1] - own[0]) > half, "In either order memory brings more"
     week = full | {"variant": "window"}
     more, low, high = results.difference(where | rivals["memory"], where | week)
     assert more > 0 and abs(low) < 0.05, "its interval begins at zero: a borderline case"
@@ -1178,7 +1176,7 @@ def test_claims_of_26() -> None:
     pointer = {"model": "contextual", "variant": "full", "protocol": "exact",
                "target_time": "unknown"}  # fmt: skip
     own = results.mean(**pointer, data="city")
-    assert 0 < insider - own < 4, "Little is left to win."
+    assert 0 < insider - own < 4, "Little seems left to win"
     ours, new = results.mean(**pointer, data="geolife"), real["novelty", "whole past"]
     ceiling = 10 * real["agreement", "finest"] ** 0.5
     assert abs(ours - 50) < 1, "still misses half of its targets"
