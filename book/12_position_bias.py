@@ -167,8 +167,8 @@ print(f"{free:.0f} % of the targets in the window are free returns")
 #    home, work or school.
 #
 # If the first suspect were the only one, the content would fall by about {{ by_rule:.2f }}. In the mean of ten models, which
-# scatter widely, it falls by {{ by_content:.2f }}. This speaks for the second suspect (unless habits hide a fall). But can a
-# content take the bias's part at all? And how much is there to say?
+# scatter widely, it falls by {{ by_content:.2f }}. This speaks for the second suspect, but does not settle it: habits may hide
+# a fall. Can a content take the bias's place at all? And how much is there to say?
 #
 # ## The first suspect: the content can say the same
 #
@@ -288,9 +288,8 @@ show(
 # %% [markdown]
 # All three pointers reach the loss of the truth, to three decimals, and all three have nearly the right sum. The slope goes to
 # the part that learns faster: to the content on the left (there the bias can hardly move in 200 steps), to the bias on the
-# right. At equal rates (middle) the content takes most of it, probably because each step of the training moves a score once by
-# the bias, but at least twice by the content: by the query and by the key. Small whole models do the same
-# ([Evidence](evidence_model.ipynb)). **From the bias by itself you cannot tell how much the content has taken.**
+# right. At equal rates (middle) the content takes most of it, probably because both query and key move it. Small whole models
+# do the same ([Evidence](evidence_model.ipynb)). **From the bias by itself you cannot tell how much the content has taken.**
 #
 # So the first suspect is possible. Whether it acts in a town, we shall see.
 #
@@ -301,19 +300,19 @@ show(
 #
 # | world | fading per visit | towns |
 # |---|---|---|
-# | *short memory* | × 0.8 | three |
+# | *short memory* | × 0.8 | three (a large effect needs few) |
 # | *long memory* | × 0.97, as in our town | ten |
 # | *no forgetting* | × 1 | ten |
 #
 # The last world is the **control**: the same people, without what we look for. In each we train a bias *alone*, with no content
 # that could speak in its place (`content=False` holds the query at zero). It learns how often the answer lies at each position,
 # whatever the reason. Habits may leave a curve even where nobody forgets. So we subtract the control's fall: the **change** is
-# what there is to say. `hits_of` makes from windows what `live` made of visits: `hits`, and which visits are `inside`.
+# what there is to say.
 
 
 # %%
 def hits_of(windows):
-    """(N, L) was a visit at the place that came next; is it a visit?"""
+    """(N, L) twice: is it at the place that came next; is it a visit?"""
     seen = windows.subset(windows.in_window)
     (batch,) = seen.batches(len(seen))  # all windows in one batch
     # The column of position p, from the end:
@@ -408,8 +407,8 @@ show(
 # %% [markdown]
 # A short memory is plain to see (left), though the bias falls only half as far as the diamonds. With a long one there *is*
 # something to say, but little. A long memory changes the fall by {{ worth:.2f }} logits: about a tenth more attention. That is
-# two fifths of the rule's {{ by_rule:.2f }}, much as one would expect if fewer than half of the targets follow the rule (a
-# guess: we did not test it). In the control the fall is about zero.
+# two fifths of the rule's {{ by_rule:.2f }}. In our town {{ free:.0f }} % of the targets are free returns; that this explains
+# it is a guess. In the control the fall is about zero.
 #
 # One town cannot show so small an effect: with a long memory the falls of ten towns have an SD of {{ apart:.2f }}, because
 # people differ, and because their visits are partly luck.
@@ -488,12 +487,12 @@ print(f"our ten sums: mean fall {ours_summed.mean():.2f}", end=", ")
 print(f"SD over seeds {seeds_apart:.2f}")
 
 # %% [markdown]
-# Neither falls, and neither had to: in the mean of ten towns a long memory changes the fall by only {{ worth:.2f }}, and ours
-# lies at their low end (the star in figure 12.4). The second suspect is enough.
+# Neither a bias alone nor the sum falls, and neither had to: in the mean of ten towns a long memory changes the fall by only
+# {{ worth:.2f }}, and ours lies at their low end (the star in figure 12.4). The second suspect is enough.
 #
 # One model would not have told us. Our ten learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory does.** A bias alone has no such
-# scatter, as it starts at zero and nothing can take its part; only towns differ.
+# scatter, as it starts at zero and nothing can take its place; only towns differ.
 #
 # ## What to remember
 #
@@ -504,7 +503,7 @@ print(f"SD over seeds {seeds_apart:.2f}")
 # - A long memory changes the fall of a bias alone by {{ worth:.2f }} logits [{{ low:.2f }}, {{ high:.2f }}]. One town (SD
 #   {{ apart:.2f }}) or one seed (SD {{ seeds_apart:.2f }}) cannot show it, and ten seeds are still one town.
 # - Real people have no control: report the curve of a bias alone, with its spread over groups of people, and do not call it
-#   forgetting: habits leave curves, too, as at positions 1 and 2.
+#   forgetting: habits can leave curves, too (figure 12.2, positions 1 and 2).
 #
 # ## Exercises
 #

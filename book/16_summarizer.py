@@ -77,7 +77,7 @@ print("->", *story.summary)
 # ## Words that nobody knows
 #
 # Our vocabulary has $V = 120$ entries (`SMALL.n_words`): the words found in the most people's diaries, and four special tokens:
-# padding, a start, a stop, and `[UNK]` for every unknown word. "Spoon" is in the vocabulary, "Street" is not.
+# `[UNK]` (number {{ UNK }}) for every unknown word, padding, a start and a stop. "Spoon" is in the vocabulary, "Street" is not.
 #
 # How can one answer with a word that has no number? Each text lends numbers to its own unknown words, from $V$ on. Vocabulary
 # and lent words together are the **extended vocabulary**.
@@ -500,8 +500,8 @@ print(*words.decode(write(model, yours)[0][0].tolist(), yours.oov[0]))
 # To the network nothing has changed: it reads `[UNK]` and answers with the same numbers. Only the list of lent words is new.
 #
 # Now the test: {{ n_train }} diaries are for training, and {{ n }} of other people for the test. How often is the second
-# sentence right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: one of its words is in no training
-# text. (All others we call *met*.)
+# sentence right, "mostly at" and a name? In {{ never }} diaries this name was *never met*: at least one of its words is in no
+# training text. (All others we call *met*.)
 
 # %%
 every = diaries.words()  # all words of the training diaries
@@ -562,8 +562,8 @@ spoken = second_right(summaries_of(speaker, every))
 print("right, in %:", spoken)
 
 # %% [markdown]
-# Of the names that it has met it rarely writes the right one. Does it only need more training? The table has the mean of three
-# seeds (the run without a pointer above was a lucky one), also after {{ longer }} times as many steps.
+# Of the names that it has met it rarely writes the right one. Does it only need more training? The table has means of three
+# seeds (ours, without a pointer, was a lucky one), also after {{ longer }} times as many steps.
 
 # %% tags=["hide-input"]
 # @title Table: what is right, with a pointer and without
@@ -591,8 +591,8 @@ table.rename_axis(["", "right, %"], axis=1)
 # finished.** Our explanation: it learns for each word separately to turn what it looks at into that word. A pointer learns to copy
 # once for all.
 #
-# Even with a pointer only {{ soon }} % of whole summaries are right after {{ n_steps }} steps: the one name of the second
-# sentence is learned first.
+# Even with a pointer only {{ soon }} % of whole summaries are right after {{ n_steps }} steps: the second sentence is learned
+# before the others.
 #
 # ## What PGT made of it
 #
@@ -653,7 +653,7 @@ check.exercise("16.2", [penalty(a) for a in (same_word, in_turn, evenly)])
 # %% [markdown]
 # **Exercise 3** (medium). For PGT's first guess [the gate hardly matters](08_generator_and_gate.ipynb). And here? By hand: up
 # to which $p_\text{gen}$ is "Winter" more probable than "the" in our step? In code: make every $p_\text{gen}$ the same. With
-# the best of 0.3, 0.5, 0.7 and 0.9, how often is the second sentence right, in the better of the two groups? Look also at what
+# the best of 0.3, 0.5, 0.7 and 0.9, how often is the second sentence right at most, over both groups? Look also at what
 # `p_gen.round()` does.
 
 # %% tags=["try"]

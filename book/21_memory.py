@@ -59,9 +59,9 @@ results = read_results("beyond")
 # %% [markdown]
 # ## A longer memory
 #
-# The kernel saw seven days. It can also be given the last visits of a person, however long ago: its **memory**. Begin with it in
-# our town, where everything can be run here, and let it remember more and more. `with_history` keeps the targets, and cuts each
-# window anew: the person's last *n* visits before the target. For each memory the kernel's five numbers are chosen on validation
+# The kernel saw seven days. It can also be given the last visits of a person, however long ago: its **memory**. Begin in our
+# town, where you can run everything, and let it remember more and more. `with_history` keeps the targets, and cuts each window
+# anew: the person's last *n* visits before the target. For each memory the kernel's five numbers are chosen on validation
 # windows. (More than a hundred visits would not change them.)
 #
 # The **reach** of a memory is the share of targets that are in it: [chapter 1](01_where_next.ipynb)'s copy ceiling, for any memory.
@@ -123,8 +123,8 @@ places_map(
 # reach, and of these the kernel hits hardly any.
 #
 # Why does the second column rise at all? Up to fifty, older visits also vote for the places of the last ten, and rank *those*
-# better. Further back they hardly count: with each later visit a vote is multiplied by {{ kernels[100].decay:.2f }}, in fifty
-# visits by {{ fade:.2f }}.
+# better. Further back they hardly count: with a hundred visits the kernel chose a `decay` of {{ kernels[100].decay:.2f }}, and
+# in fifty visits this leaves {{ fade:.2f }} of a vote.
 #
 # Is this only the rule? The pointer starts from the kernel's numbers, but may leave them. Train it with a hundred visits, and
 # ask it about the same targets with the six memories. [Chapter 20](20_contextual_pointer.ipynb)'s pointer also has *summaries*,
@@ -138,16 +138,16 @@ memory = 100  # @param {type:"slider", min:10, max:400, step:10}
 # Chapter 20's pointer with all its facts; older=0: without summaries.
 variant = pointer_variants.Variant(memory=memory, older=0)
 seen = pointer_variants.windows(data, variant)  # cut to this memory
-# Not yet trained, with the kernel's tables, and how it is to be trained:
+# The pointer, still the kernel, and its training settings:
 pointer, training = pointer_variants.build(variant, data, seed=1)
 fit(pointer, seen.train, seen.valid, training, progress=False)
 ranked["your pointer"] = [evaluate(pointer, t) for t in tests.values()]
 
 # %% [markdown]
-# Beside the town we draw GeoLife, where the trainings are done; `results` finds each by its settings:
+# Beside the town we draw GeoLife, where we have trained beforehand; `results` finds each by its settings:
 
 # %%
-# "unknown": not told when the next visit begins.
+# target_time "unknown": nobody says when the next visit begins.
 EXACT = {"target_time": "unknown", "protocol": "exact"}
 GEOLIFE = EXACT | {"data": "geolife"}
 # Seven days, or a hundred visits:
@@ -236,9 +236,11 @@ pd.DataFrame(ahead).T.rename_axis("visits remembered").round(1)
 # For 200 and 400 visits the town's curve proves little: this pointer was trained on nothing so old. On GeoLife (right) we
 # trained pointers anew for each memory, and that curve is flat after a hundred, too: four hundred visits bring
 # {{ four_hundred[0]:.1f }} points (−{{ below:.1f }} to {{ four_hundred[2]:.1f }}). **Beyond a hundred visits a longer memory
-# brings the first guess nothing measurable**: not the pointer's on GeoLife, not the kernel's in the town. But on GeoLife seven
-# days hold only about {{ in_week:.0f }} visits, where the curve is still steep, and the pointer with seven days (hollow) lies
-# on it. So a part of the lead must be memory.
+# brings the first guess nothing measurable**, neither with the pointer on GeoLife nor, by the first table, with the kernel in
+# the town.
+#
+# But on GeoLife seven days hold only about {{ in_week:.0f }} visits, where the curve is still steep, and the pointer with seven
+# days (hollow) lies on it. So a part of the lead must be memory.
 #
 # **Change this.** Note what your pointer has at 10 and 100 visits. Then set `memory` to 10 and run to the table again. Does a
 # pointer that was trained with ten visits gain as much from a hundred? (Ours gains less than half as much: what it never saw it
@@ -276,9 +278,9 @@ steps.loc["mean of both"] = steps.mean()
 steps.round(1)
 
 # %% [markdown]
-# Before rounding, each row adds up to the lead. In either order memory brings more, by {{ more:.1f }} points in the mean.
-# (There, *memory minus model* is simply the kernel with a hundred visits minus the pointer with seven days: the other two
-# models cancel.)
+# All differences are taken before rounding: each row adds up to the lead. In either order memory brings more, by {{ more:.1f }}
+# points in the mean. (There, *memory minus model* is simply the kernel with a hundred visits minus the pointer with seven days:
+# the other two models cancel.)
 #
 # Is this more than luck? We give each interval twice, once with every window counting alike, and once with every person, for
 # five of the {{ n_people }} people have {{ five:.0f }} % of the windows.
@@ -358,7 +360,8 @@ n_people, five = len(shares), 100 * shares.head(5).sum()
 #
 # ## What to remember
 #
-# - Reach is not accuracy: beyond a hundred visits a longer memory brings the first guess of these models nothing measurable.
+# - In the town reach is not accuracy; and beyond a hundred visits a longer memory brings the first guess of these models
+#   nothing measurable.
 # - If somebody says that attention beats a rule, ask first what each was allowed to remember. On GeoLife {{ fair:.1f }}
 #   ({{ fair_low:.1f }} to {{ fair_high:.1f }}) of the pointer's {{ lead:.1f }} points are left if both remember as much; if
 #   each person counts alike, perhaps nothing.
@@ -379,8 +382,8 @@ check.exercise("21.1", answer)
 # @title Solution 1
 answer = [44 - 40, 45 - 44, (44 - 40 + 45 - 43) / 2, (45 - 44 + 43 - 40) / 2]
 check.exercise("21.1", answer)
-# Both orders add up to five. By the first, the model seems to bring one point;
-# by the second, three: each helps more where the other is missing.
+# Both orders add up to five. By the first, the model seems to bring one
+# point; by the second, three: each helps more where the other is missing.
 
 # %% [markdown]
 # **Exercise 2** (medium). The pointer of [chapter 20](20_contextual_pointer.ipynb) has one more memory, **summaries**. Of *gym,
@@ -465,8 +468,8 @@ spans = ((1, 1), (2, 3), (4, 10))
 found = [((a <= far) & (far <= z)).float().mean() * 100 for a, z in spans]
 check.exercise("21.3", found)
 print("{:.1f} %, {:.1f} %, {:.1f} %".format(*found))
-# Two visits hold more than the seven before them: each step further back adds
-# less.
+# Two visits hold more than the seven before them. (The last visit is where
+# they are: seldom the next place again.)
 
 # %% [markdown]
 # **Next:** [Open vocabulary](22_open_vocabulary.ipynb), for places that training has never seen.

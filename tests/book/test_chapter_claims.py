@@ -448,7 +448,7 @@ def test_claims_of_12() -> None:
     assert fast["short memory"] > total["short memory"], "With a short memory a fast bias speaks"
     assert total["short memory"] > 0.6 > 0.1 > spoken[0], "So the content says it"
     assert abs(total["no recency"]) < 0.1, "and without forgetting it does not"
-    assert abs(total["city"]) < 0.1, "Neither falls, and neither had to"
+    assert abs(total["city"]) < 0.1, "Neither a bias alone nor the sum falls, and neither had to"
 
 
 @claims_of("13_attention_on_maps")
@@ -716,7 +716,7 @@ def test_claims_of_16() -> None:
     assert singles > 80 and lists < 65, "Lists take longer than single places"
     for name in ("days", "also"):
         grown = whole[name][pointer] < 50 < whole[name][pointer + longer]
-        assert grown and singles > 80, "the one name of the second sentence is learned first"
+        assert grown and singles > 80, "the second sentence is learned before the others"
     assert abs(lead[0].errands) < 2, "the pointer buys nothing at first"
     again = whole.repeated_4
     assert 0 < again[pointer] - again[covered] < 0.4, "It lowers these numbers a little"
@@ -754,7 +754,7 @@ def test_claims_of_16_on_what_it_printed() -> None:
     assert spoken < 20 and nothing == 0, "it rarely writes the right one"
     of_seeds = read_results("summarizer").select(what="sequence to sequence, all words")
     lucky = spoken > of_seeds.mostly.max() * 467 / (467 - 59)
-    assert lucky, "the run without a pointer above was a lucky one"
+    assert lucky, "without a pointer, was a lucky one"
 
 
 @claims_of("16_summarizer", "evidence_relatives")
@@ -917,11 +917,11 @@ def test_claims_of_18() -> None:
         *(gains["dc", f"no_{part}"] for part in ("graph", "attention", "gate")), strict=True
     )
     assert max(low[:2]) < 0 < min(high[:2]), "nothing changes that we can measure"
-    assert low[2] > 0, "Without the gate, or without time, it is even about a point better"
+    assert low[2] > 0, "and a plain mean), it is even about a point better"
     parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
     assert parts > 0, "so these parts may cost something, too"
     low, high = percentile_interval("presence")
-    assert low < 0 < high, "told this, it draws level on the baskets, not in the town"
+    assert low < 0 < high, "the network draws level on the baskets, not in the town"
     assert percentile_interval("presence", data=days)[1] < 0, "draws level …, not in the town"
     assert low < 0 < high and gains["dc", "presence"].min() > 0, "points and is level with counting"
     gain = baskets[baskets.group == "gain"].set_index("variant")["ndcg@10"]
@@ -950,7 +950,7 @@ def test_claims_of_18() -> None:
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert counting > 32.60 > ours, "beside the paper's own figure, which we could not check"
+    assert counting > 32.60 > ours, "not checked by us) counting would lead by only"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -989,9 +989,9 @@ def test_claims_of_18_on_gates() -> None:
 def test_claims_of_18_in_the_town() -> None:
     board = {row[0]: row[1:] for row in printed("18_temporal_sets", "common | own")}
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
-    gate, home, grill = own.gate, own.loc["46 Alder Walk"], own.loc["The Olive Grill"]
-    assert home.gate > 0.9 > 0.1 > grill.gate, "its gate is open; The Olive Grill after"
-    assert home.back > home.held / 2 > grill.back == 0, "A gate tends to follow what came back"
+    gate, shop, grill = own.gate, own.loc["Sage & Jolly Instruments"], own.loc["The Olive Grill"]
+    assert shop.gate > 0.4 > 0.1 > grill.gate, "and its gate is nearly closed; Sage & Jolly after"
+    assert shop.back > shop.held / 3 > grill.back == 0, "A gate tends to follow what came back"
     assert gate.min() < 0, "starts at random between 0 and 1, and nothing keeps it there"
     assert own["own"].idxmax() == "Sage & Jolly Instruments", "has the best own score"
     assert 0.4 < own.gate["Sage & Jolly Instruments"] < 0.6, "is only half open"
@@ -1002,11 +1002,8 @@ def test_claims_of_18_in_the_town() -> None:
     published, repaired, count = (number(row[1]) for row in table)
     assert published < repaired < count, "the repaired network comes closer"
     *networks, rule = (number(row[2]) for row in table)
-    assert rule > 99 and max(networks) < rule - 2, "misses almost none. The networks do miss some"
+    assert rule > 99 and max(networks) < rule - 2, "The networks miss some seen places."
     assert own["rank"].max() > 200, "may put a seen place behind hundreds of unseen ones"
-    out = own.index[own["rank"] > 10]
-    wrong = len(out) and not {"Sage & Jolly Instruments", "46 Alder Walk"} & {*out}
-    assert wrong, "For our person, closed gates pushed only wrong answers out of the ten"
     assert max(number(row[3]) for row in table) < 1, "Nobody finds the new ones"
 
 
