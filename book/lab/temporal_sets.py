@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,12 +81,12 @@ def alone(sequences: Sequences) -> float:
     return 100 * float((size == 1).sum() / (size > 0).sum())
 
 
-def trained(parts: Parts, variant: str, training: SetTraining) -> pd.DataFrame:
-    """One network, trained and scored on the test sequences."""
+def trained(parts: Parts, name: str, fields: dict[str, Any], training: SetTraining) -> pd.DataFrame:
+    """One network with these fields of its configuration, trained and scored on the test."""
     torch.manual_seed(training.seed)
-    model = SetPredictor(SetConfig(parts["train"].n_elements, **VARIANTS[variant]))
+    model = SetPredictor(SetConfig(parts["train"].n_elements, **fields))
     history = fit(model, parts["train"], parts["valid"], training)
-    print(f"  {variant} seed {training.seed}: {len(history)} epochs", flush=True)
+    print(f"  {name} seed {training.seed}: {len(history)} epochs", flush=True)
     return evaluate(model, parts["test"])
 
 
@@ -148,7 +149,8 @@ def measured() -> Iterator[Row]:
         tables = {key: [table] for key, table in counted(parts).items()}
         for variant in variants:
             tables[WHOLE[0], variant] = [
-                trained(parts, variant, replace(SetTraining(), seed=seed)) for seed in SEEDS
+                trained(parts, variant, VARIANTS[variant], replace(SetTraining(), seed=seed))
+                for seed in SEEDS
             ]
         yield from rows_of(tables, about)
 
