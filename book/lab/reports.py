@@ -53,6 +53,7 @@ REPORTS: dict[str, str] = {
     "side_by_side": "lab.side_by_side",
     "summarizer": "lab.summarizer",
     "temporal_sets": "lab.temporal_sets",
+    "temporal_sets_town": "lab.temporal_sets_town",
     "traps": "lab.traps_report",
     "tuning": "lab.tuning",
     "whom": "lab.scores_by_habit",
