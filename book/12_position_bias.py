@@ -81,7 +81,7 @@ mean_content = curves("city", "c")
 # fade ({{ always:.2f }}).
 #
 # Attention is made of $e^{s+b} = e^s e^b$. So if people did nothing but return freely, and the content said nothing about age,
-# the right bias would be about the logarithm of this weight. (Only about: the rule has more parts.)
+# the right bias would be about the logarithm of this weight.
 
 # %%
 town = city.load()
@@ -159,12 +159,11 @@ print(f"mean {by_content:.2f}")
 print(f"{free:.0f} % of the targets in the window are free returns")
 
 # %% [markdown]
-# By this measure the logarithm of the weight falls by {{ by_rule:.2f }}, and the learned curves do not fall at all. Why? There are
+# By this measure the logarithm of the weight falls by {{ by_rule:.2f }}, and the bias does not fall at all. Why? There are
 # two suspects:
 #
 # 1. *The content has said it already*: it falls with age, and nothing is left for the bias.
-# 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns. Most others follow the hour:
-#    home, work or school.
+# 2. *There is little to say.* Only {{ free:.0f }} % of the targets in the window are free returns.
 #
 # If the first suspect were the only one, the content would fall by about {{ by_rule:.2f }}. In the mean of ten models, which
 # scatter widely, it falls by {{ by_content:.2f }}. This speaks for the second suspect, but does not settle it: habits may hide
@@ -288,8 +287,9 @@ show(
 # %% [markdown]
 # All three pointers reach the loss of the truth, to three decimals, and all three have nearly the right sum. The slope goes to
 # the part that learns faster: to the content on the left (there the bias can hardly move in 200 steps), to the bias on the
-# right. At equal rates (middle) the content takes most of it, probably because both query and key move it. Small whole models
-# do the same ([Evidence](evidence_model.ipynb)). **From the bias by itself you cannot tell how much the content has taken.**
+# right. At equal rates (middle) the content takes most of it, probably because both query and key move it. In small whole
+# models, too, the part that learns faster takes it ([Evidence](evidence_model.ipynb)). **From the bias by itself you cannot
+# tell how much the content has taken.**
 #
 # So the first suspect is possible. Whether it acts in a town, we shall see.
 #
@@ -421,8 +421,9 @@ show(
 
 # %% tags=["hide-input"]
 # @title Figure 12.5: whole models, bias and sum
-name_in_file = {"short memory": "short memory"}
-name_in_file |= {"no forgetting": "no recency"}
+name_in_file = {
+    "short memory": "short memory", "no forgetting": "no recency"
+}  # fmt: skip
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.6), sharey=True)
 for ax, (world, what) in zip(axes, name_in_file.items(), strict=True):
     b, c = (curves(what, letter)[:, 2:] for letter in "bc")
@@ -488,7 +489,8 @@ print(f"SD over seeds {seeds_apart:.2f}")
 
 # %% [markdown]
 # Neither a bias alone nor the sum falls, and neither had to: in the mean of ten towns a long memory changes the fall by only
-# {{ worth:.2f }}, and ours lies at their low end (the star in figure 12.4). The second suspect is enough.
+# {{ worth:.2f }}, and ours lies at their low end (the star in figure 12.4). There even a bias alone finds nothing, so there was
+# nothing that the content could have taken: the second suspect is enough.
 #
 # One model would not have told us. Our ten learned from the same visits, yet the falls of their sums have an SD of
 # {{ seeds_apart:.2f }}: **the seed alone moves the sum by about as much as a long memory does.** A bias alone has no such
@@ -546,9 +548,9 @@ print(f"bias {bias_falls:.2f}, content {content_falls:.2f}")
 
 # %% [markdown]
 # **Exercise 3** (longer). Make a world with a peak: `kappa` as above, but the seventh visit back counts as much as the last.
-# Set the seed, `torch.manual_seed(0)`, and `train` on `live` of it (`everywhere` exists) with `faster=1`. By how many logits
-# does the *sum* at position 7 lie above that at position 6? And what should it be, by `kappa`? (Counting from 0, these are
-# entries 6 and 5.) Look at the bias, too: does it have the peak?
+# Set the seed, `torch.manual_seed(0)`, and `train` on `live` of it (with `everywhere` as `inside`) with `faster=1`. By how many
+# logits does the *sum* at position 7 lie above that at position 6? And what should it be, by `kappa`? (Counting from 0, these
+# are entries 6 and 5.) Look at the bias, too: does it have the peak?
 
 # %% tags=["try"]
 jump, due = ..., ...
