@@ -375,7 +375,7 @@ for m in (100, 200, 400):
     pairs_at = match(stays_at, truth)
     row = {"found as staypoints": pairs_at.found.count()}
     row["left as visits"] = match(visits_at, truth).found.count()
-    row["metres off"] = pairs_at.metres.median().round(1)
+    row["metres off"] = round(pairs_at.metres.median(), 1)
     rows[m] = row
 grid = pd.DataFrame.from_dict(rows, orient="index")
 left_at = grid["left as visits"].astype(int)

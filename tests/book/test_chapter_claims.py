@@ -917,7 +917,7 @@ def test_claims_of_18() -> None:
         *(gains["dc", f"no_{part}"] for part in ("graph", "attention", "gate")), strict=True
     )
     assert max(low[:2]) < 0 < min(high[:2]), "nothing changes that we can measure"
-    assert low[2] > 0, "and a plain mean), it is even about a point better"
+    assert low[2] > 0, "Without the gate it is even about a point better; so it is when"
     parts = min(gains["dc", name].min() for name in ("no_time", "mean_heads"))
     assert parts > 0, "so these parts may cost something, too"
     low, high = percentile_interval("presence")
@@ -930,7 +930,7 @@ def test_claims_of_18() -> None:
     )
     gap = -town["lead"]["full"]
     assert town["gain"]["no_gate"] > 0.6 * gap, "Without the gate most of the gap is gone"
-    assert town["gain"]["presence_no_gate"] > 0.75 * gap, "this is most of what a count has"
+    assert town["gain"]["presence_no_gate"] > 0.75 * gap, "lead comes from two things: it sees when"
     found = own.pivot_table("recall@10", "variant", "group").loc["presence_no_gate"]
     assert found["lead low"] < 0 < found["lead high"], "the network is level by recall"
     assert low < 0 < high and gains["dc", "presence"].min() > 0, "points and is level with counting"
@@ -958,7 +958,7 @@ def test_claims_of_18() -> None:
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert counting > 32.60 > ours, "not checked by us) counting would lead by only"
+    assert counting > 32.60 > ours, "not checked by us); against that, counting leads by"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -998,7 +998,7 @@ def test_claims_of_18_in_the_town() -> None:
     board = {row[0]: row[1:] for row in printed("18_temporal_sets", "common | own")}
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
     gate, shop, grill = own.gate, own.loc["Sage & Jolly Instruments"], own.loc["The Olive Grill"]
-    assert shop.gate > 0.4 > 0.1 > grill.gate, "a gate is low where a place did not come back"
+    assert shop.gate > 0.4 > 0.1 > grill.gate, "and its gate closed; Sage & Jolly after"
     assert shop.back > shop.held / 3 > grill.back == 0, "The Olive Grill came back after"
     assert gate.min() < 0, "starts at random between 0 and 1, and nothing keeps it there"
     assert own["own"].idxmax() == "Sage & Jolly Instruments", "has the best own score"
