@@ -337,7 +337,7 @@ print("Equal." if same else "Not equal.")
 # A row for each true visit; `found` is its partner, or NaN.
 pairs = match(stays, truth)
 kept = pd.DataFrame({"found as staypoints, %": pairs.found.notna()})
-kept["left as visits, %"] = match(ours, truth).found.notna()
+kept["left as visits, %"] = ours_true = match(ours, truth).found.notna()
 at_place = truth.groupby(["user_id", "location_id"]).location_id
 ONCE = "the person's only visit there"
 only = at_place.transform("size") == 1
@@ -356,7 +356,7 @@ table.assign(number=grouped.size())
 # Is what is found true, and when does it end? (`end_error` is in minutes.)
 
 # %%
-precision = 100 * match(ours, truth).found.count() / len(ours)
+precision = 100 * ours_true.sum() / len(ours)
 late = pairs.end_error.quantile(0.9) / 60  # hours
 print(f"precision of visits: {precision:.1f} %")
 print(f"one in ten ends more than {late:.1f} hours after the recorded end")

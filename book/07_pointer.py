@@ -436,23 +436,28 @@ def in_sight_of(windows):
     return {"known": met & seen, "unseen": ~met & seen}
 
 
+# %%
 torch.manual_seed(0)
 mine, softmax = MyPointer(D, model.config.max_len), MySoftmax(D)
 sighted = data.train.subset(data.train.in_window)
 learned = {"pointer": learn(mine, sighted, 7)}
 learned["softmax"] = learn(softmax, data.train, 21)
-for name, found in learned.items():
-    rise = found[:, in_sight_of(data.valid)["known"]].mean(1)  # by epoch
+asked = in_sight_of(data.valid)
+rises = {
+    name: found[:, asked["known"]].mean(1)  # by epoch
+    for name, found in learned.items()
+}
+for name, rise in rises.items():
     print(f"{name}, known places: {rise[0]:.0f} % before,", end=" ")
     print(f"{rise[-1]:.0f} % after training")
-few_unseen = in_sight_of(data.valid)["unseen"].sum()
+few_unseen = asked["unseen"].sum()
 
 # %% tags=["hide-input"]
 # @title Figure 7.4: a pointer and a softmax learn
 fig, ax = plt.subplots(figsize=(5.4, 2.5))
 looks = {"pointer": (COPIED, "o-"), "softmax": (GENERATED, "s--")}
 for name, (colour, style) in looks.items():
-    rise = learned[name][:, in_sight_of(data.valid)["known"]].mean(1)
+    rise = rises[name]
     ax.plot(rise, style, color=colour, ms=4)
     ax.text(len(rise) - 0.5, rise[-1], name, color=colour, va="center")
 ax.set(xlabel="epochs", ylabel="Acc@1, known (%)", ylim=(-2, 75))

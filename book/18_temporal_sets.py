@@ -587,7 +587,7 @@ told = points("dc", "presence")
 drawn |= {"baskets: counting": below["baskets"], "baskets: repaired": told}
 for part in ("gate", "time", "graph", "attention"):
     drawn[f"baskets: without {part}"] = points("dc", f"no_{part}")
-freed = [-x for x in points("city days", "presence_no_gate", "lead")]
+freed = -points("city days", "presence_no_gate", "lead")[0]
 freed_gap = -points("city days", "presence_no_gate", "lead", "recall@10")[0]
 level = points("dc", "presence", "lead")
 recall = points("dc", "full", "lead", "recall@10")
@@ -634,7 +634,7 @@ show(
 # **Town.** DNNTSP is {{ below["town"][0]:.1f }} points behind. The repair brings {{ in_town["repaired"][0]:.1f }}, and its
 # interval begins at zero. Leaving out the gate brings {{ in_town["without gate"][0]:.1f }}
 # [{{ in_town["without gate"][1]:.1f }}, {{ in_town["without gate"][2]:.1f }}], and both together {{ in_town["both"][0]:.1f }}.
-# By recall the two then differ by {{ freed_gap:.1f }} points, and {{ freed[0]:.1f }} points of NDCG are left. So most of
+# By recall the two then differ by {{ freed_gap:.1f }} points, and {{ freed:.1f }} points of NDCG are left. So most of
 # counting's lead comes from two things: it sees when you chose something alone, and no gate shuts a seen place out.
 #
 # **Cautions.** We changed settings after seeing test scores, and tried both repairs together after short runs on these test

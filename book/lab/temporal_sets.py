@@ -138,32 +138,42 @@ DATA: dict[str, tuple[Callable[[], Parts], tuple[str, ...]]] = {
 }
 
 
+def compared(parts: Parts, ways: dict[str, dict[str, Any]], about: Row) -> Iterator[Row]:
+    """The rows of what needs no training and of networks, a name and its fields each."""
+    tables = {key: [table] for key, table in counted(parts).items()}
+    for name, fields in ways.items():
+        tables[WHOLE[0], name] = [
+            trained(parts, name, fields, replace(SetTraining(), seed=seed)) for seed in SEEDS
+        ]
+    yield from rows_of(tables, about)
+
+
+def about(name: str) -> Row:
+    """What every row says of its data set."""
+    return {"data": name, "protocol": "next set", "target_time": "unknown"}
+
+
 def measured() -> Iterator[Row]:
     """All rows."""
     for name, (load, variants) in DATA.items():
         parts = load()
-        about: Row = {"data": name, "protocol": "next set", "target_time": "unknown"}
-        yield about | {"model": "none", "variant": "full", "split": "test", "seed": None,
+        yield about(name) | {"model": "none", "variant": "full", "split": "test", "seed": None,
                        "group": "facts", "n": len(parts["test"]),
                        "alone": alone(parts["test"])}  # fmt: skip
-        tables = {key: [table] for key, table in counted(parts).items()}
-        for variant in variants:
-            tables[WHOLE[0], variant] = [
-                trained(parts, variant, VARIANTS[variant], replace(SetTraining(), seed=seed))
-                for seed in SEEDS
-            ]
-        yield from rows_of(tables, about)
+        yield from compared(parts, {one: VARIANTS[one] for one in variants}, about(name))
+
+
+def described(name: str, parts: Parts) -> Row:
+    """A data set in the header of a results file."""
+    return {
+        "name": name, "protocol": "next set", "fingerprint": fingerprint(parts),
+        "windows": {part: len(one) for part, one in parts.items()},
+        "training": asdict(SetTraining()),
+    }  # fmt: skip
 
 
 def _data(_: list[Row]) -> list[Row]:
-    return [
-        {
-            "name": name, "protocol": "next set", "fingerprint": fingerprint(parts),
-            "windows": {part: len(one) for part, one in parts.items()},
-            "training": asdict(SetTraining()),
-        }
-        for name, parts in ((name, load()) for name, (load, _) in DATA.items())
-    ]  # fmt: skip
+    return [described(name, load()) for name, (load, _) in DATA.items()]
 
 
 REPORT = Report(

@@ -9,14 +9,12 @@ makes anew beside two more: without a gate, and without a gate and told the pres
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from typing import Any
 
-from wherenext.relatives.temporal_sets import VARIANTS, SetTraining
+from wherenext.relatives.temporal_sets import VARIANTS
 
 from lab.reports import Report, Row
-from lab.runs import SEEDS
-from lab.temporal_sets import WHOLE, city_days, counted, fingerprint, rows_of, trained
+from lab.temporal_sets import about, city_days, compared, described
 
 WAYS: dict[str, dict[str, Any]] = {
     "full": VARIANTS["full"],
@@ -29,24 +27,11 @@ DATA = "city days"
 
 def measured() -> Iterator[Row]:
     """All rows."""
-    parts = city_days()
-    tables = {key: [table] for key, table in counted(parts).items()}
-    for name, fields in WAYS.items():
-        tables[WHOLE[0], name] = [
-            trained(parts, name, fields, replace(SetTraining(), seed=seed)) for seed in SEEDS
-        ]
-    yield from rows_of(tables, {"data": DATA, "protocol": "next set", "target_time": "unknown"})
+    yield from compared(city_days(), WAYS, about(DATA))
 
 
 def _data(_: list[Row]) -> list[Row]:
-    parts = city_days()
-    return [
-        {
-            "name": DATA, "protocol": "next set", "fingerprint": fingerprint(parts),
-            "windows": {part: len(one) for part, one in parts.items()},
-            "training": asdict(SetTraining()),
-        }
-    ]  # fmt: skip
+    return [described(DATA, city_days())]
 
 
 REPORT = Report(
