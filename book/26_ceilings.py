@@ -201,18 +201,20 @@ print(f"{n} stays; of their pairs {share:.3f} agree")
 # we give up, the more is mixed; only {{ town_all_four:.0f }} % of the town's targets have two stays alike in all four facts.
 
 # %%
+skip = 0  # @param {type:"slider", min:0, max:4, step:1}
 LESS = [(60, ALL), (60, ("place", "weekend")), (60, ("place",))]
 LESS += [(120, ("place",)), (1440, ("place",)), (60, ()), (1440, ())]
 
 
 def most_alike(at):
     """The most alike stays before row `at`, two or more."""
-    for minutes, same in LESS:
+    for minutes, same in LESS[skip:]:
         rows = like(at, minutes, same)
         if len(rows) >= 2:
             return rows
 
 
+# %%
 # The targets as rows of `visits` (the memory does not matter for this):
 tests = with_history(prepare(visits, protocol="exact"), memory=1).test
 targets = tests.target
@@ -222,6 +224,8 @@ print(f"{len(targets)} targets: {100 * mean:.1f} % agree")
 print(f"root: {100 * mean**0.5:.1f} %")
 
 # %% [markdown]
+# > **Try it.** Set `skip` to 4, which asks only for the same place. More is mixed, so fewer pairs agree, and the root falls.
+#
 # We call this root the **counted ceiling**. With the two errors of the last section it can lie above the ceiling of a good
 # model or below it, as a model may know more than four facts. Which is it here?
 #

@@ -33,8 +33,8 @@ def placeholders(script: str) -> dict[str, tuple[str, str]]:
 
 
 def filled(text: str, numbers: Mapping[str, str]) -> str:
-    """A text with its numbers."""
-    return PLACEHOLDER.sub(lambda match: numbers[key(match)], text)
+    """A text with its numbers, as prose writes them: a minus is no hyphen."""
+    return PLACEHOLDER.sub(lambda match: re.sub(r"^-(?=\d)", "−", numbers[key(match)]), text)
 
 
 def lacking(script: Path, wanted: str, names: Iterable[str], why: str = "") -> str:
