@@ -449,7 +449,7 @@ print("true: ", *story.summary)
 print("yours:", *draft)
 
 # %% [markdown]
-# In our run only the count of errands is wrong; yours may differ.
+# Which words are wrong, if any, differs from machine to machine: each adds up the same numbers in another order.
 
 # %% tags=["hide-input"]
 # @title Figure 16.2: where each word of the summary comes from
