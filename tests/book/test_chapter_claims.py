@@ -924,13 +924,14 @@ def test_claims_of_18() -> None:
     assert low < 0 < high, "Told this, it is level with counting on baskets"
     own = read_results("temporal_sets_town").rows.query("split == 'test' and model == 'dnntsp'")
     town = own.pivot_table("ndcg@10", "variant", "group")
-    assert abs(town["gain low"]["presence"]) < 0.1, "and its interval begins at zero"
+    assert abs(town["gain low"]["presence"]) < 0.1, "with an interval that begins at zero"
     assert town["gain low"]["no_gate"] > 0 > town["lead high"]["presence_no_gate"], (
         "points are left. So most of"
     )
     gap = -town["lead"]["full"]
     assert town["gain"]["no_gate"] > 0.6 * gap, "Without the gate most of the gap is gone"
-    assert town["gain"]["presence_no_gate"] > 0.75 * gap, "lead comes from two things: it sees when"
+    assert town["gain"]["no_gate"] > gap / 2, "So most of counting's lead is the gate's doing"
+    assert town["gain"]["presence"] < gap / 4, "what the presence adds is small and uncertain"
     found = own.pivot_table("recall@10", "variant", "group").loc["presence_no_gate"]
     assert found["lead low"] < 0 < found["lead high"], "the network is level by recall"
     assert low < 0 < high and gains["dc", "presence"].min() > 0, "points and is level with counting"
@@ -941,7 +942,7 @@ def test_claims_of_18() -> None:
     assert presence.max() > informed.min(), "but the intervals overlap"
     low = baskets[baskets.variant == "presence"].set_index("group")["recall@10"]["gain low"]
     assert -0.05 < max(low, presence.min()) < 0, "An end printed as +0.0 …lies just below zero"
-    assert 0.8 < gain["no_gate"] < 1.2, "it gains about one. Leave out the graph"
+    assert 0.8 < gain["no_gate"] < 1.2, "it gains about one. Leave out the graph, the"
     low, high = percentile_interval("full", "recall@10")
     assert low < 0 < high, "points behind counting, with an interval that holds zero"
     for variant in ("informed", "presence"):
@@ -957,7 +958,7 @@ def test_claims_of_18() -> None:
     ours, counting = score["dnntsp", "full"], score["personal", "backoff"]
     rebuilding = (32.60 - ours) / (counting - ours)
     assert rebuilding > 0.5, "more than half of the gap between ours and counting is our rebuilding"
-    assert counting > 32.60 > ours, "not checked by us); against that, counting leads by"
+    assert counting > 32.60 > ours, "Against that, counting leads by"
     below = {v for v in baskets.variant.unique() if percentile_interval(v)[1] < 0}
     others = below == {*baskets.variant} - {"presence", "informed"}
     level = [
@@ -984,11 +985,13 @@ def test_claims_of_18_on_gates() -> None:
     learn = daily_places(town.visits)["train"]
     ids = sorted(town.visits.location_id.unique())
     cellar = ids.index(town.places.set_index("name").location_id["Indigo Wine Cellar"])
-    assert not learn.seen()[:, cellar].any(), "or none (Indigo Wine Cellar) a gate is still random"
+    assert not learn.seen()[:, cellar].any(), "no history of training held it"
     network, batch = SetPredictor(SetConfig(learn.n_elements)), learn.batch(torch.arange(64))
     network(batch).logsumexp(1).sum().backward()
     (moved,) = (one.grad != 0 for name, one in network.named_parameters() if "alpha" in name)
-    assert moved.any() and not moved[~batch.seen().any(0)].any(), "a gate is still random, or"
+    assert moved.any() and not moved[~batch.seen().any(0)].any(), (
+        "and its gate is as it was drawn, by luck nearly open"
+    )
 
 
 @pytest.mark.built
@@ -997,18 +1000,19 @@ def test_claims_of_18_in_the_town() -> None:
     board = {row[0]: row[1:] for row in printed("18_temporal_sets", "common | own")}
     own = pd.DataFrame(board).T.iloc[1:].set_axis(board[""], axis=1).map(number)
     gate, shop, grill = own.gate, own.loc["Sage & Jolly Instruments"], own.loc["The Olive Grill"]
-    assert shop.gate > 0.4 > 0.1 > grill.gate, "and its gate closed; Sage & Jolly after"
+    assert shop.gate > 0.4 > 0.1 > grill.gate, "so here closing was right"
     assert shop.back > shop.held / 3 > grill.back == 0, "The Olive Grill came back after"
     assert gate.min() < 0, "starts at random between 0 and 1, and nothing keeps it there"
-    assert own["own"].idxmax() == "Sage & Jolly Instruments", "has the best own score"
-    assert 0.4 < own.gate["Sage & Jolly Instruments"] < 0.6, "is only half open"
+    assert own["own"].idxmax() == "Sage & Jolly Instruments", "with the best own score"
+    assert 0.4 < own.gate["Sage & Jolly Instruments"] < 0.6, "its gate is only half open"
     assert own.gate["Indigo Wine Cellar"] > own.gate["Sage & Jolly Instruments"], (
-        "with a more open gate, ranks before it"
+        "Before it stands Indigo Wine Cellar"
     )
+    assert own["rank"]["Sage & Jolly Instruments"] == 3, "So it ranks third"
     table = printed("18_temporal_sets", "NDCG@10, %")[1:]
     published, informed, ungated, count = (number(row[1]) for row in table)
     assert published < min(informed, ungated) < max(informed, ungated) < count, (
-        "and both repairs come closer"
+        "and each repair comes closer"
     )
     *gated, free, rule = (number(row[2]) for row in table)
     assert rule > 99 and max(gated) < rule - 2, "A gate loses seen places."
