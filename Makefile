@@ -18,6 +18,8 @@ PROSE     := $(wildcard book/*.md data/*.md *.md) book/words.txt .ci/spelling/cs
 DATA      := $(shell find data book/results -type f ! -name '.*' 2>/dev/null)
 PAGES     := $(wildcard book/*.md book/*.bib book/_static/* book/_root/*) _config.yml _toc.yml $(wildcard book/_ext/*.py)
 
+# What .venv brings and the machine lacks, uv, is found by the tests and by .ci, too.
+export PATH := $(PATH):$(CURDIR)/$(BIN)
 # What .venv holds is compiled when it is first imported: once, and not in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
