@@ -326,8 +326,9 @@ def _messages(messages: list[dict[str, Any]]) -> Recording:
     table = pd.DataFrame(messages, columns=names)
     topic = table.topic.astype("string").str.extract(r"^[^/]*/([^/]+)/([^/]+)")
     table = table.drop(columns="topic").assign(user=topic[0], device=topic[1])
-    return Recording(table.dropna(axis=1, how="any" if table.user.isna().any() else "all"),
-                     account=True)  # fmt: skip
+    if table.user.nunique() == 1:  # whose all are, also those that were sent without a topic
+        table["user"] = table.user.ffill().bfill()
+    return Recording(table.dropna(axis=1, how="all"), account=True)
 
 
 def from_json(file: File) -> Recording:

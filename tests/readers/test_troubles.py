@@ -236,6 +236,30 @@ def test_the_folders_of_a_recorder_are_a_person_and_a_device(tmp_path: Path) -> 
     assert table.user_id[0] == "lena" and any("fixes of tablet" in note for note in notes)
 
 
+def owntracks(**changes: Any) -> str:
+    """The life as a recorder writes it; every 40th position far off, and said to be poor."""
+    messages = [{"_type": "location", "tst": at, "lat": row.lat + far, "lon": row.lon,
+                 "acc": 2500 if far else 8}
+                for row, at, far in zip(FIXES.itertuples(), UNIX,
+                                        0.05 * (np.arange(len(UNIX)) % 40 == 39),
+                                        strict=True)]  # fmt: skip
+    for number, change in changes.items():
+        messages[int(number[1:])] |= change
+    lines = [{name: value for name, value in message.items() if value is not None}
+             for message in messages]  # fmt: skip
+    return "\n".join(f"2025-03-03T00:00:00Z\t*\t{json.dumps(line)}" for line in lines)
+
+
+@pytest.mark.parametrize("change", [{}, {"acc": None}, {"topic": "owntracks/lena/phone"}])
+def test_what_one_message_of_owntracks_lacks_or_has_is_of_that_message(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    table, notes = told(lambda: found_in(made(tmp_path, "lena.rec", owntracks(n5=change))))
+    as_lived(table, slack=20)
+    poor = len(FIXES) // 40
+    assert table.user_id[0] == "lena" and any(f"{poor} accuracy worse" in n for n in notes)
+
+
 def test_ids_stay_text_across_files(tmp_path: Path) -> None:
     rows = "user_id,location_id,started_at\n{},{},2024-05-0{}T09:00Z\n"
     for number, (user, place) in enumerate((("7", "479123"), ("007", "47e6651")), 1):
