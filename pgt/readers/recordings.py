@@ -321,14 +321,18 @@ def owntracks(file: File) -> Recording:
 
 
 def _messages(messages: list[dict[str, Any]]) -> Recording:
-    """OwnTracks' messages, whose topic names a user and a device."""
-    names = ["topic", "tst", "lon", "lat", "acc"]
-    table = pd.DataFrame(messages, columns=names)
+    """OwnTracks' messages, whose topic names a user and a device.
+
+    Those of a waypoint say where a region is and when it was drawn, not where somebody was.
+    """
+    here = [one for one in messages if one.get("_type", "location") in ("location", "transition")]
+    elsewhere = Counter({"messages that say nobody's position": len(messages) - len(here)})
+    table = pd.DataFrame(here, columns=["topic", "tst", "lon", "lat", "acc"])
     topic = table.topic.astype("string").str.extract(r"^[^/]*/([^/]+)/([^/]+)")
     table = table.drop(columns="topic").assign(user=topic[0], device=topic[1])
     if table.user.nunique() == 1:  # whose all are, also those that were sent without a topic
         table["user"] = table.user.ffill().bfill()
-    return Recording(table.dropna(axis=1, how="all"), account=True)
+    return Recording(table.dropna(axis=1, how="all"), +elsewhere, account=True)
 
 
 def from_json(file: File) -> Recording:

@@ -260,6 +260,15 @@ def test_what_one_message_of_owntracks_lacks_or_has_is_of_that_message(
     assert table.user_id[0] == "lena" and any(f"{poor} accuracy worse" in n for n in notes)
 
 
+def test_a_region_that_somebody_drew_is_no_position(tmp_path: Path) -> None:
+    region = {"_type": "waypoint", "lat": 10.0, "lon": 10.0, "acc": None, "rad": 50}
+    crossed = {"_type": "transition", "event": "leave", "wtst": 1}
+    path = made(tmp_path, "lena.rec", owntracks(n5=region, n500=region, n600=crossed))
+    fixes_, notes = told(lambda: read_fixes(path))
+    assert len(fixes_) == len(FIXES) - 2 and fixes_.lat.min() > 40
+    assert any("2 messages that say nobody's position" in note for note in notes)
+
+
 def test_ids_stay_text_across_files(tmp_path: Path) -> None:
     rows = "user_id,location_id,started_at\n{},{},2024-05-0{}T09:00Z\n"
     for number, (user, place) in enumerate((("7", "479123"), ("007", "47e6651")), 1):
