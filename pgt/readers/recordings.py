@@ -10,7 +10,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pgt.errors import DataError
-from pgt.readers.columns import PAIR
+from pgt.readers.columns import ALIASES, PAIR, plain_name
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
@@ -48,6 +48,7 @@ FOREIGN = {
 }  # fmt: skip
 ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx", b"$gpgga": "nmea",
          b"$gprmc": "nmea"}  # fmt: skip
+KNOWN = {name for tiers in ALIASES.values() for names in tiers for name in names.split()}
 TAKEOUT = (
     "settings of Google's Timeline and no visits: Takeout has held none since 2024, they are on "
     "the phone; export them there (Android: Settings, Location, Timeline, Export Timeline data; "
@@ -374,15 +375,36 @@ def from_json(file: File) -> Recording:
         return _features(content)
     if {"tst", "lat"} <= kinds:
         return _messages([item for item in content if "tst" in item and "lat" in item])
-    return Recording(pd.DataFrame(map(_flat, content)), account="latitudeE7" in kinds)
+    return Recording(_flat(content), account="latitudeE7" in kinds)
 
 
-def _flat(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with what stands in records inside it, such as coords or venue, beside the rest."""
-    inner = {f"{name} {key}" if key in ("id", "name", "type") else key: value
-             for name, held in record.items() if isinstance(held, dict)
-             for key, value in held.items()}  # fmt: skip
-    return inner | {name: held for name, held in record.items() if not isinstance(held, dict)}
+def _flat(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Records with what stands in records inside them, such as coords or venue, beside the rest.
+
+    What several hold has both names where that is a known one (end time), else it is the first's.
+    """
+    holders = defaultdict[str, set[str]](set)
+    for record in records:
+        for name, held in record.items():
+            for key in held if isinstance(held, dict) else ():
+                holders[key].add(name)
+    nested = set[str]().union(*holders.values())
+
+    def beside(record: dict[str, Any]) -> dict[str, Any]:
+        inner = dict[str, Any]()
+        for name, held in record.items():
+            for key, value in held.items() if isinstance(held, dict) else ():
+                both = f"{name} {key}"
+                known = len(holders[key]) > 1 and plain_name(both) in KNOWN
+                joined = known or key in inner or key in ("id", "name", "type")
+                inner[both if joined else key] = value
+        return inner | {
+            name: held
+            for name, held in record.items()
+            if not isinstance(held, dict) and not (held is None and name in nested)
+        }
+
+    return pd.DataFrame(map(beside, records))
 
 
 LIVED = (1990, 2100)  # years in which phones write times

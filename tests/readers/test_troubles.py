@@ -823,6 +823,20 @@ def test_records_inside_records_are_read(tmp_path: Path) -> None:
             read(source)
 
 
+@pytest.mark.parametrize("edges", [("start", "end"), ("begin", "departure"), ("end", "start")])
+def test_records_inside_records_do_not_overwrite_each_other(
+    edges: tuple[str, str], tmp_path: Path
+) -> None:
+    times = ["2024-05-06T08:00Z", "2024-05-06T09:00Z"][:: 1 if edges[1] != "start" else -1]
+    first, second = ({"time": at, "lat": lat, "lon": 16.3}
+                     for at, lat in zip(times, (48.2, 48.3), strict=True))  # fmt: skip
+    visit = {"user": "a", "place": "h", edges[0]: first, edges[1]: second}
+    path = made(tmp_path, "v.json", json.dumps([visit]))
+    found = read(path)
+    assert found.started_at.dt.strftime("%H:%M%z").tolist() == ["10:00+0200"]
+    assert found.finished_at.dt.hour.tolist() == [11] and found.lat.tolist() == [48.2]
+
+
 @pytest.mark.parametrize("name", APPS)
 def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
     path = made(tmp_path, name, json.dumps(APPS[name]))
