@@ -48,7 +48,7 @@ FOREIGN = {
 }  # fmt: skip
 ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx", b"$gpgga": "nmea",
          b"$gprmc": "nmea"}  # fmt: skip
-KNOWN = {name for tiers in ALIASES.values() for names in tiers for name in names.split()}
+KNOWN = {name: ours for ours, tiers in ALIASES.items() for names in tiers for name in names.split()}
 TAKEOUT = (
     "settings of Google's Timeline and no visits: Takeout has held none since 2024, they are on "
     "the phone; export them there (Android: Settings, Location, Timeline, Export Timeline data; "
@@ -492,15 +492,18 @@ def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _features(features: list[dict[str, Any]]) -> Recording:
-    """GeoJSON: points with a time among their properties, or lines with a time a point."""
+    """GeoJSON: points with a time among their properties, or lines with a time a point.
+
+    A visit to a place needs no point.
+    """
     rows: list[dict[str, Any]] = []
-    timeless = 0
+    timeless = shapes = 0
     for feature in features:
         geometry, about = feature.get("geometry") or {}, feature.get("properties") or {}
         at, kind = geometry.get("coordinates") or [], geometry.get("type")
+        held = {name: value for name, value in about.items()
+                if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
         if kind == "Point" and len(at) >= 2:
-            held = {name: value for name, value in about.items()
-                    if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
             rows.append({**held, "lon": at[0], "lat": at[1]})
         elif kind in ("LineString", "MultiLineString", "MultiPoint"):
             inner = about.get("coordinateProperties") or {}
@@ -511,7 +514,12 @@ def _features(features: list[dict[str, Any]]) -> Recording:
             rows += [{"time": time, "lon": point[0], "lat": point[1]}
                      for time, point in zip(times, at, strict=False)]  # fmt: skip
             timeless += max(len(at) - len(times), 0)
+        elif {"location_id", "started_at"} <= {KNOWN.get(plain_name(name)) for name in held}:
+            rows.append({**held, "lon": None, "lat": None})
+        else:
+            shapes += 1
     if rows and all("topic" in row and "tst" in row for row in rows):
         return _messages(rows)
-    lost = Counter({"points of lines without a time": timeless})
+    lost = Counter({"points of lines without a time": timeless,
+                    "features that are no point or line": shapes})  # fmt: skip
     return Recording(pd.DataFrame(rows), +lost, account=True)

@@ -854,6 +854,22 @@ def test_points_of_lines_without_a_time_are_counted(tmp_path: Path) -> None:
     assert any(f"{len(TEXT) - 3000} points of lines without a time" in note for note in notes)
 
 
+def test_a_feature_that_is_no_point_is_a_visit_or_counted(tmp_path: Path) -> None:
+    ring = {"type": "Polygon", "coordinates": [[[16, 48], [17, 48], [17, 49], [16, 48]]]}
+    point = {"type": "Point", "coordinates": [16.3, 48.2]}
+    items = [{"type": "Feature", "geometry": geometry, "properties": {
+        "user": "a", "place": place, "start": f"2024-05-06T{hour:02}:00Z"}}
+        for hour, (place, geometry) in enumerate(
+            [("h", point), ("w", point), ("h", ring), ("w", None), ("x", {"type": "Point"})])
+    ]  # fmt: skip
+    zone = {"type": "Feature", "geometry": ring, "properties": {"name": "town"}}
+    path = made(tmp_path, "v.geojson", json.dumps({"type": COLLECTION, "features": [*items, zone]}))
+    table, notes = told(lambda: read(path))
+    assert table.location_id.tolist() == ["h", "w", "h", "w"]
+    assert any("1 features that are no point or line" in note for note in notes)
+    assert any("without a position, left out: 1" in note for note in notes)
+
+
 def test_a_path_of_an_iphone_counts_minutes(tmp_path: Path) -> None:
     path = [{"point": f"geo:48.2{number},14.3", "durationMinutesOffsetFromStartTime": str(number)}
             for number in range(5)]  # fmt: skip
