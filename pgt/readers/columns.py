@@ -298,6 +298,10 @@ def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
     number = table.rename(columns=plain_name).apply(pd.to_numeric, errors="coerce")
     if not number.t.between(0, 47).all():
         return table
+    hidden = (number[["x", "y"]] < 0).any(axis=1)
+    if hidden.any():
+        note(f"{int(hidden.sum()):,} rows whose cell is hidden (such as -999) are left out.")
+        table, number = table[~hidden], number[~hidden]
     note("days are counted and have no date: day 0 is read as Monday, 2024-01-01; each row is half "
          "an hour in a cell of the grid.")  # fmt: skip
     start = pd.Timestamp("2024-01-01") + _days(number.d, 30 * number.t)

@@ -1028,7 +1028,10 @@ def test_days_and_minutes_of_the_literature(tmp_path: Path) -> None:
 def test_half_hours_on_a_grid(tmp_path: Path) -> None:
     table = pd.DataFrame({"uid": 3, "d": [0, 0, 2], "t": [0, 47, 17], "x": [5, 5, 120],
                           "y": [9, 9, 77]})  # fmt: skip
-    found = read(made(tmp_path, "yjmob100k-dataset1.csv", csv(table)))
+    masked = table.iloc[[2, 2]].assign(d=[3, 4], x=-999, y=-999)  # which are to be predicted
+    path = made(tmp_path, "yjmob100k-dataset1.csv", csv(pd.concat([table, masked])))
+    found, notes = told(lambda: read(path))
+    assert any(note.startswith("2 rows whose cell is hidden") for note in notes)
     assert found.location_id.tolist() == ["5-9", "5-9", "120-77"]
     assert found.started_at.dt.strftime("%d %H:%M").tolist() == ["01 00:00", "01 23:30", "03 08:30"]
     assert (found.finished_at - found.started_at == pd.Timedelta(minutes=30)).all()
