@@ -111,6 +111,8 @@ ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, di
     ("a longitude in words", "v.csv", csv(f"{H},lng,lat", f"{A},far,48.2"), {},
      ("Column 'lng' holds text", "degrees, as numbers"),
      csv(f"{H},lng,lat", f"{A},16.4,48.2"), {}),
+    ("degrees with two points", "f.csv", FIXES.replace("48.2", "48.209.500"), {},
+     ("'lat' is '48.209.500' in line 2", "one decimal sign"), FIXES, {}),
     # times
     ("no zone", "v.csv", NAIVE, {}, ("Times in 'started_at' have no time zone",
      "timezone='Asia/Shanghai'", "file_timezone='UTC'"), None, Z),

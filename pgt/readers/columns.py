@@ -484,6 +484,10 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
     fresh: dict[str, Any] = {}
     for name in [name for name in ("lon", "lat") if name in table.columns]:
         fresh[name] = _degrees(table[name], strict)
+        if not strict and fresh[name].isna().all():
+            refuse(table, name, table[name].notna(), "is ", " and no row has degrees there; write "
+                   "them as numbers with one decimal sign, such as 48.2095.", "{!r}",
+                   origin)  # fmt: skip
     if len(fresh) == 2 and all(pd.api.types.is_float_dtype(column) for column in fresh.values()):
         unit = _unit(fresh["lon"], fresh["lat"], origin)
         fresh = {name: values / unit for name, values in fresh.items()} if unit > 1 else fresh
