@@ -343,6 +343,9 @@ def from_json(file: File) -> Recording:
         content = json.loads(text)
     except ValueError:  # a record a line
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
+    if isinstance(content, list):  # of records, or of collections of features
+        content = [*chain(*(_collected(item, [item]) for item in content))]
+    content = _collected(content, content)
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
         raise DataError(f"{file.name} holds {TAKEOUT}.")
     signals = content.get("rawSignals") if isinstance(content, dict) else None
@@ -375,10 +378,21 @@ def from_json(file: File) -> Recording:
         return _features(content)
     if {"tst", "lat"} <= kinds:
         return _messages([item for item in content if "tst" in item and "lat" in item])
-    return Recording(_flat(content), account="latitudeE7" in kinds)
+    return Recording(pd.DataFrame(_flat(content)), account="latitudeE7" in kinds)
 
 
-def _flat(records: list[dict[str, Any]]) -> pd.DataFrame:
+def _collected(held: Any, otherwise: Any) -> Any:
+    """The features of a collection, or of a batch as Overland sends it."""
+    for name in ("features", "locations") if isinstance(held, dict) else ():
+        inside = held.get(name)
+        if isinstance(inside, list) and all(
+            isinstance(item, dict) and "geometry" in item for item in inside
+        ):
+            return inside
+    return otherwise
+
+
+def _flat(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Records with what stands in records inside them, such as coords or venue, beside the rest.
 
     What several hold has both names where that is a known one (end time), else it is the first's.
@@ -404,7 +418,7 @@ def _flat(records: list[dict[str, Any]]) -> pd.DataFrame:
             if not isinstance(held, dict) and not (held is None and name in nested)
         }
 
-    return pd.DataFrame(map(beside, records))
+    return [*map(beside, records)]
 
 
 LIVED = (1990, 2100)  # years in which phones write times
@@ -515,7 +529,7 @@ def _features(features: list[dict[str, Any]]) -> Recording:
                      for time, point in zip(times, at, strict=False)]  # fmt: skip
             timeless += max(len(at) - len(times), 0)
         elif {"location_id", "started_at"} <= {KNOWN.get(plain_name(name)) for name in held}:
-            rows.append({**held, "lon": None, "lat": None})
+            rows.append({**held, "lon": np.nan, "lat": np.nan})
         else:
             shapes += 1
     if rows and all("topic" in row and "tst" in row for row in rows):

@@ -846,6 +846,18 @@ def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
     as_lived(found_in(path), slack=10)
 
 
+@pytest.mark.parametrize("name", ["locations", "features"])
+def test_collections_a_line_and_a_box_around_few_features(name: str, tmp_path: Path) -> None:
+    points = APPS["overland.json"]["locations"]
+    batches = [{"type": COLLECTION, "bbox": [14, 48, 15, 49], name: points[start : start + 900]}
+               for start in range(0, len(points), 900)]  # fmt: skip
+    lines = made(tmp_path, "all.jsonl", "\n".join(map(json.dumps, [*batches, {name: []}])))
+    assert read_fixes(lines).tracked_at.tolist() == FIXES["at"].tolist()
+    assert len(read_fixes(made(tmp_path, "list.json", json.dumps(batches)))) == len(FIXES)
+    few = made(tmp_path, "few.geojson", json.dumps(batches[0] | {name: points[:2]}))
+    assert len(read_fixes(few)) == 2
+
+
 def test_points_of_lines_without_a_time_are_counted(tmp_path: Path) -> None:
     line = APPS["line.geojson"] | {"properties": {"coordTimes": TEXT[:3000]}}
     path = made(tmp_path, "line.geojson", json.dumps(line))
