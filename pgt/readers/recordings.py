@@ -354,7 +354,7 @@ def from_json(file: File) -> Recording:
                  if isinstance(held, list) and name != "rawSignals"]  # fmt: skip
         content = max(lists, key=len, default=content)
     if isinstance(content, list) and all(isinstance(part, list) for part in content):
-        content = [state for entity in content for state in entity]  # Home Assistant's interface
+        content = _states([entity for entity in content if entity])
     if isinstance(content, dict) and content.get("type") == "Feature":
         content = [content]
     if isinstance(content, dict) and signals:
@@ -390,6 +390,24 @@ def _collected(held: Any, otherwise: Any) -> Any:
         ):
             return inside
     return otherwise
+
+
+def _states(entities: list[list[Any]]) -> list[Any]:
+    """The states of Home Assistant's interface; in a short answer, the first has what others lack.
+
+    That is the entity, which is of all, and where it was, which nobody knows of the others.
+    """
+    states = [*chain(*entities)]
+    if not all(isinstance(state, dict) for state in states) or not all(
+        "entity_id" in entity[0] for entity in entities
+    ):
+        return states
+    states = [{"entity_id": entity[0]["entity_id"]} | state
+              for entity in entities for state in entity]  # fmt: skip
+    if all("attributes" in state for state in states):
+        return states
+    return [{name: held for name, held in state.items() if name != "attributes"}
+            for state in states]  # fmt: skip
 
 
 def _flat(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

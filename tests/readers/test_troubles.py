@@ -924,6 +924,22 @@ def test_home_assistants_interface_and_positions(tmp_path: Path) -> None:
     assert found.user_id[0] == "device_tracker.pixel"
 
 
+def test_short_answers_of_home_assistants_interface(tmp_path: Path) -> None:
+    logs = []
+    for who in ("lena", "tom"):
+        edges = [(state, at.isoformat()) for row in LIFE.itertuples()
+                 for state, at in ((row.location_id, row.started_at),
+                                   ("not_home", row.finished_at))]  # fmt: skip
+        log: list[dict[str, Any]] = [{"state": state, "last_changed": at} for state, at in edges]
+        log[0] |= {"entity_id": f"person.{who}", "attributes": {"latitude": 48, "longitude": 14}}
+        logs.append(log)
+    path = made(tmp_path, "history.json", json.dumps([*logs, []]))
+    table, notes = told(lambda: read(path, timezone=ZONE))
+    assert table.user_id.value_counts().to_dict() == {"person.lena": N, "person.tom": N}
+    as_lived(table[table.user_id == "person.tom"])
+    assert not any("left out" in note for note in notes)
+
+
 def test_a_folder_of_lines_of_json(tmp_path: Path) -> None:
     for day in range(3, 31):
         rows = [{"type": "Feature", "properties": {"timestamp": f"{at:%Y-%m-%dT%H:%M:%SZ}"},
