@@ -366,12 +366,22 @@ def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
 
 
 def _with_hemispheres(table: pd.DataFrame, ours_of: dict[str, str]) -> pd.DataFrame:
-    """Loggers write N or S, E or W into a column beside."""
-    plain, theirs = {plain_name(n): n for n in table.columns}, {o: n for n, o in ours_of.items()}
+    """Loggers write N or S, E or W into a column beside: N/S, lat_dir, latitude_ref."""
+    theirs = {ours: name for name, ours in ours_of.items()}
     fresh = {}
-    for ours, beside in (("lat", "ns"), ("lon", "ew")):
-        if ours in theirs and beside in plain:
-            fresh[theirs[ours]] = table[theirs[ours]].astype(str) + table[plain[beside]].astype(str)
+    for ours, beside, sides in (("lat", "ns", "N(?:ORTH)?|S(?:OUTH)?"),
+                                ("lon", "ew", "E(?:AST)?|W(?:EST)?")):  # fmt: skip
+        mine = plain_name(theirs.get(ours, ""))
+        for name in table.columns if mine else ():
+            plain = plain_name(name)
+            if plain != beside and not (plain.startswith((ours, mine)) and name not in ours_of):
+                continue
+            side = table[name].astype("string").str.strip().str.upper().replace("", pd.NA)
+            known = side.dropna()
+            if len(known) and known.str.fullmatch(sides).mean() >= ENOUGH:
+                text = table[theirs[ours]].astype("string").str.strip()
+                size = text.where(~side.str.match("[SW]").fillna(False), text.str.lstrip("-"))
+                fresh[theirs[ours]] = size + side.str[:1]
     return table.assign(**fresh)
 
 

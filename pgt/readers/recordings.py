@@ -475,13 +475,11 @@ def _google_monthly(visit: dict[str, Any]) -> tuple[Any, ...]:
 def _google_phone(segments: list[dict[str, Any]], signals: list[dict[str, Any]]) -> Recording:
     """A phone's export: visits (of stays in stays the outer one), else paths, else signals."""
     rows = []
-    for segment in segments:
-        visit = segment.get("visit")
-        if isinstance(visit, dict) and str(visit.get("hierarchyLevel", 0)) == "0":
-            place = visit.get("topCandidate") or {}
-            lat, lon = _pair(place.get("placeLocation", ""))
-            name, offset = _id_of(place, lat, lon), segment.get("startTimeTimezoneUtcOffsetMinutes")
-            rows.append((name, segment.get("startTime"), segment.get("endTime"), lon, lat, offset))
+    for segment in _outer([one for one in segments if isinstance(one.get("visit"), dict)]):
+        place = segment["visit"].get("topCandidate") or {}
+        lat, lon = _pair(place.get("placeLocation", ""))
+        name, offset = _id_of(place, lat, lon), segment.get("startTimeTimezoneUtcOffsetMinutes")
+        rows.append((name, segment.get("startTime"), segment.get("endTime"), lon, lat, offset))
     if rows:
         return _kept(rows)
     fixes = []
@@ -498,6 +496,25 @@ def _google_phone(segments: list[dict[str, Any]], signals: list[dict[str, Any]])
     table = pd.DataFrame(fixes, columns=["tracked_at", "lon", "lat", "accuracy"])
     table = table[table.tracked_at.notna()].dropna(axis=1, how="all")
     return Recording(table.reset_index(drop=True), account=True)
+
+
+def _outer(stays: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Stays without those whose middle lies in one of a lower level: a shop in a mall."""
+    level = pd.to_numeric(pd.Series([stay["visit"].get("hierarchyLevel", 0) for stay in stays],
+                                    dtype=object), errors="coerce").fillna(0)  # fmt: skip
+    if not level.any():
+        return stays
+    start, end = (pd.to_datetime(pd.Series([stay.get(name) for stay in stays], dtype=object),
+                                 format="ISO8601", utc=True, errors="coerce")
+                  for name in ("startTime", "endTime"))  # fmt: skip
+    middle = start + (end - start) / 2
+
+    def is_inner(row: int) -> bool:
+        around = (start <= middle[row]) & (middle[row] <= end) & (level < level[row])
+        return bool(around.any())
+
+    inner = {row for row in level.index[level > 0] if is_inner(row)}
+    return [stay for row, stay in enumerate(stays) if row not in inner]
 
 
 def _pair(where: Any) -> tuple[float, float]:

@@ -636,6 +636,24 @@ def test_degrees_minutes_and_seconds(shape: str) -> None:
             np.testing.assert_allclose(found["lat"], lat, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("lat", "lng", "lat_dir", "lng_dir"),
+        ("N/S", "E/W"),
+        ("latitude", "longitude", "Latitude Ref", "Longitude Ref"),
+    ],
+)
+@pytest.mark.parametrize("sides", ["SW", ("South", "west")])
+def test_the_side_of_the_earth_in_a_column_beside(names: tuple[str, ...], sides: Any) -> None:
+    lat, lon = names[:2] if len(names) == 4 else ("lat", "lon")
+    for sign in (1, -1):  # with a sign as well, the south stays the south
+        table = ours().rename(columns={"lat": lat, "lon": lon})
+        table = table.assign(**{lat: sign * table[lat], lon: sign * table[lon]})
+        found = read(table.assign(**dict(zip(names[-2:], sides, strict=True))))
+        np.testing.assert_allclose(found[["lon", "lat"]], -LIFE[["lon", "lat"]])
+
+
 def test_32_bits_without_a_sign_are_a_longitude_in_the_west(tmp_path: Path) -> None:
     rows = [{"timestampMs": str(1000 * at), "latitudeE7": 407_000_000, "activity": [{}],
              "longitudeE7": 2**32 - 740_000_000} for at in UNIX[:9]]  # fmt: skip
@@ -697,6 +715,17 @@ def test_one_bad_visit_costs_one_visit(tmp_path: Path) -> None:
     count = next(note for note in notes if note.startswith("left out of Timeline.json"))
     assert "2 visits without a time" in count and "1 visits that end before they begin" in count
     assert "1 visits that name no place" in count
+
+
+def test_a_stay_whose_outer_one_is_missing_is_kept(tmp_path: Path) -> None:
+    inner = timeline(LIFE.assign(location_id="counter"))
+    for segment in inner:
+        segment["visit"]["hierarchyLevel"] = 1
+    whole = [part for number, both in enumerate(zip(timeline(LIFE), inner, strict=True))
+             for part in both[number == 9 :]]  # fmt: skip
+    table = read(made(tmp_path, "Timeline.json", json.dumps(whole)))
+    lived = ["counter" if row == 9 else place for row, place in enumerate(LIFE.location_id)]
+    assert table.location_id.tolist() == lived
 
 
 def test_a_visit_at_0_0_lies_where_its_place_does() -> None:
