@@ -441,7 +441,7 @@ def visits(
         )
     activity = min(ACTIVITY, np.nextafter(time_threshold, 0))
     table = merge_staypoints(stays[~nowhere], places, activity=activity)
-    return note_data_checks(check(table if timezone else by_local_clocks(table)))
+    return note_data_checks(check(table if timezone else by_local_clocks(table, written=False)))
 
 
 def eps_of_scatter(fixes: pd.DataFrame, stays: pd.DataFrame) -> float:
