@@ -89,6 +89,12 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
 def names_without_header(first: list[str], file: str) -> list[str]:
     """Names for the fields of a known set without a header line; none where there is a header."""
+    if len(first) == 1 and len(first[0].split()) > 1:
+        raise DataError(
+            f"{file} has no commas, semicolons, tabs or bars between fields (it begins with "
+            f"'{first[0][:60]}'); write commas between them, and names above, such as "
+            "user_id,location_id,started_at,finished_at."
+        )
     kinds = ""
     for field in first:
         is_time = re.match(r"\d{4}-\d\d-\d\d[T ]\d|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d ", field)

@@ -280,6 +280,12 @@ def gpx(file: File) -> Recording:
             for track in content.tracks
             for part in track.segments for p in part.points]  # fmt: skip
     table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat", "hdop", "track"])
+    if rows and table.tracked_at.isna().all():
+        raise DataError(
+            f"None of the {len(rows):,} track points of {file.name} has a time, as in a route that "
+            "was planned, or of which an app left the times out; export the recording with its "
+            "times."
+        )
     table["tracked_at"] = pd.to_datetime(table.tracked_at, utc=True)
     if len(accuracy) == len(table):
         table["accuracy"] = accuracy
