@@ -141,7 +141,8 @@ def test_a_sub_folder_is_a_person_and_a_year_is_not(tmp_path: Path) -> None:
     assert read(tmp_path / "family", person="us").user_id.unique().tolist() == ["us"]
 
 
-@pytest.mark.parametrize("name", ["{month}-{who}", "{who}_{day}", "{day}T00-00 {who}"])
+@pytest.mark.parametrize("name", ["{month}-{who}", "{who}_{day}", "{day}T00-00 {who}",
+                                  "{day}_00-00_Mon_{who}"])  # fmt: skip
 def test_dated_files_of_several_people(name: str, tmp_path: Path) -> None:
     for who, east in (("anna", 0), ("user002", 0.2)):
         local = FIXES["at"].dt.tz_convert(ZONE)
@@ -162,6 +163,13 @@ def test_files_named_by_months_are_one_persons(tmp_path: Path) -> None:
     table, notes = told(lambda: read(tmp_path / "mine"))
     assert table.user_id.unique().tolist() == ["mine"] and len(table) == 2 * len(FIXES)
     assert any("look like one person's days" in note for note in notes)
+
+
+def test_weekdays_in_names_are_nobody(tmp_path: Path) -> None:
+    days = FIXES["at"].dt.tz_convert(ZONE).dt.normalize()
+    for day in days.unique():  # as OsmAnd names its recordings
+        made(tmp_path, f"rec/{day:%Y-%m-%d_%H-%M_%a}.gpx", gpx(me=FIXES[days == day]))
+    as_lived(found_in(tmp_path / "rec"), slack=10)
 
 
 def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> None:
