@@ -115,10 +115,12 @@ def _ahead(times: pd.Series, zone: Any) -> pd.Series:
 
 
 def by_local_clocks(
-    table: pd.DataFrame, ahead: pd.Series | None = None, stated: pd.Series | None = None
-) -> pd.DataFrame:
+    table: pd.DataFrame, ahead: pd.Series | None = None, stated: pd.Series | None = None, *,
+    written: bool = True,
+) -> pd.DataFrame:  # fmt: skip
     """Visits in UTC by the clocks of their places, or of their offsets (minutes).
 
+    Times that are ``written`` in UTC are said to be; those of fixes may have had other offsets.
     What a record states beside its times is surest, then the place; of offsets that are written
     with the times, all may be those of the phone on the day of the export.
     """
@@ -138,7 +140,7 @@ def by_local_clocks(
     elif ahead is None:
         if not len(names):
             return table
-        note(f"the times are in UTC; by the coordinates, local clocks are those of "
+        note(f"{'the times are in UTC; ' * written}by the coordinates, local clocks are those of "
              f"{', '.join(names[:2])}{', …' if len(names) > 2 else ''}.")  # fmt: skip
         own = there.fillna(0)
     elif len(names) > 1 and (there.notna() & (ahead != there)).any() and (

@@ -89,6 +89,12 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
 def names_without_header(first: list[str], file: str) -> list[str]:
     """Names for the fields of a known set without a header line; none where there is a header."""
+    if len(first) == 1 and len(first[0].split()) > 1:
+        raise DataError(
+            f"{file} has no commas, semicolons, tabs or bars between fields (it begins with "
+            f"'{first[0][:60]}'); write commas between them, and names above, such as "
+            "user_id,location_id,started_at,finished_at."
+        )
     kinds = ""
     for field in first:
         is_time = re.match(r"\d{4}-\d\d-\d\d[T ]\d|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d ", field)
@@ -298,6 +304,10 @@ def _of_half_hours(table: pd.DataFrame, clock: str) -> pd.DataFrame:
     number = table.rename(columns=plain_name).apply(pd.to_numeric, errors="coerce")
     if not number.t.between(0, 47).all():
         return table
+    hidden = (number[["x", "y"]] < 0).any(axis=1)
+    if hidden.any():
+        note(f"{int(hidden.sum()):,} rows whose cell is hidden (such as -999) are left out.")
+        table, number = table[~hidden], number[~hidden]
     note("days are counted and have no date: day 0 is read as Monday, 2024-01-01; each row is half "
          "an hour in a cell of the grid.")  # fmt: skip
     start = pd.Timestamp("2024-01-01") + _days(number.d, 30 * number.t)
@@ -362,12 +372,22 @@ def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
 
 
 def _with_hemispheres(table: pd.DataFrame, ours_of: dict[str, str]) -> pd.DataFrame:
-    """Loggers write N or S, E or W into a column beside."""
-    plain, theirs = {plain_name(n): n for n in table.columns}, {o: n for n, o in ours_of.items()}
+    """Loggers write N or S, E or W into a column beside: N/S, lat_dir, latitude_ref."""
+    theirs = {ours: name for name, ours in ours_of.items()}
     fresh = {}
-    for ours, beside in (("lat", "ns"), ("lon", "ew")):
-        if ours in theirs and beside in plain:
-            fresh[theirs[ours]] = table[theirs[ours]].astype(str) + table[plain[beside]].astype(str)
+    for ours, beside, sides in (("lat", "ns", "N(?:ORTH)?|S(?:OUTH)?"),
+                                ("lon", "ew", "E(?:AST)?|W(?:EST)?")):  # fmt: skip
+        mine = plain_name(theirs.get(ours, ""))
+        for name in table.columns if mine else ():
+            plain = plain_name(name)
+            if plain != beside and not (plain.startswith((ours, mine)) and name not in ours_of):
+                continue
+            side = table[name].astype("string").str.strip().str.upper().replace("", pd.NA)
+            known = side.dropna()
+            if len(known) and known.str.fullmatch(sides).mean() >= ENOUGH:
+                text = table[theirs[ours]].astype("string").str.strip()
+                size = text.where(~side.str.match("[SW]").fillna(False), text.str.lstrip("-"))
+                fresh[theirs[ours]] = size + side.str[:1]
     return table.assign(**fresh)
 
 
@@ -480,6 +500,10 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
     fresh: dict[str, Any] = {}
     for name in [name for name in ("lon", "lat") if name in table.columns]:
         fresh[name] = _degrees(table[name], strict)
+        if not strict and fresh[name].isna().all():
+            refuse(table, name, table[name].notna(), "is ", " and no row has degrees there; write "
+                   "them as numbers with one decimal sign, such as 48.2095.", "{!r}",
+                   origin)  # fmt: skip
     if len(fresh) == 2 and all(pd.api.types.is_float_dtype(column) for column in fresh.values()):
         unit = _unit(fresh["lon"], fresh["lat"], origin)
         fresh = {name: values / unit for name, values in fresh.items()} if unit > 1 else fresh

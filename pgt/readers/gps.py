@@ -114,8 +114,9 @@ def _poor(fixes: pd.DataFrame) -> dict[str, np.ndarray]:
         if name not in fixes.columns or (name == "hdop" and ("metres" in reason) != in_metres):
             continue
         rows = bad(fixes[name]).to_numpy(dtype=bool)
-        by_reason[reason] = rows if rows.mean() <= 0.5 else np.zeros_like(rows)
-        if rows.mean() > 0.5:
+        most = rows.sum() > 0.5 * len(rows)
+        by_reason[reason] = np.zeros_like(rows) if most else rows
+        if most:
             note(f"column '{name}' would keep out {int(rows.sum()):,} of {len(fixes):,} fixes "
                  f"({reason}), so it was not used.", stacklevel=4)  # fmt: skip
     return by_reason
@@ -147,7 +148,7 @@ def _leaps(fixes: pd.DataFrame) -> np.ndarray:
     user = fixes.user_id.to_numpy()
     fast = (step > 200) & (step > LEAP * seconds) & (user[1:] == user[:-1])
     leaps[1:-1] = fast[:-1] & fast[1:] & (over < 200)
-    if fast.mean() > 0.2:
+    if fast.sum() > 0.2 * len(fast):  # of one fix, or of none, there is no mean
         note(f"{int(fast.sum()):,} of {len(fixes):,} fixes are farther from the one before than "
              "anybody gets in that time: are they several people's or devices'? Name the column "
              "that says whose with columns={'user_id': ...} (--columns user_id=...), or write "
@@ -440,7 +441,7 @@ def visits(
         )
     activity = min(ACTIVITY, np.nextafter(time_threshold, 0))
     table = merge_staypoints(stays[~nowhere], places, activity=activity)
-    return note_data_checks(check(table if timezone else by_local_clocks(table)))
+    return note_data_checks(check(table if timezone else by_local_clocks(table, written=False)))
 
 
 def eps_of_scatter(fixes: pd.DataFrame, stays: pd.DataFrame) -> float:

@@ -24,8 +24,12 @@ from pgt.visits import Origin
 TURNS = 0.1
 SHARED, ENOUGH_ROWS, FEW_PEOPLE = 0.5, 20, 20  # when ids may be one person's
 DATE = r"(19|20)\d\d([-_. ]?\d\d){0,2}|\d\d"  # a folder of a year, a month or a day
-# A date, and perhaps a time, in a file's name, with what stands between it and the rest.
-DATED = r"[\W_]*(?<!\d)(19|20)\d\d([-_. ]?\d\d){1,2}([-_.T ]*\d\d)*(?!\d)[\W_]*|\d{8,}"
+# A date, and perhaps a time and a weekday, in a file's name, with what is between it and the rest.
+WEEKDAY = r"(?i:mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(?i:day)?"
+DATED = (
+    r"[\W_]*(?<!\d)(19|20)\d\d([-_. ]?\d\d){1,2}([-_.T ]*\d\d)*(?!\d)"
+    rf"([\W_]+{WEEKDAY}(?![^\W_]))?[\W_]*|\d{{8,}}"
+)
 # Names in Google's exports, which say nothing of a person.
 GOOGLES = r"timeline|location[-_ ]?history|records|semantic|takeout|\d{4}_[a-z]+|[^a-z]"
 

@@ -10,7 +10,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pgt.errors import DataError
-from pgt.readers.columns import PAIR
+from pgt.readers.columns import ALIASES, PAIR, plain_name
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
@@ -48,6 +48,7 @@ FOREIGN = {
 }  # fmt: skip
 ROOTS = {b"<gpx": "gpx", b"<kml": "kml", b"<trainingcenterdatabase": "tcx", b"$gpgga": "nmea",
          b"$gprmc": "nmea"}  # fmt: skip
+KNOWN = {name: ours for ours, tiers in ALIASES.items() for names in tiers for name in names.split()}
 TAKEOUT = (
     "settings of Google's Timeline and no visits: Takeout has held none since 2024, they are on "
     "the phone; export them there (Android: Settings, Location, Timeline, Export Timeline data; "
@@ -279,6 +280,12 @@ def gpx(file: File) -> Recording:
             for track in content.tracks
             for part in track.segments for p in part.points]  # fmt: skip
     table = pd.DataFrame(rows, columns=["tracked_at", "lon", "lat", "hdop", "track"])
+    if rows and table.tracked_at.isna().all():
+        raise DataError(
+            f"None of the {len(rows):,} track points of {file.name} has a time, as in a route that "
+            "was planned, or of which an app left the times out; export the recording with its "
+            "times."
+        )
     table["tracked_at"] = pd.to_datetime(table.tracked_at, utc=True)
     if len(accuracy) == len(table):
         table["accuracy"] = accuracy
@@ -321,13 +328,18 @@ def owntracks(file: File) -> Recording:
 
 
 def _messages(messages: list[dict[str, Any]]) -> Recording:
-    """OwnTracks' messages, whose topic names a user and a device."""
-    names = ["topic", "tst", "lon", "lat", "acc"]
-    table = pd.DataFrame(messages, columns=names)
+    """OwnTracks' messages, whose topic names a user and a device.
+
+    Those of a waypoint say where a region is and when it was drawn, not where somebody was.
+    """
+    here = [one for one in messages if one.get("_type", "location") in ("location", "transition")]
+    elsewhere = Counter({"messages that say nobody's position": len(messages) - len(here)})
+    table = pd.DataFrame(here, columns=["topic", "tst", "lon", "lat", "acc"])
     topic = table.topic.astype("string").str.extract(r"^[^/]*/([^/]+)/([^/]+)")
     table = table.drop(columns="topic").assign(user=topic[0], device=topic[1])
-    return Recording(table.dropna(axis=1, how="any" if table.user.isna().any() else "all"),
-                     account=True)  # fmt: skip
+    if table.user.nunique() == 1:  # whose all are, also those that were sent without a topic
+        table["user"] = table.user.ffill().bfill()
+    return Recording(table.dropna(axis=1, how="all"), +elsewhere, account=True)
 
 
 def from_json(file: File) -> Recording:
@@ -337,6 +349,9 @@ def from_json(file: File) -> Recording:
         content = json.loads(text)
     except ValueError:  # a record a line
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
+    if isinstance(content, list):  # of records, or of collections of features
+        content = [*chain(*(_collected(item, [item]) for item in content))]
+    content = _collected(content, content)
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
         raise DataError(f"{file.name} holds {TAKEOUT}.")
     signals = content.get("rawSignals") if isinstance(content, dict) else None
@@ -345,7 +360,7 @@ def from_json(file: File) -> Recording:
                  if isinstance(held, list) and name != "rawSignals"]  # fmt: skip
         content = max(lists, key=len, default=content)
     if isinstance(content, list) and all(isinstance(part, list) for part in content):
-        content = [state for entity in content for state in entity]  # Home Assistant's interface
+        content = _states([entity for entity in content if entity])
     if isinstance(content, dict) and content.get("type") == "Feature":
         content = [content]
     if isinstance(content, dict) and signals:
@@ -369,15 +384,65 @@ def from_json(file: File) -> Recording:
         return _features(content)
     if {"tst", "lat"} <= kinds:
         return _messages([item for item in content if "tst" in item and "lat" in item])
-    return Recording(pd.DataFrame(map(_flat, content)), account="latitudeE7" in kinds)
+    return Recording(pd.DataFrame(_flat(content)), account="latitudeE7" in kinds)
 
 
-def _flat(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with what stands in records inside it, such as coords or venue, beside the rest."""
-    inner = {f"{name} {key}" if key in ("id", "name", "type") else key: value
-             for name, held in record.items() if isinstance(held, dict)
-             for key, value in held.items()}  # fmt: skip
-    return inner | {name: held for name, held in record.items() if not isinstance(held, dict)}
+def _collected(held: Any, otherwise: Any) -> Any:
+    """The features of a collection, or of a batch as Overland sends it."""
+    for name in ("features", "locations") if isinstance(held, dict) else ():
+        inside = held.get(name)
+        if isinstance(inside, list) and all(
+            isinstance(item, dict) and "geometry" in item for item in inside
+        ):
+            return inside
+    return otherwise
+
+
+def _states(entities: list[list[Any]]) -> list[Any]:
+    """The states of Home Assistant's interface; in a short answer, the first has what others lack.
+
+    That is the entity, which is of all, and where it was, which nobody knows of the others.
+    """
+    states = [*chain(*entities)]
+    if not all(isinstance(state, dict) for state in states) or not all(
+        "entity_id" in entity[0] for entity in entities
+    ):
+        return states
+    states = [{"entity_id": entity[0]["entity_id"]} | state
+              for entity in entities for state in entity]  # fmt: skip
+    if all("attributes" in state for state in states):
+        return states
+    return [{name: held for name, held in state.items() if name != "attributes"}
+            for state in states]  # fmt: skip
+
+
+def _flat(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records with what stands in records inside them, such as coords or venue, beside the rest.
+
+    What several hold has both names where that is a known one (end time), else it is the first's.
+    """
+    holders = defaultdict[str, set[str]](set)
+    for record in records:
+        for name, held in record.items():
+            for key in held if isinstance(held, dict) else ():
+                holders[key].add(name)
+    nested = set[str]().union(*holders.values())
+
+    def beside(record: dict[str, Any]) -> dict[str, Any]:
+        inner = dict[str, Any]()
+        for name, held in record.items():
+            for key, value in held.items() if isinstance(held, dict) else ():
+                both = f"{name} {key}"
+                known = len(holders[key]) > 1 and plain_name(both) in KNOWN
+                joined = known or key in inner or key in ("id", "name", "type")
+                inner[both if joined else key] = value
+        return inner | {
+            name: held
+            for name, held in record.items()
+            if not isinstance(held, dict) and not (held is None and name in nested)
+        }
+
+    return [*map(beside, records)]
 
 
 LIVED = (1990, 2100)  # years in which phones write times
@@ -416,13 +481,11 @@ def _google_monthly(visit: dict[str, Any]) -> tuple[Any, ...]:
 def _google_phone(segments: list[dict[str, Any]], signals: list[dict[str, Any]]) -> Recording:
     """A phone's export: visits (of stays in stays the outer one), else paths, else signals."""
     rows = []
-    for segment in segments:
-        visit = segment.get("visit")
-        if isinstance(visit, dict) and str(visit.get("hierarchyLevel", 0)) == "0":
-            place = visit.get("topCandidate") or {}
-            lat, lon = _pair(place.get("placeLocation", ""))
-            name, offset = _id_of(place, lat, lon), segment.get("startTimeTimezoneUtcOffsetMinutes")
-            rows.append((name, segment.get("startTime"), segment.get("endTime"), lon, lat, offset))
+    for segment in _outer([one for one in segments if isinstance(one.get("visit"), dict)]):
+        place = segment["visit"].get("topCandidate") or {}
+        lat, lon = _pair(place.get("placeLocation", ""))
+        name, offset = _id_of(place, lat, lon), segment.get("startTimeTimezoneUtcOffsetMinutes")
+        rows.append((name, segment.get("startTime"), segment.get("endTime"), lon, lat, offset))
     if rows:
         return _kept(rows)
     fixes = []
@@ -439,6 +502,25 @@ def _google_phone(segments: list[dict[str, Any]], signals: list[dict[str, Any]])
     table = pd.DataFrame(fixes, columns=["tracked_at", "lon", "lat", "accuracy"])
     table = table[table.tracked_at.notna()].dropna(axis=1, how="all")
     return Recording(table.reset_index(drop=True), account=True)
+
+
+def _outer(stays: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Stays without those whose middle lies in one of a lower level: a shop in a mall."""
+    level = pd.to_numeric(pd.Series([stay["visit"].get("hierarchyLevel", 0) for stay in stays],
+                                    dtype=object), errors="coerce").fillna(0)  # fmt: skip
+    if not level.any():
+        return stays
+    start, end = (pd.to_datetime(pd.Series([stay.get(name) for stay in stays], dtype=object),
+                                 format="ISO8601", utc=True, errors="coerce")
+                  for name in ("startTime", "endTime"))  # fmt: skip
+    middle = start + (end - start) / 2
+
+    def is_inner(row: int) -> bool:
+        around = (start <= middle[row]) & (middle[row] <= end) & (level < level[row])
+        return bool(around.any())
+
+    inner = {row for row in level.index[level > 0] if is_inner(row)}
+    return [stay for row, stay in enumerate(stays) if row not in inner]
 
 
 def _pair(where: Any) -> tuple[float, float]:
@@ -465,15 +547,18 @@ def _arc_visit(item: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _features(features: list[dict[str, Any]]) -> Recording:
-    """GeoJSON: points with a time among their properties, or lines with a time a point."""
+    """GeoJSON: points with a time among their properties, or lines with a time a point.
+
+    A visit to a place needs no point.
+    """
     rows: list[dict[str, Any]] = []
-    timeless = 0
+    timeless = shapes = 0
     for feature in features:
         geometry, about = feature.get("geometry") or {}, feature.get("properties") or {}
         at, kind = geometry.get("coordinates") or [], geometry.get("type")
+        held = {name: value for name, value in about.items()
+                if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
         if kind == "Point" and len(at) >= 2:
-            held = {name: value for name, value in about.items()
-                    if name not in ("lat", "lon", "latitude", "longitude", "geometry")}  # fmt: skip
             rows.append({**held, "lon": at[0], "lat": at[1]})
         elif kind in ("LineString", "MultiLineString", "MultiPoint"):
             inner = about.get("coordinateProperties") or {}
@@ -484,7 +569,12 @@ def _features(features: list[dict[str, Any]]) -> Recording:
             rows += [{"time": time, "lon": point[0], "lat": point[1]}
                      for time, point in zip(times, at, strict=False)]  # fmt: skip
             timeless += max(len(at) - len(times), 0)
+        elif {"location_id", "started_at"} <= {KNOWN.get(plain_name(name)) for name in held}:
+            rows.append({**held, "lon": np.nan, "lat": np.nan})
+        else:
+            shapes += 1
     if rows and all("topic" in row and "tst" in row for row in rows):
         return _messages(rows)
-    lost = Counter({"points of lines without a time": timeless})
+    lost = Counter({"points of lines without a time": timeless,
+                    "features that are no point or line": shapes})  # fmt: skip
     return Recording(pd.DataFrame(rows), +lost, account=True)

@@ -55,6 +55,7 @@ EMPTY = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
 ]  # fmt: skip
+NO_ROWS = "has no rows or track points (waypoints and routes are no fixes)"
 NO_PLACES, AWAY = ("unavailable", "unknown"), ("not_home", "away")  # states of Home Assistant
 MANY = 20  # rows, from which on their kind can be told
 GEOLIFE_URL = (
@@ -466,7 +467,7 @@ def _rows_of_files(
         try:
             recording, origin = _one(file, kind, how.columns, path)
             if recording.frame.empty:
-                bad[file.name] = "has no rows or track points (waypoints and routes are no fixes)"
+                bad[file.name] = NO_ROWS
                 continue
             frame, names = with_our_names(
                 recording.frame, how.columns, file.name, account=recording.account, clock=how.clock
@@ -487,6 +488,9 @@ def _rows_of_files(
         name, what = next(iter(bad.items()))
         table = "it must be a CSV in UTF-8 with a header line"
         again = table if kind == "table" else f"export it again as {kind}"
+        again = (
+            "give a file with recorded tracks, positions or visits" if what == NO_ROWS else again
+        )
         raise DataError(f"{name} {what}; {again}.")
     return parts, left_out, account
 

@@ -52,6 +52,14 @@ def test_all_faults_at_once_add_up() -> None:
     assert good.user_id.dtype.kind == "i", "users are whole numbers again"
 
 
+@pytest.mark.filterwarnings("error")
+def test_of_few_fixes_or_none_nothing_is_computed_in_vain() -> None:
+    one = fixes_at([0], 16.4, 48.2).assign(hdop=1.0, valid=True, accuracy=5.0)
+    for lat, n in ((48.2, 1), (np.nan, 0)):
+        assert len(clean_fixes(one.assign(lat=lat), mend=True)[0]) == n
+    assert clean_fixes(one[:0], mend=True)[0].empty
+
+
 Stay = tuple[int, int, int]
 
 
@@ -305,7 +313,7 @@ def test_silence_at_one_place_is_a_stay_and_is_counted() -> None:
 
 def test_the_zone_comes_from_the_coordinates() -> None:
     fixes = commuter(days=10)
-    with pytest.warns(DataNote, match="local clocks are those of Europe/Vienna"):
+    with pytest.warns(DataNote, match="^by the coordinates, local clocks are those of Europe/V"):
         assert str(gps.visits(fixes).started_at.dt.tz) == "Europe/Vienna"
     both = pd.concat([fixes, fixes.assign(user_id="bob", lon=139.7, lat=fixes.lat - 12.5)])
     with pytest.warns(DataNote, match="Europe/Vienna, Asia/Tokyo"):

@@ -141,7 +141,8 @@ def test_a_sub_folder_is_a_person_and_a_year_is_not(tmp_path: Path) -> None:
     assert read(tmp_path / "family", person="us").user_id.unique().tolist() == ["us"]
 
 
-@pytest.mark.parametrize("name", ["{month}-{who}", "{who}_{day}", "{day}T00-00 {who}"])
+@pytest.mark.parametrize("name", ["{month}-{who}", "{who}_{day}", "{day}T00-00 {who}",
+                                  "{day}_00-00_Mon_{who}"])  # fmt: skip
 def test_dated_files_of_several_people(name: str, tmp_path: Path) -> None:
     for who, east in (("anna", 0), ("user002", 0.2)):
         local = FIXES["at"].dt.tz_convert(ZONE)
@@ -162,6 +163,13 @@ def test_files_named_by_months_are_one_persons(tmp_path: Path) -> None:
     table, notes = told(lambda: read(tmp_path / "mine"))
     assert table.user_id.unique().tolist() == ["mine"] and len(table) == 2 * len(FIXES)
     assert any("look like one person's days" in note for note in notes)
+
+
+def test_weekdays_in_names_are_nobody(tmp_path: Path) -> None:
+    days = FIXES["at"].dt.tz_convert(ZONE).dt.normalize()
+    for day in days.unique():  # as OsmAnd names its recordings
+        made(tmp_path, f"rec/{day:%Y-%m-%d_%H-%M_%a}.gpx", gpx(me=FIXES[days == day]))
+    as_lived(found_in(tmp_path / "rec"), slack=10)
 
 
 def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> None:
@@ -234,6 +242,39 @@ def test_the_folders_of_a_recorder_are_a_person_and_a_device(tmp_path: Path) -> 
     table, notes = told(lambda: found_in(tmp_path / "rec"))
     as_lived(table, slack=10)
     assert table.user_id[0] == "lena" and any("fixes of tablet" in note for note in notes)
+
+
+def owntracks(**changes: Any) -> str:
+    """The life as a recorder writes it; every 40th position far off, and said to be poor."""
+    messages = [{"_type": "location", "tst": at, "lat": row.lat + far, "lon": row.lon,
+                 "acc": 2500 if far else 8}
+                for row, at, far in zip(FIXES.itertuples(), UNIX,
+                                        0.05 * (np.arange(len(UNIX)) % 40 == 39),
+                                        strict=True)]  # fmt: skip
+    for number, change in changes.items():
+        messages[int(number[1:])] |= change
+    lines = [{name: value for name, value in message.items() if value is not None}
+             for message in messages]  # fmt: skip
+    return "\n".join(f"2025-03-03T00:00:00Z\t*\t{json.dumps(line)}" for line in lines)
+
+
+@pytest.mark.parametrize("change", [{}, {"acc": None}, {"topic": "owntracks/lena/phone"}])
+def test_what_one_message_of_owntracks_lacks_or_has_is_of_that_message(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    table, notes = told(lambda: found_in(made(tmp_path, "lena.rec", owntracks(n5=change))))
+    as_lived(table, slack=20)
+    poor = len(FIXES) // 40
+    assert table.user_id[0] == "lena" and any(f"{poor} accuracy worse" in n for n in notes)
+
+
+def test_a_region_that_somebody_drew_is_no_position(tmp_path: Path) -> None:
+    region = {"_type": "waypoint", "lat": 10.0, "lon": 10.0, "acc": None, "rad": 50}
+    crossed = {"_type": "transition", "event": "leave", "wtst": 1}
+    path = made(tmp_path, "lena.rec", owntracks(n5=region, n500=region, n600=crossed))
+    fixes_, notes = told(lambda: read_fixes(path))
+    assert len(fixes_) == len(FIXES) - 2 and fixes_.lat.min() > 40
+    assert any("2 messages that say nobody's position" in note for note in notes)
 
 
 def test_ids_stay_text_across_files(tmp_path: Path) -> None:
@@ -603,6 +644,24 @@ def test_degrees_minutes_and_seconds(shape: str) -> None:
             np.testing.assert_allclose(found["lat"], lat, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("lat", "lng", "lat_dir", "lng_dir"),
+        ("N/S", "E/W"),
+        ("latitude", "longitude", "Latitude Ref", "Longitude Ref"),
+    ],
+)
+@pytest.mark.parametrize("sides", ["SW", ("South", "west")])
+def test_the_side_of_the_earth_in_a_column_beside(names: tuple[str, ...], sides: Any) -> None:
+    lat, lon = names[:2] if len(names) == 4 else ("lat", "lon")
+    for sign in (1, -1):  # with a sign as well, the south stays the south
+        table = ours().rename(columns={"lat": lat, "lon": lon})
+        table = table.assign(**{lat: sign * table[lat], lon: sign * table[lon]})
+        found = read(table.assign(**dict(zip(names[-2:], sides, strict=True))))
+        np.testing.assert_allclose(found[["lon", "lat"]], -LIFE[["lon", "lat"]])
+
+
 def test_32_bits_without_a_sign_are_a_longitude_in_the_west(tmp_path: Path) -> None:
     rows = [{"timestampMs": str(1000 * at), "latitudeE7": 407_000_000, "activity": [{}],
              "longitudeE7": 2**32 - 740_000_000} for at in UNIX[:9]]  # fmt: skip
@@ -664,6 +723,17 @@ def test_one_bad_visit_costs_one_visit(tmp_path: Path) -> None:
     count = next(note for note in notes if note.startswith("left out of Timeline.json"))
     assert "2 visits without a time" in count and "1 visits that end before they begin" in count
     assert "1 visits that name no place" in count
+
+
+def test_a_stay_whose_outer_one_is_missing_is_kept(tmp_path: Path) -> None:
+    inner = timeline(LIFE.assign(location_id="counter"))
+    for segment in inner:
+        segment["visit"]["hierarchyLevel"] = 1
+    whole = [part for number, both in enumerate(zip(timeline(LIFE), inner, strict=True))
+             for part in both[number == 9 :]]  # fmt: skip
+    table = read(made(tmp_path, "Timeline.json", json.dumps(whole)))
+    lived = ["counter" if row == 9 else place for row, place in enumerate(LIFE.location_id)]
+    assert table.location_id.tolist() == lived
 
 
 def test_a_visit_at_0_0_lies_where_its_place_does() -> None:
@@ -790,6 +860,20 @@ def test_records_inside_records_are_read(tmp_path: Path) -> None:
             read(source)
 
 
+@pytest.mark.parametrize("edges", [("start", "end"), ("begin", "departure"), ("end", "start")])
+def test_records_inside_records_do_not_overwrite_each_other(
+    edges: tuple[str, str], tmp_path: Path
+) -> None:
+    times = ["2024-05-06T08:00Z", "2024-05-06T09:00Z"][:: 1 if edges[1] != "start" else -1]
+    first, second = ({"time": at, "lat": lat, "lon": 16.3}
+                     for at, lat in zip(times, (48.2, 48.3), strict=True))  # fmt: skip
+    visit = {"user": "a", "place": "h", edges[0]: first, edges[1]: second}
+    path = made(tmp_path, "v.json", json.dumps([visit]))
+    found = read(path)
+    assert found.started_at.dt.strftime("%H:%M%z").tolist() == ["10:00+0200"]
+    assert found.finished_at.dt.hour.tolist() == [11] and found.lat.tolist() == [48.2]
+
+
 @pytest.mark.parametrize("name", APPS)
 def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
     path = made(tmp_path, name, json.dumps(APPS[name]))
@@ -799,12 +883,40 @@ def test_positions_of_many_apps(name: str, tmp_path: Path) -> None:
     as_lived(found_in(path), slack=10)
 
 
+@pytest.mark.parametrize("name", ["locations", "features"])
+def test_collections_a_line_and_a_box_around_few_features(name: str, tmp_path: Path) -> None:
+    points = APPS["overland.json"]["locations"]
+    batches = [{"type": COLLECTION, "bbox": [14, 48, 15, 49], name: points[start : start + 900]}
+               for start in range(0, len(points), 900)]  # fmt: skip
+    lines = made(tmp_path, "all.jsonl", "\n".join(map(json.dumps, [*batches, {name: []}])))
+    assert read_fixes(lines).tracked_at.tolist() == FIXES["at"].tolist()
+    assert len(read_fixes(made(tmp_path, "list.json", json.dumps(batches)))) == len(FIXES)
+    few = made(tmp_path, "few.geojson", json.dumps(batches[0] | {name: points[:2]}))
+    assert len(read_fixes(few)) == 2
+
+
 def test_points_of_lines_without_a_time_are_counted(tmp_path: Path) -> None:
     line = APPS["line.geojson"] | {"properties": {"coordTimes": TEXT[:3000]}}
     path = made(tmp_path, "line.geojson", json.dumps(line))
     table, notes = told(lambda: read_fixes(path))
     assert len(table) == 3000
     assert any(f"{len(TEXT) - 3000} points of lines without a time" in note for note in notes)
+
+
+def test_a_feature_that_is_no_point_is_a_visit_or_counted(tmp_path: Path) -> None:
+    ring = {"type": "Polygon", "coordinates": [[[16, 48], [17, 48], [17, 49], [16, 48]]]}
+    point = {"type": "Point", "coordinates": [16.3, 48.2]}
+    items = [{"type": "Feature", "geometry": geometry, "properties": {
+        "user": "a", "place": place, "start": f"2024-05-06T{hour:02}:00Z"}}
+        for hour, (place, geometry) in enumerate(
+            [("h", point), ("w", point), ("h", ring), ("w", None), ("x", {"type": "Point"})])
+    ]  # fmt: skip
+    zone = {"type": "Feature", "geometry": ring, "properties": {"name": "town"}}
+    path = made(tmp_path, "v.geojson", json.dumps({"type": COLLECTION, "features": [*items, zone]}))
+    table, notes = told(lambda: read(path))
+    assert table.location_id.tolist() == ["h", "w", "h", "w"]
+    assert any("1 features that are no point or line" in note for note in notes)
+    assert any("without a position, left out: 1" in note for note in notes)
 
 
 def test_a_path_of_an_iphone_counts_minutes(tmp_path: Path) -> None:
@@ -847,6 +959,22 @@ def test_home_assistants_interface_and_positions(tmp_path: Path) -> None:
     found = found_in(made(tmp_path, "tracker.csv", csv(table)))
     as_lived(found, slack=10)
     assert found.user_id[0] == "device_tracker.pixel"
+
+
+def test_short_answers_of_home_assistants_interface(tmp_path: Path) -> None:
+    logs = []
+    for who in ("lena", "tom"):
+        edges = [(state, at.isoformat()) for row in LIFE.itertuples()
+                 for state, at in ((row.location_id, row.started_at),
+                                   ("not_home", row.finished_at))]  # fmt: skip
+        log: list[dict[str, Any]] = [{"state": state, "last_changed": at} for state, at in edges]
+        log[0] |= {"entity_id": f"person.{who}", "attributes": {"latitude": 48, "longitude": 14}}
+        logs.append(log)
+    path = made(tmp_path, "history.json", json.dumps([*logs, []]))
+    table, notes = told(lambda: read(path, timezone=ZONE))
+    assert table.user_id.value_counts().to_dict() == {"person.lena": N, "person.tom": N}
+    as_lived(table[table.user_id == "person.tom"])
+    assert not any("left out" in note for note in notes)
 
 
 def test_a_folder_of_lines_of_json(tmp_path: Path) -> None:
@@ -965,7 +1093,10 @@ def test_days_and_minutes_of_the_literature(tmp_path: Path) -> None:
 def test_half_hours_on_a_grid(tmp_path: Path) -> None:
     table = pd.DataFrame({"uid": 3, "d": [0, 0, 2], "t": [0, 47, 17], "x": [5, 5, 120],
                           "y": [9, 9, 77]})  # fmt: skip
-    found = read(made(tmp_path, "yjmob100k-dataset1.csv", csv(table)))
+    masked = table.iloc[[2, 2]].assign(d=[3, 4], x=-999, y=-999)  # which are to be predicted
+    path = made(tmp_path, "yjmob100k-dataset1.csv", csv(pd.concat([table, masked])))
+    found, notes = told(lambda: read(path))
+    assert any(note.startswith("2 rows whose cell is hidden") for note in notes)
     assert found.location_id.tolist() == ["5-9", "5-9", "120-77"]
     assert found.started_at.dt.strftime("%d %H:%M").tolist() == ["01 00:00", "01 23:30", "03 08:30"]
     assert (found.finished_at - found.started_at == pd.Timedelta(minutes=30)).all()
