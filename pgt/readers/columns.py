@@ -84,6 +84,7 @@ SPANS = (("von", "bis"), ("from", "to"), ("start", "end"), ("starttime", "endtim
          ("arrival", "departure"), ("beginn", "ende"), ("debut", "fin"))  # fmt: skip
 NO = ["0", "0.0", "false", "no", "n", "none", "no fix", "v", "invalid"]
 YES = ["1", "1.0", "true", "yes", "y"]
+EXACT, LARGEST = 2**53, 2**63 - 1  # whole numbers that a fraction holds, and 64 bits with a sign
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
 
@@ -457,21 +458,27 @@ def _as_bytes(value: object) -> bytes | None:
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
 
 
-def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
+def whole_ids(table: pd.DataFrame, origin: Origin = HERE) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
     for name in [name for name in ("user_id", "location_id") if name in table.columns]:
         if table[name].dtype == "int64":
             continue
         ids, known = table[name], table[name].dropna()
-        if pd.api.types.is_numeric_dtype(ids.dtype):  # a gap makes fractions of whole numbers
-            whole = len(known) == len(ids) and (known % 1 == 0).all()
+        if pd.api.types.is_float_dtype(ids.dtype):  # a gap makes fractions of whole numbers
+            whole = (known % 1 == 0).all()
+            refuse(table, name, (ids.abs() >= EXACT) & whole, "is ", ", a fraction, which loses "
+                   "the last digits of so long an id; write it as text, or read it as Int64, where "
+                   "it comes from.", "{:.6g}", origin)  # fmt: skip
+        elif pd.api.types.infer_dtype(ids, skipna=True) == "integer":
+            whole = (known.abs() <= LARGEST).all()
+            ids = ids if whole else ids.astype("string")  # as of a text: S2's cells have 64 bits
         else:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(text, str) and WHOLE_NUMBER.fullmatch(text) for text in texts)
         if whole:
-            kind = "Int64" if len(known) < len(ids) else "int64"
-            table = table.assign(**{name: ids.astype(kind)})
+            ids = ids.astype("Int64" if len(known) < len(ids) else "int64")
+        table = table.assign(**{name: ids})
     return table
 
 

@@ -59,7 +59,7 @@ def with_owners(
         # scikit-mobility numbers everybody's places alone
         place = table.user_id.astype(str) + "-" + table.location_id.astype(str)
         table = table.assign(location_id=place)
-    return whole_ids(table)
+    return whole_ids(table, parts[0].origin)
 
 
 def _unsaid(part: Part) -> bool:

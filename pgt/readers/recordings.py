@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pgt.errors import DataError
-from pgt.readers.columns import PAIR
+from pgt.readers.columns import EXACT, PAIR
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
@@ -369,7 +369,15 @@ def from_json(file: File) -> Recording:
         return _features(content)
     if {"tst", "lat"} <= kinds:
         return _messages([item for item in content if "tst" in item and "lat" in item])
-    return Recording(pd.DataFrame(map(_flat, content)), account="latitudeE7" in kinds)
+    return Recording(_table([*map(_flat, content)]), account="latitudeE7" in kinds)
+
+
+def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Records as a table; whole numbers too long for a fraction stay what they are beside a gap."""
+    held = pd.DataFrame(records, dtype=object)
+    table = held.infer_objects()
+    long = [name for name in table.select_dtypes("float64") if table[name].abs().max() >= EXACT]
+    return table.assign(**{name: held[name] for name in long})
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
@@ -487,4 +495,4 @@ def _features(features: list[dict[str, Any]]) -> Recording:
     if rows and all("topic" in row and "tst" in row for row in rows):
         return _messages(rows)
     lost = Counter({"points of lines without a time": timeless})
-    return Recording(pd.DataFrame(rows), +lost, account=True)
+    return Recording(_table(rows), +lost, account=True)

@@ -39,6 +39,7 @@ from pgt.readers.recordings import UNREADABLE, File, Recording, reason
 from pgt.visits import (
     HERE,
     TIMES,
+    WHOLE,
     CheckedVisits,
     Origin,
     check,
@@ -518,7 +519,7 @@ def _parquet(file: File, path: Path) -> pd.DataFrame:
         )
         table = pq.read_table(path, partitioning=parts if names else None)
     about = table.schema.metadata or {}
-    frame = table.to_pandas()
+    frame = table.to_pandas(types_mapper=WHOLE.get)
     frame.attrs = {}  # a file's own remarks are none of ours
     for name, text in about.items():
         if text.startswith(b"1e-7 degrees"):
@@ -546,7 +547,8 @@ def _of_library(source: Any) -> pd.DataFrame:
             f"A {type(source).__name__} is no table, and no path of one; "
             "pandas.DataFrame(...) makes one."
         ) from None
-    return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
+    held = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return held.to_arrow().to_pandas(types_mapper=WHOLE.get)
 
 
 # --- CSV ---------------------------------------------------------------------------------------

@@ -605,3 +605,34 @@ def test_ids_in_names_of_folders_are_text(tmp_path: Path) -> None:
     found = read(tmp_path / "by_person", timezone="Europe/Vienna")
     assert set(found.user_id) == set(names.values())
     assert found.user_id.value_counts().to_dict() == table.user_id.value_counts().to_dict()
+
+
+@pytest.mark.parametrize("first", [617700169958293503, 11529215046068469760])
+def test_long_ids_keep_their_digits_beside_a_gap(first: int, tmp_path: Path) -> None:
+    """A fraction holds 53 bits; cells of H3 have 63 and those of S2 64, which only text holds."""
+    import duckdb
+    import pyarrow.parquet
+
+    rows = [{"user": first, "place_id": place, "start": f"2024-05-06T{hour}:00:00Z"}
+            for place, hour in ((first, "08"), (first + 1, "10"), (None, "12"))]  # fmt: skip
+    kind = pyarrow.int64() if first < 2**63 else pyarrow.uint64()
+    numbers = {name: pyarrow.array([row[name] for row in rows], kind)
+               for name in ("user", "place_id")}  # fmt: skip
+    table = pyarrow.table({**numbers, "start": [row["start"] for row in rows]})
+    pyarrow.parquet.write_table(table, tmp_path / "v.parquet")
+    points = [{"type": "Feature", "properties": row,
+               "geometry": {"type": "Point", "coordinates": [16.4, 48.2]}}
+              for row in rows]  # fmt: skip
+    text = "user,place_id,start\n" + "".join(
+        f"{row['user']},{row['place_id'] or ''},{row['start']}\n" for row in rows
+    )
+    for source in (tmp_path / "v.parquet", table, duckdb.from_arrow(table),
+                   table.to_pandas(types_mapper=pd.ArrowDtype), made(tmp_path, "v.csv", text),
+                   made(tmp_path, "v.json", json.dumps(rows)),
+                   made(tmp_path, "v.geojson", json.dumps({"features": points}))):  # fmt: skip
+        found, _ = told(lambda source=source: read(source))
+        assert [*map(int, found.location_id)] == [first, first + 1]
+        assert {*map(int, found.user_id)} == {first}
+    says = refusal(lambda: read(table.to_pandas()))
+    assert "is 6.177e+17" in says or "is 1.15292e+19" in says
+    assert "write it as text" in says
