@@ -370,6 +370,57 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
     same_life(read(tmp_path / "p"))
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(("names", "people"), [
+    (("anna", "ben"), ["anna", "ben"]),
+    (("part-00000-3fa85f64-5717-4562-b3fc-2c963f66afa6-c000.snappy", "part-00001-x"), ["all"]),
+    (("part.0", "part.1"), ["all"]),  # dask
+    (("data_0", "data_1"), ["all"]),  # DuckDB
+    (("3fa85f6457174562b3fc2c963f66afa6-0", "3fa85f6457174562b3fc2c963f66afa6-1"), ["all"]),
+    (("train-00000-of-00002", "train-00001-of-00002"), ["all"]),
+    (("day=1/part-0", "day=2/part-0"), ["all"]),
+    (("anna/part-0", "ben/part-0"), ["anna", "ben"]),
+    (("user_id=007/data_0", "user_id=7/data_0"), ["007", "7"]),
+    (("user_id=Anna%20K/year=2024/data_0", "user_id=Ben/year=2024/data_0"), ["Anna K", "Ben"]),
+    (("part-0",), ["all"]),
+])  # fmt: skip
+def test_files_are_people_unless_they_are_parts_of_a_table(
+    names: tuple[str, ...], people: list[str], ending: str, tmp_path: Path
+) -> None:
+    table = ours().drop(columns="user_id")
+    for number, name in enumerate(names):
+        part = table if people[1:] else table.iloc[number :: len(names)]
+        content = csv_of(part).encode() if ending == "csv" else bytes(part.to_parquet())
+        made(tmp_path / "all", f"{name}.{ending}", content)
+    found, _ = told(lambda: read(tmp_path / "all"))
+    assert found.user_id.value_counts().to_dict() == dict.fromkeys(people, len(table))
+    positions = table.drop(columns=["location_id", "finished_at"])
+    for number, name in enumerate(names):  # nor are parts devices, of which one is left out
+        part = positions if people[1:] else positions.iloc[number :: len(names)]
+        content = csv_of(part).encode() if ending == "csv" else bytes(part.to_parquet())
+        made(tmp_path / "all", f"{name}.{ending}", content)
+    found, _ = told(lambda: read(tmp_path / "all"))
+    assert found.user_id.value_counts().to_dict() == dict.fromkeys(people, len(table))
+
+
+def test_parquet_files_of_a_folder_have_columns_of_their_own(tmp_path: Path) -> None:
+    """What the first file lacks is read of the others, by whatever name, and ids of any type."""
+    first, second = ours().iloc[:14], ours().iloc[14:]
+    for name, parts in {
+        "names": (first, second.rename(columns={"location_id": "place"})),
+        "kinds": (first.assign(user_id=1), second),
+        "gap": (first.assign(location_id=None), second),
+    }.items():
+        for year, part in zip(("2023", "2024"), parts, strict=True):
+            made(tmp_path / name, f"{year}.parquet", bytes(part.to_parquet()))
+    same_life(read(tmp_path / "names"))
+    assert read(tmp_path / "kinds").user_id.value_counts().to_dict() == {"1": 14, "me": 14}
+    found, notes = told(lambda: read(tmp_path / "gap"))
+    assert len(found) == 14 and "14 rows without a place are left out" in " ".join(notes)
+    made(tmp_path / "names", "2023.parquet", bytes(first.drop(columns="finished_at").to_parquet()))
+    assert "'finished_at' is empty in row 0" in refusal(lambda: read(tmp_path / "names"))
+
+
 def test_the_town_as_folder_and_as_it_ships() -> None:
     visits = load_city()
     assert len(visits) == 16_977 and str(visits.started_at.dt.tz) == "America/Regina"
