@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pgt.errors import DataError
-from pgt.readers.columns import EXACT, PAIR
+from pgt.errors import DataError, note
+from pgt.readers.columns import EXACT, PAIR, recognized
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
@@ -340,10 +340,8 @@ def from_json(file: File) -> Recording:
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
         raise DataError(f"{file.name} holds {TAKEOUT}.")
     signals = content.get("rawSignals") if isinstance(content, dict) else None
-    if isinstance(content, dict):  # whatever the app calls them: its records are the longest list
-        lists = [held for name, held in content.items()
-                 if isinstance(held, list) and name != "rawSignals"]  # fmt: skip
-        content = max(lists, key=len, default=content)
+    if isinstance(content, dict):
+        content = _records_among(content, file.name)
     if isinstance(content, list) and all(isinstance(part, list) for part in content):
         content = [state for entity in content for state in entity]  # Home Assistant's interface
     if isinstance(content, dict) and content.get("type") == "Feature":
@@ -367,7 +365,7 @@ def from_json(file: File) -> Recording:
         return _kept([_arc_visit(item) for item in items if item.get("isVisit")])
     if "geometry" in kinds:
         return _features(content)
-    if {"tst", "lat"} <= kinds:
+    if {"tst", "lat"} <= kinds and "user" not in kinds:
         return _messages([item for item in content if "tst" in item and "lat" in item])
     return Recording(_table([*map(_flat, content)]), account="latitudeE7" in kinds)
 
@@ -378,6 +376,55 @@ def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
     table = held.infer_objects()
     long = [name for name in table.select_dtypes("float64") if table[name].abs().max() >= EXACT]
     return table.assign(**{name: held[name] for name in long})
+
+
+def _records_among(content: dict[str, Any], source: str) -> Any:
+    """Whatever an app calls its records: the lists of visits, else of positions, else the longest.
+
+    Several such lists of the same columns are people's; what stands beside may say whose all are.
+    """
+    lists = {name: held for name, held in content.items()
+             if isinstance(held, list) and name != "rawSignals"}  # fmt: skip
+    about = _flat({name: held for name, held in content.items() if not isinstance(held, list)})
+    whose = {name: about[name] for name, ours in _ours([about]).items() if ours == "user_id"}
+    if not lists or (len(lists) == 1 and not whose):
+        return next(iter(lists.values()), content)
+    known = {name: _ours(held) for name, held in lists.items()}
+
+    def worth(name: str) -> tuple[bool, bool, int]:
+        ours = {*known[name].values()}
+        return (
+            {"started_at", "location_id"} <= ours,
+            {"started_at", "lon"} <= ours,
+            len(lists[name]),
+        )
+
+    first = max(lists, key=worth)
+    flat = any(worth(first)[:2])
+    alike = [name for name in lists if flat and known[name] == known[first]] or [first]
+    if rest := [f"{len(held):,} of '{name}'" for name, held in lists.items()
+                if name not in alike and held and isinstance(held[0], dict)]:  # fmt: skip
+        note(f"records left out of {source}: {', '.join(rest)}.")
+    if not flat or "user_id" in known[first].values():
+        whose = {}
+    elif alike[1:] and not whose and not all(re.fullmatch(r"[\d\W]+", name) for name in alike):
+        note(f"the lists of {source} ({', '.join(alike[:3])}) are read as a person each, unless "
+             "you say person='me' (--person me).")  # fmt: skip
+        return [{"user": name} | item for name in alike for item in lists[name]]
+    return [whose | item if whose else item for name in alike for item in lists[name]]
+
+
+def _ours(records: list[Any]) -> dict[str, str]:
+    """What says who, where and when in flat records, and what it is for us."""
+    if not all(isinstance(item, dict) and "geometry" not in item for item in records):
+        return {}
+    names = [*dict.fromkeys(name for item in records for name in _flat(item))]
+    try:
+        ours = recognized(names, account=True)
+    except DataError:  # two could be one of ours, which is said if these are read
+        return {}
+    mine = ("user_id", "started_at", "location_id", "lon")
+    return {name: held for name, held in ours.items() if held in mine}
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:

@@ -421,6 +421,38 @@ def test_parquet_files_of_a_folder_have_columns_of_their_own(tmp_path: Path) -> 
     assert "'finished_at' is empty in row 0" in refusal(lambda: read(tmp_path / "names"))
 
 
+def _at(where: str | float, hour: int, **more: Any) -> dict[str, Any]:
+    """A flat record of a visit, or of a position on some longitude."""
+    place = {"place": where} if isinstance(where, str) else {"lon": where, "lat": 48.2}
+    return {**place, "time": f"2024-05-06T{hour:02}:00:00Z", **more}
+
+
+@pytest.mark.parametrize(("content", "expected", "says"), [
+    ({"anna": [_at("home", 8), _at("work", 10)], "ben": [_at("cafe", 8)]},
+     {"anna": 2, "ben": 1}, "the lists of v.json (anna, ben) are read as a person each"),
+    ({"anna": [_at(16.4, 8), _at(16.5, 9)], "ben": [_at(16.4, 8, acc=5)]},
+     {"anna": 2, "ben": 1}, "(anna, ben)"),
+    ({"anna": [{"tst": 1714982400, "lat": 48.2, "lon": 16.4}], "ben": [
+        {"tst": 1714982400, "lat": 48.2, "lon": 16.4}]}, {"anna": 1, "ben": 1}, "(anna, ben)"),
+    ({"a": [_at("home", 8, uid="ben")], "b": [_at("home", 9, uid="ada")]},
+     {"ada": 1, "ben": 1}, ""),
+    ({"2023": [_at("home", 8)], "2024": [_at("work", 9)]}, {"v": 2}, ""),
+    ({"user": "anna", "visits": [_at("home", 8)]}, {"anna": 1}, ""),
+    ({"user": {"id": 7, "name": "Anna"}, "visits": [_at("home", 8)]}, {7: 1}, ""),
+    ({"user": "anna", "visits": [_at("home", 8, user="ben")]}, {"ben": 1}, ""),
+    ({"visits": [_at("home", 8)], "points": [_at(16.4, 8), _at(16.4, 9)]}, {"v": 1},
+     "records left out of v.json: 2 of 'points'."),
+    ({"places": [{"id": 1}, {"id": 2}], "tags": ["a"] * 3, "visits": [_at("home", 8)], "more": []},
+     {"v": 1}, "records left out of v.json: 2 of 'places'."),
+])  # fmt: skip
+def test_of_several_lists_of_json_none_is_lost(
+    content: dict[str, Any], expected: dict[Any, int], says: str, tmp_path: Path
+) -> None:
+    found, notes = told(lambda: read(made(tmp_path, "v.json", json.dumps(content))))
+    assert found.user_id.value_counts().to_dict() == expected
+    assert says in " ".join(notes) if says else not notes
+
+
 def test_the_town_as_folder_and_as_it_ships() -> None:
     visits = load_city()
     assert len(visits) == 16_977 and str(visits.started_at.dt.tz) == "America/Regina"
