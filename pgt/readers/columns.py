@@ -85,7 +85,8 @@ SPANS = (("von", "bis"), ("from", "to"), ("start", "end"), ("starttime", "endtim
 NO = ["0", "0.0", "false", "no", "n", "none", "no fix", "v", "invalid"]
 YES = ["1", "1.0", "true", "yes", "y"]
 EXACT, LARGEST = 2**53, 2**63 - 1  # whole numbers that a fraction holds, and 64 bits with a sign
-WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+# As Python writes them, and as pandas does where a column has a gap.
+WHOLE_NUMBER = re.compile(r"(0|-?[1-9]\d{0,17})(\.0)?", re.ASCII)
 
 
 def names_without_header(first: list[str], file: str) -> list[str]:
@@ -476,6 +477,7 @@ def whole_ids(table: pd.DataFrame, origin: Origin = HERE) -> pd.DataFrame:
         else:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(text, str) and WHOLE_NUMBER.fullmatch(text) for text in texts)
+            ids = ids.str.removesuffix(".0") if whole else ids
         if whole:
             ids = ids.astype("Int64" if len(known) < len(ids) else "int64")
         table = table.assign(**{name: ids})

@@ -719,3 +719,17 @@ def test_long_ids_keep_their_digits_beside_a_gap(first: int, tmp_path: Path) -> 
     says = refusal(lambda: read(table.to_pandas()))
     assert "is 6.177e+17" in says or "is 1.15292e+19" in says
     assert "write it as text" in says
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_ids_that_a_gap_made_fractions_of_are_the_same(ending: str, tmp_path: Path) -> None:
+    """Pandas writes 1.0 for 1 in a column with a gap; versions such as 1.1 stay text."""
+    parts = (ours(user_id=1, location_id=[3, 4] * 14).iloc[:14],
+             ours(user_id=1.0, location_id=[3.0, 4.0, None, 3.0] * 7).iloc[14:])  # fmt: skip
+    for name, part in zip(("a", "b"), parts, strict=True):
+        content = csv_of(part).encode() if ending == "csv" else bytes(part.to_parquet())
+        made(tmp_path / "f", f"{name}.{ending}", content)
+    found, _ = told(lambda: read(tmp_path / "f"))
+    assert set(found.user_id) == {1} and set(found.location_id) == {3, 4}
+    versions = ours(location_id=["1.0", "1.1"] * 14)
+    assert set(read(made(tmp_path, "v.csv", csv_of(versions))).location_id) == {"1.0", "1.1"}
