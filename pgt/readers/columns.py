@@ -183,7 +183,7 @@ def with_our_names(
         raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
     mine = {theirs: ours.replace("tracked", "started") for ours, theirs in columns.items()}
     raw = _as_layout(raw, set(mine), clock or "UTC")
-    table = _with_points(_with_whole_times(raw, mine))
+    table = _with_points(_with_whole_times(_with_records(raw), mine))
     for theirs, ours in mine.items():
         if theirs not in table.columns:
             raise DataError(f"Column '{theirs}' is not in {source} (it has {columns_held(raw)}).")
@@ -193,8 +193,45 @@ def with_our_names(
     ours_of = recognized([*map(str, table.columns)], listed, account=account) | mine
     table = _with_hemispheres(table, ours_of).rename(columns=ours_of)
     names = {ours: name for name, ours in ours_of.items() if ours != name}
-    _require_columns(table, source, Origin(names=names))
+    origin = Origin(names=names)
+    _require_columns(table, source, origin)
+    for name in ("user_id", "location_id"):
+        if name not in table.columns or table[name].dtype != object:
+            continue
+        lists = ~table[name].map(pd.api.types.is_hashable)
+        refuse(table, name, lists, "is ", ", and an id is one number or text; write one.", "{}",
+               origin)  # fmt: skip
     return table, names
+
+
+def table_of(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Records as a table; whole numbers too long for a fraction stay what they are beside a gap."""
+    held = pd.DataFrame(records, dtype=object)
+    table = held.infer_objects()
+    long = [name for name in table.select_dtypes("float64") if table[name].abs().max() >= EXACT]
+    return table.assign(**{name: held[name] for name in long})
+
+
+def inner_name(name: str, key: str) -> str:
+    """What something in a record of that name is called beside it."""
+    return f"{name} {key}" if key in ("id", "name", "type") else key
+
+
+def _with_records(table: pd.DataFrame) -> pd.DataFrame:
+    """What stands in records of people, places or positions, as structs of Parquet, beside them."""
+    words = {*PAIRS, *" ".join((*ALIASES["user_id"], *ALIASES["location_id"])).split()}
+    for name in [name for name in table.columns if plain_name(name) in words]:
+        known = table[name].dropna() if table[name].dtype == object else []
+        if not len(known) or not all(isinstance(value, dict) for value in known):
+            continue
+        records = [value if isinstance(value, dict) else {} for value in table[name]]
+        inner = table_of(records).set_axis(table.index)
+        if "x" not in inner.columns:  # no point of a geometry
+            inner = inner.rename(columns=lambda key, name=name: inner_name(name, key))
+            table = table.drop(columns=name)
+            fresh = {key: inner[key] for key in inner.columns if key not in table.columns}
+            table = table.assign(**fresh)
+    return table
 
 
 def _require_columns(table: pd.DataFrame, source: str, origin: Origin) -> None:

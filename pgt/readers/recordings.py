@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pgt.errors import DataError, note
-from pgt.readers.columns import EXACT, PAIR, recognized
+from pgt.readers.columns import PAIR, inner_name, recognized, table_of
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
@@ -367,15 +367,7 @@ def from_json(file: File) -> Recording:
         return _features(content)
     if {"tst", "lat"} <= kinds and "user" not in kinds:
         return _messages([item for item in content if "tst" in item and "lat" in item])
-    return Recording(_table([*map(_flat, content)]), account="latitudeE7" in kinds)
-
-
-def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
-    """Records as a table; whole numbers too long for a fraction stay what they are beside a gap."""
-    held = pd.DataFrame(records, dtype=object)
-    table = held.infer_objects()
-    long = [name for name in table.select_dtypes("float64") if table[name].abs().max() >= EXACT]
-    return table.assign(**{name: held[name] for name in long})
+    return Recording(table_of([*map(_flat, content)]), account="latitudeE7" in kinds)
 
 
 def _records_among(content: dict[str, Any], source: str) -> Any:
@@ -429,7 +421,7 @@ def _ours(records: list[Any]) -> dict[str, str]:
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
     """A record with what stands in records inside it, such as coords or venue, beside the rest."""
-    inner = {f"{name} {key}" if key in ("id", "name", "type") else key: value
+    inner = {inner_name(name, key): value
              for name, held in record.items() if isinstance(held, dict)
              for key, value in held.items()}  # fmt: skip
     return inner | {name: held for name, held in record.items() if not isinstance(held, dict)}
@@ -542,4 +534,4 @@ def _features(features: list[dict[str, Any]]) -> Recording:
     if rows and all("topic" in row and "tst" in row for row in rows):
         return _messages(rows)
     lost = Counter({"points of lines without a time": timeless})
-    return Recording(_table(rows), +lost, account=True)
+    return Recording(table_of(rows), +lost, account=True)

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pandas as pd
+import pyarrow as pa
 
 from pgt import files
 from pgt.errors import DataError, note
@@ -513,7 +514,7 @@ def _parquet(file: File) -> pd.DataFrame:
 
     table = pq.ParquetFile(io.BytesIO(file.bytes())).read()
     about = table.schema.metadata or {}
-    frame = table.to_pandas(types_mapper=WHOLE.get)
+    frame = _of_arrow(table)
     frame.attrs = {}  # a file's own remarks are none of ours
     for name, text in about.items():
         if text.startswith(b"1e-7 degrees"):
@@ -522,6 +523,14 @@ def _parquet(file: File) -> pd.DataFrame:
         shape = json.loads(about[b"geo"]).get("primary_column", "geometry")
         frame = frame.rename(columns={shape: "geometry"})
     return levels_as_columns(frame)
+
+
+def _of_arrow(table: pa.Table) -> pd.DataFrame:
+    """A table of Arrow, in which whole numbers stay so beside gaps, in structs as well."""
+    structs = [part.name for part in table.schema if pa.types.is_struct(part.type)]
+    frame = table.to_pandas(types_mapper=WHOLE.get)
+    held = {name: pd.Series(table[name].to_pylist(), frame.index, "object") for name in structs}
+    return frame.assign(**held)
 
 
 def _of_library(source: Any) -> pd.DataFrame:
@@ -542,7 +551,7 @@ def _of_library(source: Any) -> pd.DataFrame:
             "pandas.DataFrame(...) makes one."
         ) from None
     held = native.collect() if isinstance(native, nw.LazyFrame) else native
-    return held.to_arrow().to_pandas(types_mapper=WHOLE.get)
+    return _of_arrow(held.to_arrow())
 
 
 # --- CSV ---------------------------------------------------------------------------------------

@@ -733,3 +733,29 @@ def test_ids_that_a_gap_made_fractions_of_are_the_same(ending: str, tmp_path: Pa
     assert set(found.user_id) == {1} and set(found.location_id) == {3, 4}
     versions = ours(location_id=["1.0", "1.1"] * 14)
     assert set(read(made(tmp_path, "v.csv", csv_of(versions))).location_id) == {"1.0", "1.1"}
+
+
+@pytest.mark.parametrize("place", [
+    {"id": 617700169958293503, "name": "home", "lat": 48.2, "lon": 16.4},
+    {"id": 617700169958293503, "location": {"lat": 48.2, "lon": 16.4}}, ["home"],
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["place", "location"])
+def test_records_as_ids_are_read_in_every_form_and_lists_refused(
+    name: str, place: Any, tmp_path: Path
+) -> None:
+    import pyarrow.parquet
+
+    rows = [{"user": {"id": 7, "name": "Anna"}, name: where, "start": f"2024-05-06T{hour}:00Z"}
+            for where, hour in ((place, "08"), (None, "09"))]  # fmt: skip
+    table = pyarrow.Table.from_pylist(rows)
+    pyarrow.parquet.write_table(table, tmp_path / "v.parquet")
+    for source in (made(tmp_path, "v.json", json.dumps(rows)), tmp_path / "v.parquet", table,
+                   pd.DataFrame(rows)):  # fmt: skip
+        if isinstance(place, list):
+            assert f"'{name}' is ['home'] in row 0, and an id" in refusal(
+                lambda source=source: read(source)
+            )
+            continue
+        found, _ = told(lambda source=source: read(source))
+        assert found.user_id.tolist() == [7] and found.location_id.tolist() == [place["id"]]
+        assert found[["lon", "lat"]].to_numpy().tolist() == [[16.4, 48.2]]
