@@ -376,6 +376,16 @@ def visits_of(
     return CheckedVisits(table)
 
 
+def would_read(folder: Path, path: Path) -> bool:
+    """Whether a file of that path would be among those that are read of a folder."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return False
+    held = recordings.files_of(folder)
+    recordings.chosen(held, folder.name)  # a folder of which nothing is read is refused as such
+    new = File(path.resolve().relative_to(folder.resolve()).as_posix(), path.read_bytes)
+    return new.name in {file.name for file in recordings.chosen([*held, new], folder.name)[1]}
+
+
 def write(visits: pd.DataFrame, path: str | Path) -> None:
     """Write a table as Parquet, or as CSV in which no text is a formula, whole or not at all."""
     path = Path(path)
