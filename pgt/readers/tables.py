@@ -512,11 +512,9 @@ def _one(file: File, kind: str, columns: dict[str, str]) -> tuple[Recording, Ori
 def _with_folders(table: pd.DataFrame, file: File) -> pd.DataFrame:
     """With the columns that folders name; of user_id=007 the value is text: 007 is not 7."""
     pairs = [name.partition("=") for name in PurePosixPath(file.name).parent.parts if "=" in name]
-    held = {name: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
+    held = {name: None if value in ("", "__HIVE_DEFAULT_PARTITION__") else unquote(value)
             for name, _, value in pairs if name not in table.columns}  # fmt: skip
-    return table.assign(
-        **{name: pd.Series(value, table.index, "str") for name, value in held.items()}
-    )
+    return table.assign(**held)
 
 
 def _parquet(file: File) -> pd.DataFrame:

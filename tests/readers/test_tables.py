@@ -688,6 +688,9 @@ def test_ids_in_names_of_folders_are_text(tmp_path: Path) -> None:
     found = read(tmp_path / "by_person", timezone="Europe/Vienna")
     assert set(found.user_id) == set(names.values())
     assert found.user_id.value_counts().to_dict() == table.user_id.value_counts().to_dict()
+    nobody = table.assign(user_id=table.user_id.where(table.user_id != "7"))
+    nobody.to_parquet(tmp_path / "gap", partition_cols=["user_id"], index=False)
+    assert "'user_id' is empty" in refusal(lambda: read(tmp_path / "gap"))
 
 
 @pytest.mark.parametrize("first", [617700169958293503, 11529215046068469760])
