@@ -320,6 +320,12 @@ def require_writable(out: Path, args: argparse.Namespace) -> None:
     for path in (getattr(args, "visits", None), getattr(args, "model", None)):
         if path is not None and out.is_file() and path.is_file() and path.samefile(out):
             raise DataError(f"{out} is what this command reads; write to another name.")
+        if path is not None and path.is_dir() and pgt.readers.tables.would_read(path, out):
+            moved = ", and move this file away" if out.is_file() else ""
+            raise DataError(
+                f"{out} would be read as one of the files of {path} the next time; write it into "
+                f"another folder{moved}."
+            )
 
 
 def for_terminal(text: object) -> str:

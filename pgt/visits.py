@@ -23,6 +23,8 @@ LIMITS = {"lon": 180.0, "lat": 90.0}
 EARTH_RADIUS = 6_371_000.0  # metres, as in trackintel
 MINUTES_OF_DAY = 1440
 SPLITS = ("train", "valid", "test")
+# Whole numbers of Arrow that a gap would make fractions of, which hold 53 bits of an id's 64.
+WHOLE = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
 # Nanoseconds since 1970 in 64 bits end in these years; a day's room is left for zones.
 YEARS = (1678, 2261)
 
@@ -124,10 +126,11 @@ def plain_types(table: pd.DataFrame) -> pd.DataFrame:
     """Columns of Arrow, categories, text and nullable numbers as pandas' own plain ones."""
     plain = {}
     for name, column in table.items():
+        if isinstance(column.dtype, pd.ArrowDtype):
+            held = pa.array(column).to_pandas(types_mapper=WHOLE.get)
+            column = plain[name] = held.set_axis(column.index).rename(name)
         dtype = column.dtype
-        if isinstance(dtype, pd.ArrowDtype):
-            plain[name] = pa.array(column).to_pandas().set_axis(column.index).rename(name)
-        elif isinstance(dtype, pd.CategoricalDtype):
+        if isinstance(dtype, pd.CategoricalDtype):
             plain[name] = column.astype(dtype.categories.dtype)
         elif isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
             plain[name] = column.astype("str")

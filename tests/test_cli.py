@@ -186,6 +186,28 @@ def test_bad_input_is_one_sentence_and_status_2(
     assert {path: path.stat().st_mtime_ns for path in broken.rglob("*")} == before
 
 
+@pytest.mark.parametrize(("out", "refused"), [
+    ("mine/visits.csv", True), ("mine/visits.parquet", True), ("mine/deep/visits.csv", True),
+    ("mine/a.csv", True), ("visits.csv", False), ("tracks/visits.csv", False),
+])  # fmt: skip
+def test_what_is_written_is_not_read_the_next_time(
+    folder: Path, tmp_path: Path, out: str, refused: bool, capsys: Said,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine/a.csv", "tracks/a.json"):
+        table = pd.read_csv(folder / "one.csv")
+        Path(name).parent.mkdir()
+        Path(name).write_text(
+            table.to_csv(index=False) if "csv" in name else table.to_json(orient="records")
+        )
+    read = "mine" if refused or out == "visits.csv" else "tracks"
+    assert run("visits", read, "--out", out) == (2 if refused else 0)
+    assert not refused or f"{out} would be read as one of the files" in capsys.readouterr().err
+    assert Path(out).is_file() == (out == "mine/a.csv" or not refused)
+    assert run("visits", read, "--out", "again.csv") == 0
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

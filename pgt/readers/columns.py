@@ -84,7 +84,9 @@ SPANS = (("von", "bis"), ("from", "to"), ("start", "end"), ("starttime", "endtim
          ("arrival", "departure"), ("beginn", "ende"), ("debut", "fin"))  # fmt: skip
 NO = ["0", "0.0", "false", "no", "n", "none", "no fix", "v", "invalid"]
 YES = ["1", "1.0", "true", "yes", "y"]
-WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+EXACT, LARGEST = 2**53, 2**63 - 1  # whole numbers that a fraction holds, and 64 bits with a sign
+# As Python writes them, and as pandas does where a column has a gap.
+WHOLE_NUMBER = re.compile(r"(0|-?[1-9]\d{0,17})(\.0)?", re.ASCII)
 
 
 def names_without_header(first: list[str], file: str) -> list[str]:
@@ -187,7 +189,7 @@ def with_our_names(
         raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
     mine = {theirs: ours.replace("tracked", "started") for ours, theirs in columns.items()}
     raw = _as_layout(raw, set(mine), clock or "UTC")
-    table = _with_points(_with_whole_times(raw, mine))
+    table = _with_points(_with_whole_times(_with_records(raw), mine))
     for theirs, ours in mine.items():
         if theirs not in table.columns:
             raise DataError(f"Column '{theirs}' is not in {source} (it has {columns_held(raw)}).")
@@ -197,8 +199,45 @@ def with_our_names(
     ours_of = recognized([*map(str, table.columns)], listed, account=account) | mine
     table = _with_hemispheres(table, ours_of).rename(columns=ours_of)
     names = {ours: name for name, ours in ours_of.items() if ours != name}
-    _require_columns(table, source, Origin(names=names))
+    origin = Origin(names=names)
+    _require_columns(table, source, origin)
+    for name in ("user_id", "location_id"):
+        if name not in table.columns or table[name].dtype != object:
+            continue
+        lists = ~table[name].map(pd.api.types.is_hashable)
+        refuse(table, name, lists, "is ", ", and an id is one number or text; write one.", "{}",
+               origin)  # fmt: skip
     return table, names
+
+
+def table_of(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Records as a table; whole numbers too long for a fraction stay what they are beside a gap."""
+    held = pd.DataFrame(records, dtype=object)
+    table = held.infer_objects()
+    long = [name for name in table.select_dtypes("float64") if table[name].abs().max() >= EXACT]
+    return table.assign(**{name: held[name] for name in long})
+
+
+def inner_name(name: str, key: str) -> str:
+    """What something in a record of that name is called beside it."""
+    return f"{name} {key}" if key in ("id", "name", "type") else key
+
+
+def _with_records(table: pd.DataFrame) -> pd.DataFrame:
+    """What stands in records of people, places or positions, as structs of Parquet, beside them."""
+    words = {*PAIRS, *" ".join((*ALIASES["user_id"], *ALIASES["location_id"])).split()}
+    for name in [name for name in table.columns if plain_name(name) in words]:
+        known = table[name].dropna() if table[name].dtype == object else []
+        if not len(known) or not all(isinstance(value, dict) for value in known):
+            continue
+        records = [value if isinstance(value, dict) else {} for value in table[name]]
+        inner = table_of(records).set_axis(table.index)
+        if "x" not in inner.columns:  # no point of a geometry
+            inner = inner.rename(columns=lambda key, name=name: inner_name(name, key))
+            table = table.drop(columns=name)
+            fresh = {key: inner[key] for key in inner.columns if key not in table.columns}
+            table = table.assign(**fresh)
+    return table
 
 
 def _require_columns(table: pd.DataFrame, source: str, origin: Origin) -> None:
@@ -477,21 +516,28 @@ def _as_bytes(value: object) -> bytes | None:
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
 
 
-def whole_ids(table: pd.DataFrame) -> pd.DataFrame:
+def whole_ids(table: pd.DataFrame, origin: Origin = HERE) -> pd.DataFrame:
     """Ids as numbers where all are written as Python writes whole numbers: "007" is not 7."""
     table = plain_types(table)
     for name in [name for name in ("user_id", "location_id") if name in table.columns]:
         if table[name].dtype == "int64":
             continue
         ids, known = table[name], table[name].dropna()
-        if pd.api.types.is_numeric_dtype(ids.dtype):  # a gap makes fractions of whole numbers
-            whole = len(known) == len(ids) and (known % 1 == 0).all()
+        if pd.api.types.is_float_dtype(ids.dtype):  # a gap makes fractions of whole numbers
+            whole = (known % 1 == 0).all()
+            refuse(table, name, (ids.abs() >= EXACT) & whole, "is ", ", a fraction, which loses "
+                   "the last digits of so long an id; write it as text, or read it as Int64, where "
+                   "it comes from.", "{:.6g}", origin)  # fmt: skip
+        elif pd.api.types.infer_dtype(ids, skipna=True) == "integer":
+            whole = (known.abs() <= LARGEST).all()
+            ids = ids if whole else ids.astype("string")  # as of a text: S2's cells have 64 bits
         else:
             texts = known.unique() if len(known) else [None]
             whole = all(isinstance(text, str) and WHOLE_NUMBER.fullmatch(text) for text in texts)
+            ids = ids.str.removesuffix(".0") if whole else ids
         if whole:
-            kind = "Int64" if len(known) < len(ids) else "int64"
-            table = table.assign(**{name: ids.astype(kind)})
+            ids = ids.astype("Int64" if len(known) < len(ids) else "int64")
+        table = table.assign(**{name: ids})
     return table
 
 

@@ -30,6 +30,9 @@ DATED = (
     r"[\W_]*(?<!\d)(19|20)\d\d([-_. ]?\d\d){1,2}([-_.T ]*\d\d)*(?!\d)"
     rf"([\W_]+{WEEKDAY}(?![^\W_]))?[\W_]*|\d{{8,}}"
 )
+# What Spark, dask, DuckDB, Arrow and others call the files of one table.
+PART = (r"part[-_.](r-)?\d.*|data(_\d+)+(\.\w+)?|[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}-\d+"
+        r"|.*-\d+-of-\d+")  # fmt: skip
 # Names in Google's exports, which say nothing of a person.
 GOOGLES = r"timeline|location[-_ ]?history|records|semantic|takeout|\d{4}_[a-z]+|[^a-z]"
 
@@ -63,7 +66,7 @@ def with_owners(
         # scikit-mobility numbers everybody's places alone
         place = table.user_id.astype(str) + "-" + table.location_id.astype(str)
         table = table.assign(location_id=place)
-    return whole_ids(table)
+    return whole_ids(table, parts[0].origin)
 
 
 def _unsaid(part: Part) -> bool:
@@ -72,7 +75,8 @@ def _unsaid(part: Part) -> bool:
 
 def _with_device(part: Part) -> Part:
     """A file that names neither a person nor a device is perhaps a device's own."""
-    if not _unsaid(part) or part.file is None or {"device", "track"} & {*part.frame.columns}:
+    said = {"device", "track"} & {*part.frame.columns}
+    if not _unsaid(part) or part.file is None or said or re.fullmatch(PART, part.file.stem):
         return part
     return replace(part, frame=part.frame.assign(device=part.file.stem))
 
@@ -108,7 +112,8 @@ def _with_like_ids(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
         return frames
     frames = [whole_ids(frame) for frame in frames]
     for name in ("user_id", "location_id"):
-        held = [frame[name] for frame in frames if name in frame.columns]
+        held = [frame[name] for frame in frames
+                if name in frame.columns and frame[name].notna().any()]  # fmt: skip
         if len({pd.api.types.is_numeric_dtype(ids) for ids in held}) > 1:
             frames = [frame.assign(**{name: frame[name].astype("string")})
                       if name in frame.columns else frame for frame in frames]  # fmt: skip
@@ -129,8 +134,12 @@ def _owners_of_geolife(files: list[File], folder: str) -> list[Any]:
 
 
 def _below(files: list[File], folder: str) -> tuple[str, list[tuple[str, ...]]]:
-    """The paths of files below the folder that holds them all, and its name."""
+    """The paths of files below the folder that holds them all, and its name.
+
+    Folders such as day=1 are columns.
+    """
     parts = [PurePosixPath(file.name).parts for file in files]
+    parts = [(*(name for name in part[:-1] if "=" not in name), part[-1]) for part in parts]
     while len({part[0] for part in parts}) == 1 and all(len(part) > 1 for part in parts):
         folder, parts = parts[0][0], [part[1:] for part in parts]
     return folder, parts
@@ -152,20 +161,21 @@ def _owners_of_exports(files: list[File], folder: str) -> list[Any]:
 
 
 def _owners(files: list[File], folder: str) -> list[Any]:
-    """A sub-folder's, or, unless the names look like days, each file its own."""
+    """A sub-folder's, or, unless the names look like days or parts, each file its own."""
     folder, parts = _below(files, folder)
     parts = [part if not re.fullmatch(DATE, part[0]) else part[-1:] for part in parts]
     flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
-    bare = {name: re.sub(DATED, "", name) for name in flat}  # anna-2025-03 is one of anna's
-    days = len(flat) > 1 and len({*bare.values()}) == 1
+    bare = {name: re.sub(f"^({PART})$|{DATED}", "", name) for name in flat}
+    days = len({*bare.values()}) == 1 and (len(flat) > 1 or not bare[flat[0]])
     if not all(bare.values()) or len({*bare.values()}) == len(bare):
         bare = {}
     people = [part[0] if len(part) > 1 else folder if days else bare.get(file.stem, file.stem)
               for file, part in zip(files, parts, strict=True)]  # fmt: skip
-    if days:
+    if days and len(flat) > 1:
         note(
-            f"the {len(flat)} files of {folder} ({flat[0]}, …) look like one person's days and are "
-            "read as such; if they are several people's, put each one's files into a folder."
+            f"the {len(flat)} files of {folder} ({flat[0]}, …) look like one person's days or the "
+            "parts of one table, and are read as such; if they are several people's, put each "
+            "one's files into a folder."
         )
     elif len(flat) > 1:
         _note_several(people, folder)

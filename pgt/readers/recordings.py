@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pgt.errors import DataError
-from pgt.readers.columns import ALIASES, PAIR, plain_name
+from pgt.errors import DataError, note
+from pgt.readers.columns import ALIASES, PAIR, plain_name, recognized, table_of
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
@@ -355,10 +355,8 @@ def from_json(file: File) -> Recording:
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
         raise DataError(f"{file.name} holds {TAKEOUT}.")
     signals = content.get("rawSignals") if isinstance(content, dict) else None
-    if isinstance(content, dict):  # whatever the app calls them: its records are the longest list
-        lists = [held for name, held in content.items()
-                 if isinstance(held, list) and name != "rawSignals"]  # fmt: skip
-        content = max(lists, key=len, default=content)
+    if isinstance(content, dict):
+        content = _records_among(content, file.name)
     if isinstance(content, list) and all(isinstance(part, list) for part in content):
         content = _states([entity for entity in content if entity])
     if isinstance(content, dict) and content.get("type") == "Feature":
@@ -382,9 +380,58 @@ def from_json(file: File) -> Recording:
         return _kept([_arc_visit(item) for item in items if item.get("isVisit")])
     if "geometry" in kinds:
         return _features(content)
-    if {"tst", "lat"} <= kinds:
+    if {"tst", "lat"} <= kinds and "user" not in kinds:
         return _messages([item for item in content if "tst" in item and "lat" in item])
-    return Recording(pd.DataFrame(_flat(content)), account="latitudeE7" in kinds)
+    return Recording(table_of(_flat(content)), account="latitudeE7" in kinds)
+
+
+def _records_among(content: dict[str, Any], source: str) -> Any:
+    """Whatever an app calls its records: the lists of visits, else of positions, else the longest.
+
+    Several such lists of the same columns are people's; what stands beside may say whose all are.
+    """
+    lists = {name: held for name, held in content.items()
+             if isinstance(held, list) and name != "rawSignals"}  # fmt: skip
+    about = _flat([{name: held for name, held in content.items() if not isinstance(held, list)}])[0]
+    whose = {name: about[name] for name, ours in _ours([about]).items() if ours == "user_id"}
+    if not lists or (len(lists) == 1 and not whose):
+        return next(iter(lists.values()), content)
+    known = {name: _ours(held) for name, held in lists.items()}
+
+    def worth(name: str) -> tuple[bool, bool, int]:
+        ours = {*known[name].values()}
+        return (
+            {"started_at", "location_id"} <= ours,
+            {"started_at", "lon"} <= ours,
+            len(lists[name]),
+        )
+
+    first = max(lists, key=worth)
+    flat = any(worth(first)[:2])
+    alike = [name for name in lists if flat and known[name] == known[first]] or [first]
+    if rest := [f"{len(held):,} of '{name}'" for name, held in lists.items()
+                if name not in alike and held and isinstance(held[0], dict)]:  # fmt: skip
+        note(f"records left out of {source}: {', '.join(rest)}.")
+    if not flat or "user_id" in known[first].values():
+        whose = {}
+    elif alike[1:] and not whose and not all(re.fullmatch(r"[\d\W]+", name) for name in alike):
+        note(f"the lists of {source} ({', '.join(alike[:3])}) are read as a person each, unless "
+             "you say person='me' (--person me).")  # fmt: skip
+        return [{"user": name} | item for name in alike for item in lists[name]]
+    return [whose | item if whose else item for name in alike for item in lists[name]]
+
+
+def _ours(records: list[Any]) -> dict[str, str]:
+    """What says who, where and when in flat records, and what it is for us."""
+    if not all(isinstance(item, dict) and "geometry" not in item for item in records):
+        return {}
+    names = [*dict.fromkeys(name for item in _flat(records) for name in item)]
+    try:
+        ours = recognized(names, account=True)
+    except DataError:  # two could be one of ours, which is said if these are read
+        return {}
+    mine = ("user_id", "started_at", "location_id", "lon")
+    return {name: held for name, held in ours.items() if held in mine}
 
 
 def _collected(held: Any, otherwise: Any) -> Any:
@@ -577,4 +624,4 @@ def _features(features: list[dict[str, Any]]) -> Recording:
         return _messages(rows)
     lost = Counter({"points of lines without a time": timeless,
                     "features that are no point or line": shapes})  # fmt: skip
-    return Recording(pd.DataFrame(rows), +lost, account=True)
+    return Recording(table_of(rows), +lost, account=True)

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
@@ -39,6 +40,7 @@ from pgt.readers.recordings import UNREADABLE, File, Recording, reason
 from pgt.visits import (
     HERE,
     TIMES,
+    WHOLE,
     CheckedVisits,
     Origin,
     check,
@@ -375,6 +377,16 @@ def visits_of(
     return CheckedVisits(table)
 
 
+def would_read(folder: Path, path: Path) -> bool:
+    """Whether a file of that path would be among those that are read of a folder."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return False
+    held = recordings.files_of(folder)
+    recordings.chosen(held, folder.name)  # a folder of which nothing is read is refused as such
+    new = File(path.resolve().relative_to(folder.resolve()).as_posix(), path.read_bytes)
+    return new.name in {file.name for file in recordings.chosen([*held, new], folder.name)[1]}
+
+
 def write(visits: pd.DataFrame, path: str | Path) -> None:
     """Write a table as Parquet, or as CSV in which no text is a formula, whole or not at all."""
     path = Path(path)
@@ -452,10 +464,7 @@ def _chosen(path: Path) -> tuple[str, list[File], str]:
     if path.is_file() and [file.name for file in files_] == [path.name]:
         data = files_[0].bytes()  # once
         return recordings.kind_of(files_[0], data), [File(path.name, lambda: data)], ""
-    kind, files_, beside = recordings.chosen(files_, path.name)
-    if kind == "Parquet" and path.is_dir():  # perhaps by partitions, which are columns
-        files_ = [File(path.name, lambda: b"")]
-    return kind, files_, beside
+    return recordings.chosen(files_, path.name)
 
 
 def _rows_of_files(
@@ -465,7 +474,7 @@ def _rows_of_files(
     parts, bad, left_out, account = [], {}, Counter[str](), False
     for file in bar(files_, "reading files", len(files_)):
         try:
-            recording, origin = _one(file, kind, how.columns, path)
+            recording, origin = _one(file, kind, how.columns)
             if recording.frame.empty:
                 bad[file.name] = NO_ROWS
                 continue
@@ -495,34 +504,29 @@ def _rows_of_files(
     return parts, left_out, account
 
 
-def _one(file: File, kind: str, columns: dict[str, str], path: Path) -> tuple[Recording, Origin]:
-    if kind == "Parquet":
-        return Recording(_parquet(file, path)), HERE
+def _one(file: File, kind: str, columns: dict[str, str]) -> tuple[Recording, Origin]:
     readers = {"GPX": recordings.gpx, "GeoLife": recordings.plt, "JSON": recordings.from_json,
                "OwnTracks": recordings.owntracks}  # fmt: skip
     if kind in readers:
         return readers[kind](file), HERE
-    frame, origin = _csv(file, columns)
-    return Recording(frame), origin
+    frame, origin = (_parquet(file), HERE) if kind == "Parquet" else _csv(file, columns)
+    return Recording(_with_folders(frame, file)), origin
 
 
-def _parquet(file: File, path: Path) -> pd.DataFrame:
+def _with_folders(table: pd.DataFrame, file: File) -> pd.DataFrame:
+    """With the columns that folders name; of user_id=007 the value is text: 007 is not 7."""
+    pairs = [name.partition("=") for name in PurePosixPath(file.name).parent.parts if "=" in name]
+    held = {name: None if value in ("", "__HIVE_DEFAULT_PARTITION__") else unquote(value)
+            for name, _, value in pairs if name not in table.columns}  # fmt: skip
+    return table.assign(**held)
+
+
+def _parquet(file: File) -> pd.DataFrame:
     import pyarrow.parquet as pq  # slow to load
 
-    if file.load():
-        table = pq.ParquetFile(io.BytesIO(file.bytes())).read()
-    else:
-        from pyarrow import dataset
-
-        # Of folders such as user_id=007 the values are text, as of a CSV's ids: 007 is not 7.
-        names = {part.partition("=")[0] for file in path.rglob("*.parquet")
-                 for part in file.relative_to(path).parts[:-1] if "=" in part}  # fmt: skip
-        parts = dataset.partitioning(
-            pa.schema([(name, pa.string()) for name in sorted(names)]), flavor="hive"
-        )
-        table = pq.read_table(path, partitioning=parts if names else None)
+    table = pq.ParquetFile(io.BytesIO(file.bytes())).read()
     about = table.schema.metadata or {}
-    frame = table.to_pandas()
+    frame = _of_arrow(table)
     frame.attrs = {}  # a file's own remarks are none of ours
     for name, text in about.items():
         if text.startswith(b"1e-7 degrees"):
@@ -531,6 +535,14 @@ def _parquet(file: File, path: Path) -> pd.DataFrame:
         shape = json.loads(about[b"geo"]).get("primary_column", "geometry")
         frame = frame.rename(columns={shape: "geometry"})
     return levels_as_columns(frame)
+
+
+def _of_arrow(table: pa.Table) -> pd.DataFrame:
+    """A table of Arrow, in which whole numbers stay so beside gaps, in structs as well."""
+    structs = [part.name for part in table.schema if pa.types.is_struct(part.type)]
+    frame = table.to_pandas(types_mapper=WHOLE.get)
+    held = {name: pd.Series(table[name].to_pylist(), frame.index, "object") for name in structs}
+    return frame.assign(**held)
 
 
 def _of_library(source: Any) -> pd.DataFrame:
@@ -550,7 +562,8 @@ def _of_library(source: Any) -> pd.DataFrame:
             f"A {type(source).__name__} is no table, and no path of one; "
             "pandas.DataFrame(...) makes one."
         ) from None
-    return (native.collect() if isinstance(native, nw.LazyFrame) else native).to_pandas()
+    held = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return _of_arrow(held.to_arrow())
 
 
 # --- CSV ---------------------------------------------------------------------------------------

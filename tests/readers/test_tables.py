@@ -370,6 +370,89 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
     same_life(read(tmp_path / "p"))
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(("names", "people"), [
+    (("anna", "ben"), ["anna", "ben"]),
+    (("part-00000-3fa85f64-5717-4562-b3fc-2c963f66afa6-c000.snappy", "part-00001-x"), ["all"]),
+    (("part.0", "part.1"), ["all"]),  # dask
+    (("data_0", "data_1"), ["all"]),  # DuckDB
+    (("3fa85f6457174562b3fc2c963f66afa6-0", "3fa85f6457174562b3fc2c963f66afa6-1"), ["all"]),
+    (("train-00000-of-00002", "train-00001-of-00002"), ["all"]),
+    (("day=1/part-0", "day=2/part-0"), ["all"]),
+    (("anna/part-0", "ben/part-0"), ["anna", "ben"]),
+    (("user_id=007/data_0", "user_id=7/data_0"), ["007", "7"]),
+    (("user_id=Anna%20K/year=2024/data_0", "user_id=Ben/year=2024/data_0"), ["Anna K", "Ben"]),
+    (("part-0",), ["all"]),
+])  # fmt: skip
+def test_files_are_people_unless_they_are_parts_of_a_table(
+    names: tuple[str, ...], people: list[str], ending: str, tmp_path: Path
+) -> None:
+    table = ours().drop(columns="user_id")
+    for number, name in enumerate(names):
+        part = table if people[1:] else table.iloc[number :: len(names)]
+        content = csv_of(part).encode() if ending == "csv" else bytes(part.to_parquet())
+        made(tmp_path / "all", f"{name}.{ending}", content)
+    found, _ = told(lambda: read(tmp_path / "all"))
+    assert found.user_id.value_counts().to_dict() == dict.fromkeys(people, len(table))
+    positions = table.drop(columns=["location_id", "finished_at"])
+    for number, name in enumerate(names):  # nor are parts devices, of which one is left out
+        part = positions if people[1:] else positions.iloc[number :: len(names)]
+        content = csv_of(part).encode() if ending == "csv" else bytes(part.to_parquet())
+        made(tmp_path / "all", f"{name}.{ending}", content)
+    found, _ = told(lambda: read(tmp_path / "all"))
+    assert found.user_id.value_counts().to_dict() == dict.fromkeys(people, len(table))
+
+
+def test_parquet_files_of_a_folder_have_columns_of_their_own(tmp_path: Path) -> None:
+    """What the first file lacks is read of the others, by whatever name, and ids of any type."""
+    first, second = ours().iloc[:14], ours().iloc[14:]
+    for name, parts in {
+        "names": (first, second.rename(columns={"location_id": "place"})),
+        "kinds": (first.assign(user_id=1), second),
+        "gap": (first.assign(location_id=None), second),
+    }.items():
+        for year, part in zip(("2023", "2024"), parts, strict=True):
+            made(tmp_path / name, f"{year}.parquet", bytes(part.to_parquet()))
+    same_life(read(tmp_path / "names"))
+    assert read(tmp_path / "kinds").user_id.value_counts().to_dict() == {"1": 14, "me": 14}
+    found, notes = told(lambda: read(tmp_path / "gap"))
+    assert len(found) == 14 and "14 rows without a place are left out" in " ".join(notes)
+    made(tmp_path / "names", "2023.parquet", bytes(first.drop(columns="finished_at").to_parquet()))
+    assert "'finished_at' is empty in row 0" in refusal(lambda: read(tmp_path / "names"))
+
+
+def _at(where: str | float, hour: int, **more: Any) -> dict[str, Any]:
+    """A flat record of a visit, or of a position on some longitude."""
+    place = {"place": where} if isinstance(where, str) else {"lon": where, "lat": 48.2}
+    return {**place, "time": f"2024-05-06T{hour:02}:00:00Z", **more}
+
+
+@pytest.mark.parametrize(("content", "expected", "says"), [
+    ({"anna": [_at("home", 8), _at("work", 10)], "ben": [_at("cafe", 8)]},
+     {"anna": 2, "ben": 1}, "the lists of v.json (anna, ben) are read as a person each"),
+    ({"anna": [_at(16.4, 8), _at(16.5, 9)], "ben": [_at(16.4, 8, acc=5)]},
+     {"anna": 2, "ben": 1}, "(anna, ben)"),
+    ({"anna": [{"tst": 1714982400, "lat": 48.2, "lon": 16.4}], "ben": [
+        {"tst": 1714982400, "lat": 48.2, "lon": 16.4}]}, {"anna": 1, "ben": 1}, "(anna, ben)"),
+    ({"a": [_at("home", 8, uid="ben")], "b": [_at("home", 9, uid="ada")]},
+     {"ada": 1, "ben": 1}, ""),
+    ({"2023": [_at("home", 8)], "2024": [_at("work", 9)]}, {"v": 2}, ""),
+    ({"user": "anna", "visits": [_at("home", 8)]}, {"anna": 1}, ""),
+    ({"user": {"id": 7, "name": "Anna"}, "visits": [_at("home", 8)]}, {7: 1}, ""),
+    ({"user": "anna", "visits": [_at("home", 8, user="ben")]}, {"ben": 1}, ""),
+    ({"visits": [_at("home", 8)], "points": [_at(16.4, 8), _at(16.4, 9)]}, {"v": 1},
+     "records left out of v.json: 2 of 'points'."),
+    ({"places": [{"id": 1}, {"id": 2}], "tags": ["a"] * 3, "visits": [_at("home", 8)], "more": []},
+     {"v": 1}, "records left out of v.json: 2 of 'places'."),
+])  # fmt: skip
+def test_of_several_lists_of_json_none_is_lost(
+    content: dict[str, Any], expected: dict[Any, int], says: str, tmp_path: Path
+) -> None:
+    found, notes = told(lambda: read(made(tmp_path, "v.json", json.dumps(content))))
+    assert found.user_id.value_counts().to_dict() == expected
+    assert says in " ".join(notes) if says else not notes
+
+
 def test_the_town_as_folder_and_as_it_ships() -> None:
     visits = load_city()
     assert len(visits) == 16_977 and str(visits.started_at.dt.tz) == "America/Regina"
@@ -605,3 +688,77 @@ def test_ids_in_names_of_folders_are_text(tmp_path: Path) -> None:
     found = read(tmp_path / "by_person", timezone="Europe/Vienna")
     assert set(found.user_id) == set(names.values())
     assert found.user_id.value_counts().to_dict() == table.user_id.value_counts().to_dict()
+    nobody = table.assign(user_id=table.user_id.where(table.user_id != "7"))
+    nobody.to_parquet(tmp_path / "gap", partition_cols=["user_id"], index=False)
+    assert "'user_id' is empty" in refusal(lambda: read(tmp_path / "gap"))
+
+
+@pytest.mark.parametrize("first", [617700169958293503, 11529215046068469760])
+def test_long_ids_keep_their_digits_beside_a_gap(first: int, tmp_path: Path) -> None:
+    """A fraction holds 53 bits; cells of H3 have 63 and those of S2 64, which only text holds."""
+    import duckdb
+    import pyarrow.parquet
+
+    rows = [{"user": first, "place_id": place, "start": f"2024-05-06T{hour}:00:00Z"}
+            for place, hour in ((first, "08"), (first + 1, "10"), (None, "12"))]  # fmt: skip
+    kind = pyarrow.int64() if first < 2**63 else pyarrow.uint64()
+    numbers = {name: pyarrow.array([row[name] for row in rows], kind)
+               for name in ("user", "place_id")}  # fmt: skip
+    table = pyarrow.table({**numbers, "start": [row["start"] for row in rows]})
+    pyarrow.parquet.write_table(table, tmp_path / "v.parquet")
+    points = [{"type": "Feature", "properties": row,
+               "geometry": {"type": "Point", "coordinates": [16.4, 48.2]}}
+              for row in rows]  # fmt: skip
+    text = "user,place_id,start\n" + "".join(
+        f"{row['user']},{row['place_id'] or ''},{row['start']}\n" for row in rows
+    )
+    for source in (tmp_path / "v.parquet", table, duckdb.from_arrow(table),
+                   table.to_pandas(types_mapper=pd.ArrowDtype), made(tmp_path, "v.csv", text),
+                   made(tmp_path, "v.json", json.dumps(rows)),
+                   made(tmp_path, "v.geojson", json.dumps({"features": points}))):  # fmt: skip
+        found, _ = told(lambda source=source: read(source))
+        assert [*map(int, found.location_id)] == [first, first + 1]
+        assert {*map(int, found.user_id)} == {first}
+    says = refusal(lambda: read(table.to_pandas()))
+    assert "is 6.177e+17" in says or "is 1.15292e+19" in says
+    assert "write it as text" in says
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_ids_that_a_gap_made_fractions_of_are_the_same(ending: str, tmp_path: Path) -> None:
+    """Pandas writes 1.0 for 1 in a column with a gap; versions such as 1.1 stay text."""
+    parts = (ours(user_id=1, location_id=[3, 4] * 14).iloc[:14],
+             ours(user_id=1.0, location_id=[3.0, 4.0, None, 3.0] * 7).iloc[14:])  # fmt: skip
+    for name, part in zip(("a", "b"), parts, strict=True):
+        content = csv_of(part).encode() if ending == "csv" else bytes(part.to_parquet())
+        made(tmp_path / "f", f"{name}.{ending}", content)
+    found, _ = told(lambda: read(tmp_path / "f"))
+    assert set(found.user_id) == {1} and set(found.location_id) == {3, 4}
+    versions = ours(location_id=["1.0", "1.1"] * 14)
+    assert set(read(made(tmp_path, "v.csv", csv_of(versions))).location_id) == {"1.0", "1.1"}
+
+
+@pytest.mark.parametrize("place", [
+    {"id": 617700169958293503, "name": "home", "lat": 48.2, "lon": 16.4},
+    {"id": 617700169958293503, "location": {"lat": 48.2, "lon": 16.4}}, ["home"],
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["place", "location"])
+def test_records_as_ids_are_read_in_every_form_and_lists_refused(
+    name: str, place: Any, tmp_path: Path
+) -> None:
+    import pyarrow.parquet
+
+    rows = [{"user": {"id": 7, "name": "Anna"}, name: where, "start": f"2024-05-06T{hour}:00Z"}
+            for where, hour in ((place, "08"), (None, "09"))]  # fmt: skip
+    table = pyarrow.Table.from_pylist(rows)
+    pyarrow.parquet.write_table(table, tmp_path / "v.parquet")
+    for source in (made(tmp_path, "v.json", json.dumps(rows)), tmp_path / "v.parquet", table,
+                   pd.DataFrame(rows)):  # fmt: skip
+        if isinstance(place, list):
+            assert f"'{name}' is ['home'] in row 0, and an id" in refusal(
+                lambda source=source: read(source)
+            )
+            continue
+        found, _ = told(lambda source=source: read(source))
+        assert found.user_id.tolist() == [7] and found.location_id.tolist() == [place["id"]]
+        assert found[["lon", "lat"]].to_numpy().tolist() == [[16.4, 48.2]]
