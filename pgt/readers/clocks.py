@@ -173,6 +173,9 @@ def read_times(
     Where a zone says how many, they are only found if ``offsets`` are asked for.
     """
     raw, ahead = table[name], None
+    empty = raw.isna()
+    refuse(table, name, empty & (strict or empty.all()), "is empty", "; fill it in (an end that is "
+           "not known with the start) or drop the row.", "", origin)  # fmt: skip
     if isinstance(raw.dtype, pd.DatetimeTZDtype):
         return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz) if offsets else None
     if pd.api.types.is_datetime64_any_dtype(raw.dtype):
@@ -285,8 +288,6 @@ def _written(
     refuse(table, name, known & ~zoned & zoned.any(), "has a time zone in some rows and none",
            "; write all of them the same way.", "", origin)  # fmt: skip
     bad = ~known & (strict | raw.notna())
-    refuse(table, name, bad & raw.isna() & strict, "is empty", "; fill it in (an end that is not "
-           "known with the start) or drop the row.", "", origin)  # fmt: skip
     if strict or bad.mean() > 0.5:
         remedy = "correct it or drop the row"
         if bad.mean() > 0.5:
@@ -326,7 +327,8 @@ def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
     text = text.str.replace(ZONED, "", regex=True)
     parts = text.where(text.str.contains(r"\d[T ]\d").fillna(False)).str.extract(OFFSET)
     zoned, hours = parts[0].notna(), parts[2].astype("Float64")
-    minutes = parts[3].astype("Float64") * parts[2].str.get(0).map({"+": 1, "-": -1})
+    side = parts[2].str.get(0).map({"+": 1, "-": -1}).astype("Float64")
+    minutes = parts[3].astype("Float64") * side
     ahead = (60 * hours + minutes.fillna(0)).fillna(0).astype(float).where(zoned)
     # Only what begins like a date is one: "now", a month or a year are no moments.
     text = text.where(~zoned, text.str.replace(OFFSET, r"\1", regex=True))

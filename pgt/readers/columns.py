@@ -191,6 +191,10 @@ def with_our_names(
     ours_of = recognized([*map(str, table.columns)], listed, account=account) | mine
     table = _with_hemispheres(table, ours_of).rename(columns=ours_of)
     names = {ours: name for name, ours in ours_of.items() if ours != name}
+    if "finished_at" in table.columns and table.finished_at.isna().all():  # as if it was not there
+        end = names.get("finished_at", "finished_at")
+        listed = {ours: theirs for ours, theirs in columns.items() if theirs != end}
+        return with_our_names(raw.drop(columns=end), listed, source, account=account, clock=clock)
     _require_columns(table, source, Origin(names=names))
     return table, names
 

@@ -472,6 +472,18 @@ def test_an_end_that_is_missing_is_called_empty(tmp_path: Path) -> None:
         read(made(tmp_path, "v.csv", csv(table)))
 
 
+@pytest.mark.parametrize("empty", [None, pd.NaT, np.nan])
+def test_an_end_that_no_row_has_is_as_if_it_was_not_there(empty: Any, tmp_path: Path) -> None:
+    table = ours(finished_at=empty)
+    for source in (table, made(tmp_path, "v.csv", csv(table))):
+        assert (read(source).finished_at == LIFE.started_at).all()
+    lasting = read(table.assign(stay=LASTS), columns={"finished_at": "finished_at"})
+    assert lasting.finished_at.tolist() == LIFE.finished_at.tolist()
+    for nowhen in (ours(started_at=empty), fixes(time=empty, user=1)):
+        with pytest.raises(DataError, match=r"is empty in row 0 \(and \d+ more\); fill it in"):
+            read(nowhen)
+
+
 def test_an_offset_whose_side_nothing_tells_is_doubted() -> None:
     table = pd.DataFrame({"user": 1, "place": "h", "time": ["2025-03-03T08:00Z"],
                           "timezoneOffset": -60})  # fmt: skip
