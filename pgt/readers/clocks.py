@@ -192,7 +192,7 @@ def read_times(
     if times.dt.tz is not None:
         return times, ahead
     theirs = origin.called(name)
-    in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^utctime", theirs.lower())
+    in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^(utc|gmt)(date|time)", theirs.lower())
     if not in_utc and clock is None:
         raise DataError(
             f"Times in '{theirs}' have no time zone: name it with timezone='Asia/Shanghai' "

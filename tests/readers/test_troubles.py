@@ -515,6 +515,18 @@ def test_dates_without_a_time_of_day_are_doubted(tmp_path: Path) -> None:
     assert not any("midnights" in note for note in told(lambda: read(ours()))[1])
 
 
+@pytest.mark.parametrize("name", ["utc_time", "Time (UTC)", "GMTTime", "UTC DATE"])
+@pytest.mark.parametrize("clock", [{}, {"timezone": ZONE}, {"timezone": "America/New_York"}])
+def test_a_check_in_by_utc_ends_when_it_begins(name: str, clock: dict[str, Any]) -> None:
+    text = LIFE.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%d %H:%M")
+    table = ours(**{name: text}).drop(columns=["started_at", "finished_at"])
+    if name == "UTC DATE":
+        table = table.assign(**{name: text.str[:10], "UTC TIME": text.str[11:]})
+    found = read(table, columns={"started_at": name}, **clock)
+    assert (found.started_at == LIFE.started_at).all()
+    assert (found.finished_at == LIFE.started_at).all()
+
+
 def test_date_and_time_of_one_clock_belong_together(tmp_path: Path) -> None:
     local = FIXES["at"].dt.tz_convert(ZONE)
     table = pd.DataFrame({
