@@ -315,6 +315,11 @@ def _year_first(text: pd.Series) -> pd.Series:
     return ours.where(ours.notna(), text)
 
 
+def wall_times(text: pd.Series) -> pd.Series:
+    """What clocks show in times that are written out, whatever their offset; NaT of no times."""
+    return _each(_year_first(text))[0]
+
+
 def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
     """Wall times of different texts, and their offsets in minutes (NaN: none is written)."""
     tweets = pd.to_datetime(text.astype(object), format=TWEET, utc=True, errors="coerce")

@@ -599,7 +599,7 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
     data = file.bytes()
     dialect = _dialect(data, file.name)
     ours = recognized(dialect.names, columns) | {theirs: ours for ours, theirs in columns.items()}
-    clocks = re.compile("(date|time|hour|datum|zeit|heure)$")
+    clocks = re.compile("(date|time|hour|datum|zeit|heure|^from|^to|^von|^bis)$")
     as_text = {name: "str" for name in dialect.names
                if ours.get(name, "lon") not in ("lon", "lat")
                or clocks.search(plain_name(name))}  # fmt: skip

@@ -1113,3 +1113,39 @@ def test_a_diary_of_days_with_times_from_and_until(tmp_path: Path) -> None:
     found = read_visits(path, timezone="Europe/Vienna")
     assert found.finished_at.dt.strftime("%d %H:%M").tolist() == ["04 16:30", "15 07:15"]
     assert found.location_id.tolist() == ["work", "home"]
+
+
+@pytest.mark.parametrize(
+    ("day", "von", "bis", "start", "end"),
+    [("2024-05-06", "08:15 AM", "05:30 PM", "06 08:15", "06 17:30"),
+     ("2024-05-06", "12:40 PM", "1:30 PM", "06 12:40", "06 13:30"),
+     ("2024-05-06", "10:40 PM", "6:30 AM", "06 22:40", "07 06:30"),
+     ("2024-05-06", "00:00", "24:00", "06 00:00", "07 00:00"),
+     ("2024-05-06", "08:00", "08:00", "06 08:00", "06 08:00"),
+     ("2024-03-30", "22:00", "06:00", "30 22:00", "31 06:00"),  # the clock goes forward
+     ("2024-10-26", "22:00", "06:00", "26 22:00", "27 06:00"),  # and back
+     (20240506, "0815", "1730", "06 08:15", "06 17:30"),
+     ("06.05.2024", 815, 700, "06 08:15", "07 07:00")],
+)  # fmt: skip
+def test_a_diary_says_what_the_clock_showed(
+    day: Any, von: Any, bis: Any, start: str, end: str, tmp_path: Path
+) -> None:
+    table = pd.DataFrame({"Datum": [day], "Von": [von], "Bis": [bis], "Ort": "home"})
+    for source in (made(tmp_path, "me.csv", csv(table)), table.assign(user=1)):
+        found = read(source, timezone=ZONE)
+        assert found.started_at[0].strftime("%d %H:%M") == start
+        assert found.finished_at[0].strftime("%d %H:%M") == end
+        assert "Von" not in found and "Datum" not in found
+
+
+def test_a_diary_without_ends_or_with_times_that_nobody_can_read_is_said() -> None:
+    diary = pd.DataFrame({"user": 1, "Datum": "2024-05-06", "Von": ["08:00", "10:00"],
+                          "Bis": ["09:00", None], "Ort": ["home", "work"]})  # fmt: skip
+    with pytest.raises(DataError, match="'Bis' is empty in row 1; fill it in"):
+        read(diary, timezone=ZONE)
+    named = {"started_at": "Von", "finished_at": "Bis"}
+    assert len(read(diary.head(1), timezone=ZONE, columns=named)) == 1
+    open_ = read(diary.assign(Bis=None), timezone=ZONE)
+    assert open_.finished_at.dt.hour.tolist() == [8, 10]
+    odd = diary.assign(Von=["8.15", "10.30"], Bis=["9.00", "11.45"])
+    assert any("write them as 08:15" in said for said in told(lambda: read(odd, timezone=ZONE))[1])
