@@ -127,6 +127,9 @@ ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, di
      ("'end' lies before 'start' in line 3", "swap the two or drop the row"), GOOD, {}),
     ("an open end", "v.csv", GOOD.replace("2024-05-02T10", "9999-12-31T10"), {},
      ("'finished_at' is in the year 9999 in line 3", "the start of the visit"), GOOD, {}),
+    ("a comma of decimals or of thousands", "v.csv", csv("user;place;start;duration_s",
+     "a;h;2024-05-01T09:00Z;3,600"), {}, ("'duration_s' is '3,600' in line 2", "may be that of"),
+     csv("user;place;start;duration_s", "a;h;2024-05-01T09:00Z;3600"), {}),
     ("an unknown split", "v.csv", csv(f"{H},split", f"{A},exam"), {},
      ("'split' is 'exam' in line 2", "train, valid, test"), csv(f"{H},split", f"{A},val"), {}),
 ]  # fmt: skip

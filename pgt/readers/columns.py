@@ -524,9 +524,11 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
 def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
     """Ends by how long visits last: spans, text (PT30M, 01:30:00), or numbers of a named unit."""
     held, theirs = table.duration, origin.called("duration")
-    lasts, number = held, pd.to_numeric(held, errors="coerce")
+    lasts = held
     if not pd.api.types.is_timedelta64_dtype(held.dtype):
-        text = held.astype("string").str.replace(r"^P(\d+D)?T?(.*)$", r"\1 \2", regex=True)
+        text = _with_decimal_points(table, "duration", origin)
+        number = pd.to_numeric(text, errors="coerce").astype(float)
+        text = text.str.replace(r"^P(\d+D)?T?(.*)$", r"\1 \2", regex=True)
         spans = pd.to_timedelta(text.str.lower().where(number.isna()).astype(object),
                                 errors="coerce")  # fmt: skip
         unit = unit_of(theirs)[1]
@@ -540,6 +542,22 @@ def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
            "leave it empty.", "{!r}", origin)  # fmt: skip
     ends = table.started_at + lasts.fillna(pd.Timedelta(0)).dt.round("us")
     return table.drop(columns="duration").assign(finished_at=ends)
+
+
+def _with_decimal_points(table: pd.DataFrame, name: str, origin: Origin) -> pd.Series:
+    """A column as text: each comma in a number is a point, or nothing where it parts thousands."""
+    text = table[name].astype("string").str.strip()
+    comma = text.str.contains(r"\d,\d").fillna(False).astype(bool)
+    if not comma.any():
+        return text
+    parts = text.str.contains(r",\d{3}[,.]\d").any()
+    points = text.str.contains(r"(?<!\d)(?:0\d*|\d{4,}|\d+\.\d+),\d|\d,(?!\d{3}(?!\d))").any()
+    if parts == points and (parts or not text.str.contains(r"\d\.\d").any()):
+        refuse(table, name, comma, "is ", ", where the comma may be that of decimals or of "
+               "thousands; write 3.6 with a point, or 3600.", "{!r}", origin)  # fmt: skip
+    if points:
+        text = text.str.replace(r"(?<!\b0)\.(?=\d{3}(?!\d))", "", regex=True)
+    return text.str.replace(r"(?<=\d),(?=\d)", "." if points else "", regex=True)
 
 
 def _degrees(values: pd.Series, strict: bool) -> pd.Series:

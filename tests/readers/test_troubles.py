@@ -452,6 +452,23 @@ def test_a_duration_beside_a_start_makes_the_end(name: str, tmp_path: Path) -> N
     assert ended.finished_at.tolist() == LIFE.finished_at.tolist()
 
 
+@pytest.mark.parametrize(
+    ("name", "texts", "minutes"),
+    [("Dauer (h)", ["1,5", "0,75", "2"], [90, 45, 120]), ("duration_min", ["90,5"], [90.5]),
+     ("duration_s", ["3,600", "75.3"], [60, 1.255]), ("duration_s", ["3,600", "0,6"], [0.06, 0.01]),
+     ("duration_min", ["1,5", "0.750"], [1.5, 0.75]),
+     ("duration_s", ["1.800,0", "3.600"], [30, 60]), ("duration_s", ["3,600.0", "1,800"], [60, 30]),
+     ("duration", ["1,5 h", "PT0,5H"], [90, 30]), ("duration_s", ["1,209,600", "60"], [20160, 1])],
+)  # fmt: skip
+def test_a_comma_in_a_duration_is_decimal_or_parts_thousands(
+    name: str, texts: list[str], minutes: list[float]
+) -> None:
+    start = pd.date_range("2024-05-06", periods=len(texts), freq="30D", tz=ZONE)
+    found = read(pd.DataFrame({"user": 1, "place": "h", "start": start, name: texts}))
+    lasts = (found.finished_at - found.started_at).dt.total_seconds()
+    assert lasts.tolist() == pytest.approx([60 * one for one in minutes])
+
+
 def test_a_duration_that_nobody_can_read_is_said() -> None:
     table = ours(duration=SECONDS).drop(columns="finished_at")
     found, notes = told(lambda: read(table))
