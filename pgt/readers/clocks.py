@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pgt.errors import DataError, note
-from pgt.visits import HERE, Origin, in_zone, refuse
+from pgt.visits import HERE, YEARS, Origin, check_years, in_zone, refuse
 
 TWEET = "%a %b %d %H:%M:%S %z %Y"
 DAY_FIRST = r"(\d{1,2})([./-])(\d{1,2})[./-](\d{2,4})\b"
@@ -176,8 +176,6 @@ def read_times(
     empty = raw.isna()
     refuse(table, name, empty & (strict or empty.all()), "is empty", "; fill it in (an end that is "
            "not known with the start) or drop the row.", "", origin)  # fmt: skip
-    if isinstance(raw.dtype, pd.DatetimeTZDtype):
-        return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz) if offsets else None
     if pd.api.types.is_datetime64_any_dtype(raw.dtype):
         times = raw
     elif (quick := _of_one_shape(raw)) is not None:
@@ -189,6 +187,12 @@ def read_times(
                "or drop the row.", "{!r}", origin)  # fmt: skip
     else:
         times, ahead = _written(table, name, strict, origin)
+    if strict:
+        check_years(times.to_frame(name), name, origin)
+    else:
+        times = times.where(times.dt.year.between(*YEARS))
+    if isinstance(raw.dtype, pd.DatetimeTZDtype):
+        return times.dt.tz_convert("UTC"), _ahead(times, raw.dt.tz) if offsets else None
     if times.dt.tz is not None:
         return times, ahead
     theirs = origin.called(name)

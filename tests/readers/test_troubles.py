@@ -489,6 +489,23 @@ def test_an_end_that_is_missing_is_called_empty(tmp_path: Path) -> None:
         read(made(tmp_path, "v.csv", csv(table)))
 
 
+@pytest.mark.parametrize(
+    ("odd", "year"),
+    [(1714989600000, 56315), ("9999-12-31T23:30", 9999), ("9999-12-31T23:30Z", 9999)],
+)
+@pytest.mark.parametrize("zone", [ZONE, "America/New_York"])
+def test_a_time_in_no_year_of_ours_is_said_with_every_zone(odd: Any, year: int, zone: str) -> None:
+    if isinstance(odd, int):
+        usual: list[Any] = [1714975200 + 10_000 * hour for hour in range(4)]
+    else:
+        usual = [f"2024-05-06T0{hour}:00{odd[16:]}" for hour in range(4)]
+    table = pd.DataFrame({"user": 1, "place": "h", "start": [*usual[:2], odd, *usual[2:]]})
+    with pytest.raises(DataError, match=f"'start' is in the year {year} in row 2"):
+        read(table, timezone=zone)
+    found = read(table.assign(place=None, lat=48.2, lon=16.4), kind="fixes", timezone=zone)
+    assert found.tracked_at.isna().tolist() == [False] * 4 + [True]
+
+
 @pytest.mark.parametrize("empty", [None, pd.NaT, np.nan])
 def test_an_end_that_no_row_has_is_as_if_it_was_not_there(empty: Any, tmp_path: Path) -> None:
     table = ours(finished_at=empty)
