@@ -130,6 +130,11 @@ ROWS: list[tuple[str, str, str | bytes, dict[str, Any], tuple[str, ...], Any, di
     ("a comma of decimals or of thousands", "v.csv", csv("user;place;start;duration_s",
      "a;h;2024-05-01T09:00Z;3,600"), {}, ("'duration_s' is '3,600' in line 2", "may be that of"),
      csv("user;place;start;duration_s", "a;h;2024-05-01T09:00Z;3600"), {}),
+    ("a zone beside some times", "v.csv", csv("user,place,time,tz", "a,h,2024-05-01 09:00,+02:00",
+     "a,h,2024-05-02 09:00,"), {}, ("'tz' is empty in line 3", "timezone= (--timezone)"), None, Z),
+    ("no zone beside a time", "v.csv", csv("user,place,time,tz", "a,h,2024-05-01 09:00,+02:00",
+     "a,h,2024-05-02 09:00,JST"), Z, ("'tz' is 'JST' in line 3", "no offset (+01:00)"),
+     csv("user,place,time,tz", "a,h,2024-05-02 09:00,+09:00"), {}),
     ("an unknown split", "v.csv", csv(f"{H},split", f"{A},exam"), {},
      ("'split' is 'exam' in line 2", "train, valid, test"), csv(f"{H},split", f"{A},val"), {}),
 ]  # fmt: skip

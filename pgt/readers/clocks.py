@@ -69,8 +69,9 @@ def with_local_clocks(
         timezone = zone_name(getattr(table.started_at.dtype, "tz", None))  # it stays in it
     zone = clock or timezone
     start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin,
-                              offsets=timezone is None)  # fmt: skip
-    end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin)
+                              offsets=timezone is None, beside=clock is None)  # fmt: skip
+    end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin,
+                        beside=clock is None)  # fmt: skip
     own = _stated_offsets(table.utc_offset, start) if stated else None
     in_utc = ahead is None or not ahead.any()
     theirs = origin.called("utc_offset")
@@ -89,8 +90,13 @@ def with_local_clocks(
     return in_zone(table, timezone) if timezone else by_local_clocks(table, ahead, own)
 
 
-def _stated_offsets(column: pd.Series, start: pd.Series) -> pd.Series:
-    """Minutes ahead of UTC, of hours, minutes, seconds, "+01:00" or names of zones."""
+def _stated_offsets(
+    column: pd.Series, start: pd.Series, after: pd.Series | None = None
+) -> pd.Series:
+    """Minutes ahead of UTC, of hours, minutes, seconds, "+01:00" or names of zones.
+
+    Starts without a zone are by the clocks of what is stated, and not before ``after``.
+    """
     text = column.astype("string").str.strip()
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
     if numbers.notna().any() and not text.str.fullmatch(r"[+-]\d{4}").any():  # "+0100" is no 100
@@ -104,8 +110,36 @@ def _stated_offsets(column: pd.Series, start: pd.Series) -> pd.Series:
     for name in text[offsets.isna()].dropna().unique():
         if zone_name(name):
             rows = (text == name).fillna(False)
-            offsets[rows] = _ahead(start[rows], name)
+            at = start[rows]
+            if at.dt.tz is None:
+                at = localized(at, name, None if after is None else after[rows])
+            offsets[rows] = _ahead(at, name)
     return offsets
+
+
+def _by_the_zone_beside(
+    table: pd.DataFrame, times: pd.Series, name: str, clock: str | None, strict: bool,
+    after: pd.Series | None, origin: Origin,
+) -> pd.Series | None:  # fmt: skip
+    """Wall times as moments by the zones or offsets beside them; nothing where none can be read."""
+    held, theirs = table.utc_offset, origin.called("utc_offset")
+    if re.search("(?i)zone_?offset", theirs) and pd.api.types.is_numeric_dtype(held.dtype):
+        return None  # perhaps as JavaScript counts
+    own = _stated_offsets(held, times, after)
+    if own.isna().all():
+        return None
+    lost = own.isna() & times.notna() & strict
+    refuse(table, "utc_offset", lost & held.notna(), "is ", ", which is no offset (+01:00) and no "
+           "IANA zone (Europe/Vienna); write one of these.", "{!r}", origin)  # fmt: skip
+    refuse(table, "utc_offset", lost & (clock is None), "is empty", "; fill it in, or name the "
+           "zone of such rows with timezone= (--timezone).", "", origin)  # fmt: skip
+    if name == "started_at":
+        note(f"'{origin.called(name)}' is read by the clocks of '{theirs}'; if it is in UTC, say "
+             "file_timezone='UTC' (--file-timezone UTC).")  # fmt: skip
+    moments = (times - pd.to_timedelta(own, unit="min")).dt.tz_localize("UTC")
+    if clock is None or own.notna().all():
+        return moments
+    return moments.where(own.notna(), localized(times, clock, after).dt.tz_convert("UTC"))
 
 
 def _ahead(times: pd.Series, zone: Any) -> pd.Series:
@@ -167,10 +201,12 @@ def _note_sea(zones: pd.Series) -> None:
 def read_times(
     table: pd.DataFrame, name: str, clock: str | None, *, strict: bool,
     after: pd.Series | None = None, origin: Origin = HERE, offsets: bool = False,
+    beside: bool = True,
 ) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
     """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it.
 
-    Where a zone says how many, they are only found if ``offsets`` are asked for.
+    Where a zone says how many, they are only found if ``offsets`` are asked for. Times without a
+    zone are by the one ``beside`` them, if there is one and it counts, else by ``clock``.
     """
     raw, ahead = table[name], None
     empty = raw.isna()
@@ -197,6 +233,10 @@ def read_times(
         return times, ahead
     theirs = origin.called(name)
     in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^(utc|gmt)(date|time)", theirs.lower())
+    if not in_utc and beside and "utc_offset" in table.columns and (
+        moments := _by_the_zone_beside(table, times, name, clock, strict, after, origin)
+    ) is not None:  # fmt: skip
+        return moments, None
     if not in_utc and clock is None:
         raise DataError(
             f"Times in '{theirs}' have no time zone: name it with timezone='Asia/Shanghai' "

@@ -241,7 +241,8 @@ def _holds_visits(gathered: Gathered, how: How, source: Any) -> bool:
 def _fixes(gathered: Gathered, how: How) -> pd.DataFrame:
     """Positions and moments, by person and time; what each is worth is asked in `gps`."""
     table, origin = gathered.table, gathered.origin
-    at, _ = read_times(table, "started_at", how.clock, strict=False, origin=origin)
+    at, _ = read_times(table, "started_at", how.clock, strict=False, origin=origin,
+                       beside=how.file_timezone is None)  # fmt: skip
     _note_dates(at.dropna().dt.tz_convert(how.clock or "UTC"), origin)
     table = with_numbers(table, origin, strict=False).assign(started_at=at.dt.as_unit("us"))
     names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid", "device"]
@@ -255,7 +256,7 @@ def _fixes(gathered: Gathered, how: How) -> pd.DataFrame:
 def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     """Check a table whose columns have our names, after what can be mended was mended."""
     table, origin = gathered.table.drop(columns="device", errors="ignore"), gathered.origin
-    table = _without_states(table, origin, how.clock)
+    table = _without_states(table, origin, how)
     empty = table.location_id.isna()
     if empty.any() and not empty.all():  # such as trackintel's noise
         where = first_row(table, empty, origin)
@@ -298,7 +299,7 @@ def _note_dates(local: pd.Series, origin: Origin) -> None:
              )  # fmt: skip
 
 
-def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> pd.DataFrame:
+def _without_states(table: pd.DataFrame, origin: Origin, how: How) -> pd.DataFrame:
     """States that are no places left out; a log of states as stays, each until the next one."""
     if pd.api.types.is_numeric_dtype(table.location_id):
         return table
@@ -317,7 +318,8 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
         table, place = table[~none], place[~none]
     if not log:
         return table
-    at, _ = read_times(table, "started_at", clock, strict=True, origin=origin)
+    at, _ = read_times(table, "started_at", how.clock, strict=True, origin=origin,
+                       beside=how.file_timezone is None)  # fmt: skip
     table = table.assign(at=at).sort_values(["user_id", "at"], kind="stable").drop(columns="at")
     place = place.loc[table.index]
     again = (place == place.shift()) & (table.user_id == table.user_id.shift())

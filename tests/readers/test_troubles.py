@@ -295,6 +295,36 @@ def test_an_offset_beside_the_times_is_used(column: list[Any], first: list[int])
     assert read(table).utc_offset.tolist() == first
 
 
+@pytest.mark.parametrize(
+    "beside", [["Europe/Vienna", "Asia/Tokyo"], ["+02:00", "+09:00"], [120, 540], [2, 9]]
+)
+def test_a_local_time_is_by_the_zone_beside_it(beside: list[Any], tmp_path: Path) -> None:
+    table = pd.DataFrame({"user": 1, "place": ["home", "hotel"], "tz": beside,
+                          "local_time": ["2024-05-06 08:00", "2024-07-01 22:00"]})  # fmt: skip
+    moments = pd.to_datetime(["2024-05-06 06:00Z", "2024-07-01 13:00Z"]).tolist()
+    placed = table.assign(lat=48.2, lon=16.4)
+    for source in (table, placed, made(tmp_path, "v.csv", csv(table))):
+        found, notes = told(lambda source=source: read(source))
+        assert found.started_at.tolist() == found.finished_at.tolist() == moments
+        assert found.utc_offset.tolist() == [120, 540]
+        assert sum("by the clocks of 'tz'; if it is in UTC" in note for note in notes) == 1
+        assert read(source, timezone=ZONE).started_at.dt.hour.tolist() == [8, 15]
+        as_utc = read(source, file_timezone="UTC")
+        assert as_utc.started_at.dt.hour.tolist() == [8, 22]
+    fixes_ = read(placed.drop(columns="place"), timezone=ZONE)
+    assert fixes_.tracked_at.tolist() == moments
+    utc = read(table.rename(columns={"local_time": "utc_time"}))
+    assert utc.started_at.dt.hour.tolist() == [8, 22] and utc.utc_offset.tolist() == [120, 540]
+    empty = table.assign(tz=[*beside[:1], None])
+    assert read(empty, timezone="Asia/Tokyo").started_at.dt.hour.tolist() == [15, 22]
+
+
+def test_an_end_in_the_hour_that_comes_twice_is_by_the_zone_beside_it() -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-10-27 02:30"], "tz": ZONE,
+                          "end": "2024-10-27 02:10"})  # fmt: skip
+    assert (read(table).finished_at - read(table).started_at).item() == pd.Timedelta(minutes=40)
+
+
 def test_an_offset_that_nobody_can_read_is_no_utc() -> None:
     table = ours(started_at=zulu(LIFE.started_at), finished_at=zulu(LIFE.finished_at),
                  timezone="W. Europe Standard Time")  # fmt: skip
