@@ -16,6 +16,7 @@ from pgt.errors import DataError, note
 from pgt.visits import HERE, YEARS, Origin, check_years, in_zone, refuse
 
 TWEET = "%a %b %d %H:%M:%S %z %Y"
+SIX_DIGITS = r"^(\d{6})( .*)$"  # a date, and a time of day
 DAY_FIRST = r"(\d{1,2})([./-])(\d{1,2})[./-](\d{2,4})\b"
 ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
 OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|(?:UTC|GMT)?([+-]\d{1,2})(?::?(\d\d))?)\s*$"
@@ -323,6 +324,9 @@ def _written(
         return values.reindex(codes, fill_value=missing).set_axis(raw.index)
 
     text = _year_first(text)
+    digits = text.str.match(SIX_DIGITS).fillna(False).astype(bool)
+    refuse(table, name, of_rows(digits, False), "is ", ", where day and year cannot be told "
+           "apart; write ISO 8601 times such as 2024-05-01 09:00.", "{!r}", origin)  # fmt: skip
     day_first = text.str.match(DAY_FIRST).fillna(False).astype(bool)
     refuse(table, name, of_rows(day_first, False), "is ", ", where day and month cannot be told "
            "apart; write ISO 8601 times such as 2024-05-01 09:00.", "{!r}", origin)  # fmt: skip
@@ -345,8 +349,27 @@ def _written(
     return (times - pd.to_timedelta(offset, unit="min")).dt.tz_localize("UTC"), offset.fillna(0)
 
 
+def _of_six_digits(text: pd.Series) -> pd.Series:
+    """Dates such as 240506 as ISO 8601, if one order fits: of two, by far the shorter time."""
+    part = text.str.extract(SIX_DIGITS)
+    known = part[0].dropna().unique()
+    dates = {order: pd.to_datetime(known, format=order, errors="coerce")
+             for order in ("%y%m%d", "%d%m%y", "%m%d%y")}  # fmt: skip
+    spans = {order: at.max() - at.min() for order, at in dates.items()
+             if len(at) and at.notna().mean() >= ENOUGH}  # fmt: skip
+    if not spans:
+        return text
+    best, *others = sorted(spans, key=spans.__getitem__)
+    far = all(3 * spans[best] <= spans[other] for other in others) and len(known) > 2
+    if others and not (far and (best == "%y%m%d" or others == ["%y%m%d"])):
+        return text  # nor are day and month told apart so
+    day = part[0].map(dict(zip(known, dates[best].strftime("%Y-%m-%d"), strict=True)))
+    return (day + part[1]).where(part[0].notna(), text)
+
+
 def _year_first(text: pd.Series) -> pd.Series:
     """Dates with the year behind as ISO 8601, where all rows tell which is day and which month."""
+    text = _of_six_digits(text)
     part = text.str.extract(rf"^{DAY_FIRST}(.*)$")
     first, second = (part[place].astype("Float64") for place in (0, 2))
     late = bool((first > 12).any()), bool((second > 12).any())

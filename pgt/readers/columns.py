@@ -78,7 +78,6 @@ DEGREES = (
 UNIT = r"(?:(?<=[\W_])([sh])|(ms|milli|sec|sek|min|hours?|hrs?|stunden)\w*)\W*$"
 # What a date and the time of day beside it are called.
 CLOCKS = (("date", "time"), ("datum", "uhrzeit"), ("datum", "zeit"), ("date", "heure"))
-SIX = r"^(\d\d)(\d\d)(\d\d)(\.\d+)?$"  # digits of a date, or of a time of day
 # What a day, and the times from and until which a row lasts, are called.
 DAYS = ("date", "datum", "day", "tag", "jour")
 SPANS = (("von", "bis"), ("from", "to"), ("start", "end"), ("starttime", "endtime"),
@@ -371,9 +370,8 @@ def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
     if (digits[0].notna() == time.notna()).all() and (digits[0].astype("Float64") > 59).any():
         width = 4 if digits[0].str.len().max() <= 4 else 6  # 815, or 81500
         time = digits[0].str.zfill(width) + digits[1].fillna("")
-    time = time.str.replace(SIX, r"\1:\2:\3\4", regex=True)
+    time = time.str.replace(r"^(\d\d)(\d\d)(\d\d)(\.\d+)?$", r"\1:\2:\3\4", regex=True)
     time = time.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
-    day = day.str.replace(SIX, r"20\1-\2-\3", regex=True)
     day = day.str.replace(r"^(\d{4})(\d\d)(\d\d)$", r"\1-\2-\3", regex=True)
     is_time, is_day = time.str.match(r"\d{1,2}:\d\d"), day.str.fullmatch(r"[\d./-]{6,10}")
     if not min(found.dropna().astype(float).mean() for found in (is_time, is_day)) >= ENOUGH:

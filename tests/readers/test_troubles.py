@@ -394,6 +394,16 @@ def test_years_of_two_digits_and_points_between(shape: str) -> None:
     as_lived(read(ours(**times), timezone=ZONE))
 
 
+@pytest.mark.parametrize("order", ["%y%m%d", "%d%m%y", "%m%d%y"])
+def test_a_date_of_six_digits_is_read_by_all_of_them(order: str, tmp_path: Path) -> None:
+    table = ours(date=LIFE.started_at.dt.strftime(order),
+                 time=LIFE.started_at.dt.strftime("%H%M%S"))  # fmt: skip
+    table = table.drop(columns=["started_at", "finished_at"])
+    as_lived(read(made(tmp_path, "v.csv", csv(table)), timezone=ZONE))
+    with pytest.raises(DataError, match="where day and year cannot be told apart"):
+        read(table.head(2).assign(date=["060524", "050624"]), timezone=ZONE)
+
+
 def test_a_day_in_digits_is_that_day() -> None:
     table = pd.DataFrame({"started_at": [20250303, 20251231]})
     at, _ = clocks.read_times(table, "started_at", "UTC", strict=True)
