@@ -64,15 +64,20 @@ def zone_name(zone: Any) -> str | None:
 def with_local_clocks(
     table: pd.DataFrame, timezone: str | None, clock: str | None, origin: Origin = HERE
 ) -> pd.DataFrame:
-    """Starts and ends by local clocks: of the zone that is named, of the place, or of their own."""
+    """Starts and ends by local clocks: of the zone that is named, of the place, or of their own.
+
+    What has no end ends when it begins.
+    """
     stated = "utc_offset" in table.columns
     if timezone is None and not stated:
         timezone = zone_name(getattr(table.started_at.dtype, "tz", None))  # it stays in it
     zone = clock or timezone
     start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin,
                               offsets=timezone is None, beside=clock is None)  # fmt: skip
-    end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin,
-                        beside=clock is None)  # fmt: skip
+    end = start
+    if "finished_at" in table.columns:
+        end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin,
+                            beside=clock is None)  # fmt: skip
     own = _stated_offsets(table.utc_offset, start) if stated else None
     in_utc = ahead is None or not ahead.any()
     theirs = origin.called("utc_offset")
@@ -217,7 +222,7 @@ def read_times(
         times = raw
     elif (quick := _of_one_shape(raw)) is not None:
         times, ahead = quick
-    elif (numbers := _of_numbers(raw)) is not None:
+    elif (numbers := _of_numbers(raw, origin.called(name))) is not None:
         times = numbers
         bad = times.isna() & raw.notna() & strict
         refuse(table, name, bad, "is ", ", which is no time as the other rows have it; correct it "
@@ -283,7 +288,7 @@ def _of_one_shape(raw: pd.Series) -> tuple[pd.Series, pd.Series | None] | None:
     return times.dt.tz_localize("UTC"), pd.Series(ahead, raw.index)
 
 
-def _of_numbers(raw: pd.Series) -> pd.Series | None:
+def _of_numbers(raw: pd.Series, theirs: str) -> pd.Series | None:
     """Digits of a calendar (20250303, … 20250303074200), or Unix time; None where it is text.
 
     Nearly all rows must be dates to be read so; Unix times are by chance one in a hundred.
@@ -309,7 +314,19 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
     unit, scale = next((choice for choice in units if size < 1e11 * choice[1]), units[-1])
     if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's or Windows'
         return None
+    if not pd.api.types.is_numeric_dtype(raw.dtype):
+        _note_rounded(raw.astype("string").str.strip(), scale, theirs)
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
+
+
+def _note_rounded(text: pd.Series, scale: float, theirs: str) -> None:
+    """Doubt Unix times that a spreadsheet wrote with an exponent, and too few digits."""
+    part = text.dropna().str.extract(r"(?i)^\d(?:[.,](\d*))?E\+?(\d+)$")
+    step = 10 ** (part[1].astype(float) - part[0].fillna("").str.len().max()) / scale
+    if part[1].notna().all() and step.min() > 1:
+        note(f"times in '{theirs}' are rounded to {step.min():,.0f} seconds, as "
+             f"{text.dropna().iloc[0]}; show that column of the spreadsheet as whole numbers, and "
+             "save it again.")  # fmt: skip
 
 
 def _written(

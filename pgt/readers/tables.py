@@ -264,8 +264,6 @@ def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
         table = table[~empty]
     if "finished_at" not in gathered.table.columns:  # check-ins, or states until the next one
         origin = replace(origin, names={**origin.names, "finished_at": origin.called("started_at")})
-        if "finished_at" not in table.columns:
-            table = table.assign(finished_at=table.started_at)
     table = with_numbers(whole_ids(table), origin, strict=True)
     table = _with_positions(table, origin, forgiving=gathered.account)
     table = with_local_clocks(table, how.timezone, how.file_timezone, origin)

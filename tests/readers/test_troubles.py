@@ -418,6 +418,21 @@ def test_unix_times_are_not_taken_for_dates(factor: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("digits", "factor", "step"),
+    [(5, 1000, "10,000"), (5, 1, "10,000"), (8, 1000, "10"), (9, 1, ""), (12, 1000, "")],
+)  # fmt: skip
+def test_unix_times_that_a_spreadsheet_rounded_are_doubted(
+    digits: int, factor: int, step: str, tmp_path: Path
+) -> None:
+    text = [f"{factor * int(at.timestamp()):.{digits}E}" for at in LIFE.started_at]
+    table = ours(started_at=text).drop(columns="finished_at")
+    for source in (table, made(tmp_path, "v.csv", csv(table))):
+        notes = told(lambda source=source: read(source))[1]
+        said = {note for note in notes if "'started_at' are rounded to" in note}
+        assert len(said) == bool(step) and all(f"to {step} seconds" in note for note in said)
+
+
+@pytest.mark.parametrize(
     ("since", "factor"),
     [("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)],
 )
