@@ -34,6 +34,7 @@ UTC_NAMES = {
     f"{area}{name}" for area in ("", "etc/")
     for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
 } | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+PHONES = 2010  # before that year few people recorded where they were
 SHEET_DAYS = 36526, 73050  # the same years, as a spreadsheet counts days
 SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
 ENOUGH = 0.99  # of all rows, that a way to read them must fit
@@ -367,7 +368,10 @@ def _written(
 
 
 def _of_six_digits(text: pd.Series) -> pd.Series:
-    """Dates such as 240506 as ISO 8601, if one order fits: of two, by far the shorter time."""
+    """Dates such as 240506 as ISO 8601: of orders that fit, the one of by far the shortest time.
+
+    In doubt they are as loggers write them, the year first, unless that would be a longer time.
+    """
     part = text.str.extract(SIX_DIGITS)
     known = part[0].dropna().unique()
     dates = {order: pd.to_datetime(known, format=order, errors="coerce")
@@ -377,8 +381,13 @@ def _of_six_digits(text: pd.Series) -> pd.Series:
     if not spans:
         return text
     best, *others = sorted(spans, key=spans.__getitem__)
-    far = all(3 * spans[best] <= spans[other] for other in others) and len(known) > 2
-    if others and not (far and (best == "%y%m%d" or others == ["%y%m%d"])):
+    far = all(3 * spans[best] <= spans[other] for other in others)
+    if best == "%y%m%d":
+        late = any(dates[other].max().year >= PHONES for other in others)
+        if late and not (far and len(known) > 1):
+            note(f"dates such as {known[0]} are read as year, month and day; if they are not, "
+                 "write them as 2024-05-06.")  # fmt: skip
+    elif others and not (far and others == ["%y%m%d"] and len(known) > 2):
         return text  # nor are day and month told apart so
     day = part[0].map(dict(zip(known, dates[best].strftime("%Y-%m-%d"), strict=True)))
     return (day + part[1]).where(part[0].notna(), text)

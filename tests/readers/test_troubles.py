@@ -402,6 +402,11 @@ def test_a_date_of_six_digits_is_read_by_all_of_them(order: str, tmp_path: Path)
     as_lived(read(made(tmp_path, "v.csv", csv(table)), timezone=ZONE))
     with pytest.raises(DataError, match="where day and year cannot be told apart"):
         read(table.head(2).assign(date=["060524", "050624"]), timezone=ZONE)
+    for date, doubts in (("240506", 0), ("060524", 1), ("120524", 1)):  # as loggers write it
+        one = table.head(1).assign(date=date)
+        found, notes = told(lambda one=one: read(one, timezone=ZONE))
+        assert found.started_at[0].strftime("%y%m%d") == date
+        assert sum(f"{date} are read as year, month and day" in note for note in notes) == doubts
 
 
 def test_a_day_in_digits_is_that_day() -> None:
