@@ -315,7 +315,7 @@ def _of_numbers(raw: pd.Series, theirs: str) -> pd.Series | None:
     unit, scale = next((choice for choice in units if size < 1e11 * choice[1]), units[-1])
     if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's or Windows'
         return None
-    if not pd.api.types.is_numeric_dtype(raw.dtype):
+    if re.match(r"(?i)[\d\s.,]+E", str(raw[raw.notna()].iloc[0])):
         _note_rounded(raw.astype("string").str.strip(), scale, theirs)
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
 
