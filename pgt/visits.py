@@ -194,16 +194,22 @@ def _check_times(visits: pd.DataFrame, origin: Origin) -> None:
                 "timezone='Asia/Shanghai' (--timezone Asia/Shanghai)."
             )
         refuse(visits, name, times.isna(), "is empty", "; fill it in or drop the row.", "", origin)
-        if times.min().year < YEARS[0] or times.max().year > YEARS[1]:
-            far = ~times.dt.year.between(*YEARS)
-            refuse(visits, name, far, "is in the year ", f", outside {YEARS[0]} to {YEARS[1]}; "
-                   "write the time that is meant, and for an end that is not known the start of "
-                   "the visit.", "{.year}", origin)  # fmt: skip
+        check_years(visits, name, origin)
     if str(visits.started_at.dt.tz) != str(visits.finished_at.dt.tz):
         raise DataError("Starts and ends are in different time zones; .dt.tz_convert both to one.")
     what = f"lies before '{origin.called('started_at')}'"
     backwards = visits.finished_at < visits.started_at
     refuse(visits, "finished_at", backwards, what, "; swap the two or drop the row.", "", origin)
+
+
+def check_years(visits: pd.DataFrame, name: str, origin: Origin = HERE) -> None:
+    """Refuse times that are too far off to be counted, or to be brought into another zone."""
+    times = visits[name]
+    if times.min().year < YEARS[0] or times.max().year > YEARS[1]:
+        far = times.notna() & ~times.dt.year.between(*YEARS)
+        refuse(visits, name, far, "is in the year ", f", outside {YEARS[0]} to {YEARS[1]}; "
+               "write the time that is meant, and for an end that is not known the start of the "
+               "visit.", "{.year}", origin)  # fmt: skip
 
 
 def _check_degrees(visits: pd.DataFrame, name: str, origin: Origin) -> None:

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pgt.errors import DataError, note
-from pgt.visits import HERE, Origin, in_zone, refuse
+from pgt.visits import HERE, YEARS, Origin, check_years, in_zone, refuse
 
 TWEET = "%a %b %d %H:%M:%S %z %Y"
+SIX_DIGITS = r"^(\d{6})( .*)$"  # a date, and a time of day
 DAY_FIRST = r"(\d{1,2})([./-])(\d{1,2})[./-](\d{2,4})\b"
 ISO = r"\d{4}-?\d{1,2}-?\d{1,2}([T ]\d{1,2}(:?\d\d(:?\d\d([.,]\d+)?)?)?)?"
 OFFSET = r"(\d)\s*(?:(Z|UTC|GMT)|(?:UTC|GMT)?([+-]\d{1,2})(?::?(\d\d))?)\s*$"
@@ -33,6 +34,7 @@ UTC_NAMES = {
     f"{area}{name}" for area in ("", "etc/")
     for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
 } | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+PHONES = 2010  # before that year few people recorded where they were
 SHEET_DAYS = 36526, 73050  # the same years, as a spreadsheet counts days
 SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
 ENOUGH = 0.99  # of all rows, that a way to read them must fit
@@ -63,14 +65,20 @@ def zone_name(zone: Any) -> str | None:
 def with_local_clocks(
     table: pd.DataFrame, timezone: str | None, clock: str | None, origin: Origin = HERE
 ) -> pd.DataFrame:
-    """Starts and ends by local clocks: of the zone that is named, of the place, or of their own."""
+    """Starts and ends by local clocks: of the zone that is named, of the place, or of their own.
+
+    What has no end ends when it begins.
+    """
     stated = "utc_offset" in table.columns
     if timezone is None and not stated:
         timezone = zone_name(getattr(table.started_at.dtype, "tz", None))  # it stays in it
     zone = clock or timezone
     start, ahead = read_times(table, "started_at", zone, strict=True, origin=origin,
-                              offsets=timezone is None)  # fmt: skip
-    end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin)
+                              offsets=timezone is None, beside=clock is None)  # fmt: skip
+    end = start
+    if "finished_at" in table.columns:
+        end, _ = read_times(table, "finished_at", zone, strict=True, after=start, origin=origin,
+                            beside=clock is None)  # fmt: skip
     own = _stated_offsets(table.utc_offset, start) if stated else None
     in_utc = ahead is None or not ahead.any()
     theirs = origin.called("utc_offset")
@@ -89,8 +97,13 @@ def with_local_clocks(
     return in_zone(table, timezone) if timezone else by_local_clocks(table, ahead, own)
 
 
-def _stated_offsets(column: pd.Series, start: pd.Series) -> pd.Series:
-    """Minutes ahead of UTC, of hours, minutes, seconds, "+01:00" or names of zones."""
+def _stated_offsets(
+    column: pd.Series, start: pd.Series, after: pd.Series | None = None
+) -> pd.Series:
+    """Minutes ahead of UTC, of hours, minutes, seconds, "+01:00" or names of zones.
+
+    Starts without a zone are by the clocks of what is stated, and not before ``after``.
+    """
     text = column.astype("string").str.strip()
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
     if numbers.notna().any() and not text.str.fullmatch(r"[+-]\d{4}").any():  # "+0100" is no 100
@@ -104,8 +117,36 @@ def _stated_offsets(column: pd.Series, start: pd.Series) -> pd.Series:
     for name in text[offsets.isna()].dropna().unique():
         if zone_name(name):
             rows = (text == name).fillna(False)
-            offsets[rows] = _ahead(start[rows], name)
+            at = start[rows]
+            if at.dt.tz is None:
+                at = localized(at, name, None if after is None else after[rows])
+            offsets[rows] = _ahead(at, name)
     return offsets
+
+
+def _by_the_zone_beside(
+    table: pd.DataFrame, times: pd.Series, name: str, clock: str | None, strict: bool,
+    after: pd.Series | None, origin: Origin,
+) -> pd.Series | None:  # fmt: skip
+    """Wall times as moments by the zones or offsets beside them; nothing where none can be read."""
+    held, theirs = table.utc_offset, origin.called("utc_offset")
+    if re.search("(?i)zone_?offset", theirs) and pd.api.types.is_numeric_dtype(held.dtype):
+        return None  # perhaps as JavaScript counts
+    own = _stated_offsets(held, times, after)
+    if own.isna().all():
+        return None
+    lost = own.isna() & times.notna() & strict
+    refuse(table, "utc_offset", lost & held.notna(), "is ", ", which is no offset (+01:00) and no "
+           "IANA zone (Europe/Vienna); write one of these.", "{!r}", origin)  # fmt: skip
+    refuse(table, "utc_offset", lost & (clock is None), "is empty", "; fill it in, or name the "
+           "zone of such rows with timezone= (--timezone).", "", origin)  # fmt: skip
+    if name == "started_at":
+        note(f"'{origin.called(name)}' is read by the clocks of '{theirs}'; if it is in UTC, say "
+             "file_timezone='UTC' (--file-timezone UTC).")  # fmt: skip
+    moments = (times - pd.to_timedelta(own, unit="min")).dt.tz_localize("UTC")
+    if clock is None or own.notna().all():
+        return moments
+    return moments.where(own.notna(), localized(times, clock, after).dt.tz_convert("UTC"))
 
 
 def _ahead(times: pd.Series, zone: Any) -> pd.Series:
@@ -169,29 +210,42 @@ def _note_sea(zones: pd.Series) -> None:
 def read_times(
     table: pd.DataFrame, name: str, clock: str | None, *, strict: bool,
     after: pd.Series | None = None, origin: Origin = HERE, offsets: bool = False,
+    beside: bool = True,
 ) -> tuple[pd.Series, pd.Series | None]:  # fmt: skip
     """Times in UTC (or NaT, if not ``strict``), and by how many minutes each was ahead of it.
 
-    Where a zone says how many, they are only found if ``offsets`` are asked for.
+    Where a zone says how many, they are only found if ``offsets`` are asked for. Times without a
+    zone are by the one ``beside`` them, if there is one and it counts, else by ``clock``.
     """
     raw, ahead = table[name], None
-    if isinstance(raw.dtype, pd.DatetimeTZDtype):
-        return raw.dt.tz_convert("UTC"), _ahead(raw, raw.dt.tz) if offsets else None
+    empty = raw.isna()
+    refuse(table, name, empty & (strict or empty.all()), "is empty", "; fill it in (an end that is "
+           "not known with the start) or drop the row.", "", origin)  # fmt: skip
     if pd.api.types.is_datetime64_any_dtype(raw.dtype):
         times = raw
     elif (quick := _of_one_shape(raw)) is not None:
         times, ahead = quick
-    elif (numbers := _of_numbers(raw)) is not None:
+    elif (numbers := _of_numbers(raw, origin.called(name))) is not None:
         times = numbers
         bad = times.isna() & raw.notna() & strict
         refuse(table, name, bad, "is ", ", which is no time as the other rows have it; correct it "
                "or drop the row.", "{!r}", origin)  # fmt: skip
     else:
         times, ahead = _written(table, name, strict, origin)
+    if strict:
+        check_years(times.to_frame(name), name, origin)
+    else:
+        times = times.where(times.dt.year.between(*YEARS))
+    if isinstance(raw.dtype, pd.DatetimeTZDtype):
+        return times.dt.tz_convert("UTC"), _ahead(times, raw.dt.tz) if offsets else None
     if times.dt.tz is not None:
         return times, ahead
     theirs = origin.called(name)
-    in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^utctime", theirs.lower())
+    in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^(utc|gmt)(date|time)", theirs.lower())
+    if not in_utc and beside and "utc_offset" in table.columns and (
+        moments := _by_the_zone_beside(table, times, name, clock, strict, after, origin)
+    ) is not None:  # fmt: skip
+        return moments, None
     if not in_utc and clock is None:
         raise DataError(
             f"Times in '{theirs}' have no time zone: name it with timezone='Asia/Shanghai' "
@@ -237,7 +291,7 @@ def _of_one_shape(raw: pd.Series) -> tuple[pd.Series, pd.Series | None] | None:
     return times.dt.tz_localize("UTC"), pd.Series(ahead, raw.index)
 
 
-def _of_numbers(raw: pd.Series) -> pd.Series | None:
+def _of_numbers(raw: pd.Series, theirs: str) -> pd.Series | None:
     """Digits of a calendar (20250303, … 20250303074200), or Unix time; None where it is text.
 
     Nearly all rows must be dates to be read so; Unix times are by chance one in a hundred.
@@ -263,7 +317,19 @@ def _of_numbers(raw: pd.Series) -> pd.Series | None:
     unit, scale = next((choice for choice in units if size < 1e11 * choice[1]), units[-1])
     if not SINCE_1970[0] < size / scale < SINCE_1970[1]:  # Apple's or Windows'
         return None
+    if re.match(r"(?i)[\d\s.,]+E", str(raw[raw.notna()].iloc[0])):
+        _note_rounded(raw.astype("string").str.strip(), scale, theirs)
     return pd.to_datetime(numbers, unit=unit, utc=True, errors="coerce").dt.round("us")
+
+
+def _note_rounded(text: pd.Series, scale: float, theirs: str) -> None:
+    """Doubt Unix times that a spreadsheet wrote with an exponent, and too few digits."""
+    part = text.dropna().str.extract(r"(?i)^\d(?:[.,](\d*))?E\+?(\d+)$")
+    step = 10 ** (part[1].astype(float) - part[0].fillna("").str.len().max()) / scale
+    if part[1].notna().all() and step.min() > 1:
+        note(f"times in '{theirs}' are rounded to {step.min():,.0f} seconds, as "
+             f"{text.dropna().iloc[0]}; show that column of the spreadsheet as whole numbers, and "
+             "save it again.")  # fmt: skip
 
 
 def _written(
@@ -278,6 +344,9 @@ def _written(
         return values.reindex(codes, fill_value=missing).set_axis(raw.index)
 
     text = _year_first(text)
+    digits = text.str.match(SIX_DIGITS).fillna(False).astype(bool)
+    refuse(table, name, of_rows(digits, False), "is ", ", where day and year cannot be told "
+           "apart; write ISO 8601 times such as 2024-05-01 09:00.", "{!r}", origin)  # fmt: skip
     day_first = text.str.match(DAY_FIRST).fillna(False).astype(bool)
     refuse(table, name, of_rows(day_first, False), "is ", ", where day and month cannot be told "
            "apart; write ISO 8601 times such as 2024-05-01 09:00.", "{!r}", origin)  # fmt: skip
@@ -287,8 +356,6 @@ def _written(
     refuse(table, name, known & ~zoned & zoned.any(), "has a time zone in some rows and none",
            "; write all of them the same way.", "", origin)  # fmt: skip
     bad = ~known & (strict | raw.notna())
-    refuse(table, name, bad & raw.isna() & strict, "is empty", "; fill it in (an end that is not "
-           "known with the start) or drop the row.", "", origin)  # fmt: skip
     if strict or bad.mean() > 0.5:
         remedy = "correct it or drop the row"
         if bad.mean() > 0.5:
@@ -302,8 +369,35 @@ def _written(
     return (times - pd.to_timedelta(offset, unit="min")).dt.tz_localize("UTC"), offset.fillna(0)
 
 
+def _of_six_digits(text: pd.Series) -> pd.Series:
+    """Dates such as 240506 as ISO 8601: of orders that fit, the one of by far the shortest time.
+
+    In doubt they are as loggers write them, the year first, unless that would be a longer time.
+    """
+    part = text.str.extract(SIX_DIGITS)
+    known = part[0].dropna().unique()
+    dates = {order: pd.to_datetime(known, format=order, errors="coerce")
+             for order in ("%y%m%d", "%d%m%y", "%m%d%y")}  # fmt: skip
+    spans = {order: at.max() - at.min() for order, at in dates.items()
+             if len(at) and at.notna().mean() >= ENOUGH}  # fmt: skip
+    if not spans:
+        return text
+    best, *others = sorted(spans, key=spans.__getitem__)
+    far = all(3 * spans[best] <= spans[other] for other in others)
+    if best == "%y%m%d":
+        late = any(dates[other].max().year >= PHONES for other in others)
+        if late and not (far and len(known) > 1):
+            note(f"dates such as {known[0]} are read as year, month and day; if they are not, "
+                 "write them as 2024-05-06.")  # fmt: skip
+    elif others and not (far and others == ["%y%m%d"] and len(known) > 2):
+        return text  # nor are day and month told apart so
+    day = part[0].map(dict(zip(known, dates[best].strftime("%Y-%m-%d"), strict=True)))
+    return (day + part[1]).where(part[0].notna(), text)
+
+
 def _year_first(text: pd.Series) -> pd.Series:
     """Dates with the year behind as ISO 8601, where all rows tell which is day and which month."""
+    text = _of_six_digits(text)
     part = text.str.extract(rf"^{DAY_FIRST}(.*)$")
     first, second = (part[place].astype("Float64") for place in (0, 2))
     late = bool((first > 12).any()), bool((second > 12).any())
@@ -314,6 +408,11 @@ def _year_first(text: pd.Series) -> pd.Series:
     day, month = (part[2], part[0]) if late[1] else (part[0], part[2])
     ours = part[3] + "-" + month.str.zfill(2) + "-" + day.str.zfill(2) + part[4]
     return ours.where(ours.notna(), text)
+
+
+def wall_times(text: pd.Series) -> pd.Series:
+    """What clocks show in times that are written out, whatever their offset; NaT of no times."""
+    return _each(_year_first(text))[0]
 
 
 def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
@@ -328,7 +427,8 @@ def _each(text: pd.Series) -> tuple[pd.Series, pd.Series]:
     text = text.str.replace(ZONED, "", regex=True)
     parts = text.where(text.str.contains(r"\d[T ]\d").fillna(False)).str.extract(OFFSET)
     zoned, hours = parts[0].notna(), parts[2].astype("Float64")
-    minutes = parts[3].astype("Float64") * parts[2].str.get(0).map({"+": 1, "-": -1})
+    side = parts[2].str.get(0).map({"+": 1, "-": -1}).astype("Float64")
+    minutes = parts[3].astype("Float64") * side
     ahead = (60 * hours + minutes.fillna(0)).fillna(0).astype(float).where(zoned)
     # Only what begins like a date is one: "now", a month or a year are no moments.
     text = text.where(~zoned, text.str.replace(OFFSET, r"\1", regex=True))

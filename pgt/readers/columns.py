@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pgt.errors import DataError, note
-from pgt.readers.clocks import ENOUGH, localized, zones_at
+from pgt.readers.clocks import ENOUGH, localized, wall_times, zones_at
 from pgt.visits import HERE, REQUIRED, Origin, plain_types, refuse
 
 # What others call our columns, in lower case, letters and digits only, the surest names first; in
@@ -189,7 +189,8 @@ def with_our_names(
         raise DataError(f"Column '{doubled[0]}' appears twice; keep one of the two.")
     mine = {theirs: ours.replace("tracked", "started") for ours, theirs in columns.items()}
     raw = _as_layout(raw, set(mine), clock or "UTC")
-    table = _with_points(_with_whole_times(_with_records(raw), mine))
+    whole, mine = _with_whole_times(_with_records(raw), mine)
+    table = _with_points(whole)
     for theirs, ours in mine.items():
         if theirs not in table.columns:
             raise DataError(f"Column '{theirs}' is not in {source} (it has {columns_held(raw)}).")
@@ -199,6 +200,10 @@ def with_our_names(
     ours_of = recognized([*map(str, table.columns)], listed, account=account) | mine
     table = _with_hemispheres(table, ours_of).rename(columns=ours_of)
     names = {ours: name for name, ours in ours_of.items() if ours != name}
+    if "finished_at" in table.columns and table.finished_at.isna().all():  # as if it was not there
+        end = names.get("finished_at", "finished_at")
+        listed = {ours: theirs for ours, theirs in listed.items() if theirs != end}
+        return with_our_names(whole.drop(columns=end), listed, source, account=account, clock=clock)
     origin = Origin(names=names)
     _require_columns(table, source, origin)
     for name in ("user_id", "location_id"):
@@ -369,45 +374,64 @@ def _dates_with_clocks(names: list[str]) -> list[tuple[str, str]]:
     return [(plain[date], clock) for date, clock in beside if clock]
 
 
-def _with_whole_times(table: pd.DataFrame, mine: dict[str, str]) -> pd.DataFrame:
+def _with_whole_times(
+    table: pd.DataFrame, mine: dict[str, str]
+) -> tuple[pd.DataFrame, dict[str, str]]:
     """Dates and times of day in two columns as one; those of one clock belong together."""
     for date, clock in _dates_with_clocks([*map(str, table.columns)]):
         if (joined := _joined(table[date], table[clock])) is not None:
             kept, gone = (date, clock) if date in mine else (clock, date)
-            table = table.drop(columns=gone).assign(**{kept: joined})
-    return _with_spans(table)
+            table = table.drop(columns=gone).assign(**{kept: joined.astype(object)})
+    return _with_spans(table, mine)
 
 
-def _with_spans(table: pd.DataFrame) -> pd.DataFrame:
-    """A day, and two times of day: the start, and how long it is until the other, past midnight."""
+def _with_spans(table: pd.DataFrame, mine: dict[str, str]) -> tuple[pd.DataFrame, dict[str, str]]:
+    """A day, and two times of day: the start, and the end, of the next day if it is before it."""
     plain = {plain_name(name): name for name in map(str, table.columns)}
     day = next((plain[name] for name in DAYS if name in plain), None)
     both = next(((plain[a], plain[b]) for a, b in SPANS if {a, b} <= plain.keys()), None)
     if day is None or both is None:
-        return table
+        return table, mine
     start, end = (_joined(table[day], table[name]) for name in both)
+    begin = day if day in mine else both[0]
+    listed = {begin: "started_at", both[1]: "finished_at"} | mine
+    if start is not None and table[both[1]].isna().all():
+        end = table[both[1]].astype("string")  # nobody knows when it ended
     if start is None or end is None:
-        return table
-    clock = [
-        moment.astype("string").str.extract(r"\s(\d{1,2}:\d\d)(:\d\d)?") for moment in (start, end)
-    ]
-    begin, until = (pd.to_timedelta(part[0] + part[1].fillna(":00")) for part in clock)
-    lasts = (until - begin) % pd.Timedelta(days=1)
-    return table.drop(columns=[day, *both]).assign(started_at=start, duration=lasts)
+        short = [table[name].astype("string").str.fullmatch(r"\s*\d{1,4}\D?\d{0,2}(\s*[apAP].*)?")
+                 for name in both]  # fmt: skip
+        if start is None and all(found.mean() >= ENOUGH for found in short):
+            note(f"'{both[0]}' and '{both[1]}' are not read; if they are times of day, write them "
+                 "as 08:15 and 17:30.")  # fmt: skip
+        return table, mine
+    at = wall_times(table[day].astype("string").str.strip() + " 00:00")
+    past = wall_times(end) < wall_times(start)
+    date = (at + pd.to_timedelta(past.astype("int64"), unit="D")).dt.strftime("%Y-%m-%d")
+    end = (date + " " + end.str.replace(r"^\S+ ", "", regex=True)).where(at.notna(), end)
+    table = table.assign(**{begin: start.astype(object), both[1]: end.astype(object)})
+    return table.drop(columns=day if begin != day else both[0]), listed
 
 
 def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
-    six = r"^(\d\d)(\d\d)(\d\d)(\.\d+)?$"
-    day, time = (column.astype("string").str.strip() for column in (date, clock))
-    time = time.str.replace(six, r"\1:\2:\3\4", regex=True)
+    """A date and a time of day as one text; nothing, where one of them is no such thing."""
+    day, time = (_as_text(column) for column in (date, clock))
+    digits = time.str.extract(r"^(\d{1,6})(\.\d+)?$")
+    if (digits[0].notna() == time.notna()).all() and (digits[0].astype("Float64") > 59).any():
+        width = 4 if digits[0].str.len().max() <= 4 else 6  # 815, or 81500
+        time = digits[0].str.zfill(width) + digits[1].fillna("")
+    time = time.str.replace(r"^(\d\d)(\d\d)(\d\d)(\.\d+)?$", r"\1:\2:\3\4", regex=True)
     time = time.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
-    day = day.str.replace(six, r"20\1-\2-\3", regex=True)
     day = day.str.replace(r"^(\d{4})(\d\d)(\d\d)$", r"\1-\2-\3", regex=True)
-    is_time = time.str.match(r"\d{1,2}:\d\d").fillna(False)
-    is_day = day.str.fullmatch(r"[\d./-]{6,10}").fillna(False)
-    if min(is_time.mean(), is_day.mean()) < ENOUGH:
+    is_time, is_day = time.str.match(r"\d{1,2}:\d\d"), day.str.fullmatch(r"[\d./-]{6,10}")
+    if not min(found.dropna().astype(float).mean() for found in (is_time, is_day)) >= ENOUGH:
         return None
-    return (day + " " + time).astype(object)
+    return day + " " + time
+
+
+def _as_text(column: pd.Series) -> pd.Series:
+    if pd.api.types.is_float_dtype(column.dtype) and not (column % 1).any():
+        column = column.astype("Int64")  # a gap makes fractions of whole numbers
+    return column.astype("string").str.strip()
 
 
 def _with_hemispheres(table: pd.DataFrame, ours_of: dict[str, str]) -> pd.DataFrame:
@@ -568,9 +592,11 @@ def with_numbers(table: pd.DataFrame, origin: Origin, *, strict: bool) -> pd.Dat
 def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
     """Ends by how long visits last: spans, text (PT30M, 01:30:00), or numbers of a named unit."""
     held, theirs = table.duration, origin.called("duration")
-    lasts, number = held, pd.to_numeric(held, errors="coerce")
+    lasts = held
     if not pd.api.types.is_timedelta64_dtype(held.dtype):
-        text = held.astype("string").str.replace(r"^P(\d+D)?T?(.*)$", r"\1 \2", regex=True)
+        text = _with_decimal_points(table, "duration", origin)
+        number = pd.to_numeric(text, errors="coerce").astype(float)
+        text = text.str.replace(r"^P(\d+D)?T?(.*)$", r"\1 \2", regex=True)
         spans = pd.to_timedelta(text.str.lower().where(number.isna()).astype(object),
                                 errors="coerce")  # fmt: skip
         unit = unit_of(theirs)[1]
@@ -584,6 +610,22 @@ def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
            "leave it empty.", "{!r}", origin)  # fmt: skip
     ends = table.started_at + lasts.fillna(pd.Timedelta(0)).dt.round("us")
     return table.drop(columns="duration").assign(finished_at=ends)
+
+
+def _with_decimal_points(table: pd.DataFrame, name: str, origin: Origin) -> pd.Series:
+    """A column as text: each comma in a number is a point, or nothing where it parts thousands."""
+    text = table[name].astype("string").str.strip()
+    comma = text.str.contains(r"\d,\d").fillna(False).astype(bool)
+    if not comma.any():
+        return text
+    parts = text.str.contains(r",\d{3}[,.]\d").any()
+    points = text.str.contains(r"(?<!\d)(?:0\d*|\d{4,}|\d+\.\d+),\d|\d,(?!\d{3}(?!\d))").any()
+    if parts == points and (parts or not text.str.contains(r"\d\.\d").any()):
+        refuse(table, name, comma, "is ", ", where the comma may be that of decimals or of "
+               "thousands; write 3.6 with a point, or 3600.", "{!r}", origin)  # fmt: skip
+    if points:
+        text = text.str.replace(r"(?<!\b0)\.(?=\d{3}(?!\d))", "", regex=True)
+    return text.str.replace(r"(?<=\d),(?=\d)", "." if points else "", regex=True)
 
 
 def _degrees(values: pd.Series, strict: bool) -> pd.Series:

@@ -244,7 +244,8 @@ def _holds_visits(gathered: Gathered, how: How, source: Any) -> bool:
 def _fixes(gathered: Gathered, how: How) -> pd.DataFrame:
     """Positions and moments, by person and time; what each is worth is asked in `gps`."""
     table, origin = gathered.table, gathered.origin
-    at, _ = read_times(table, "started_at", how.clock, strict=False, origin=origin)
+    at, _ = read_times(table, "started_at", how.clock, strict=False, origin=origin,
+                       beside=how.file_timezone is None)  # fmt: skip
     _note_dates(at.dropna().dt.tz_convert(how.clock or "UTC"), origin)
     table = with_numbers(table, origin, strict=False).assign(started_at=at.dt.as_unit("us"))
     names = ["user_id", "started_at", "lon", "lat", "accuracy", "hdop", "valid", "device"]
@@ -258,14 +259,14 @@ def _fixes(gathered: Gathered, how: How) -> pd.DataFrame:
 def _visits(gathered: Gathered, how: How) -> pd.DataFrame:
     """Check a table whose columns have our names, after what can be mended was mended."""
     table, origin = gathered.table.drop(columns="device", errors="ignore"), gathered.origin
-    table = _without_states(table, origin, how.clock)
+    table = _without_states(table, origin, how)
     empty = table.location_id.isna()
     if empty.any() and not empty.all():  # such as trackintel's noise
         where = first_row(table, empty, origin)
         note(f"{int(empty.sum()):,} rows without a place are left out ({where}).")
         table = table[~empty]
-    if "finished_at" not in table.columns:
-        table = table.assign(finished_at=table.started_at)  # check-ins
+    if "finished_at" not in gathered.table.columns:  # check-ins, or states until the next one
+        origin = replace(origin, names={**origin.names, "finished_at": origin.called("started_at")})
     table = with_numbers(whole_ids(table), origin, strict=True)
     table = _with_positions(table, origin, forgiving=gathered.account)
     table = with_local_clocks(table, how.timezone, how.file_timezone, origin)
@@ -299,7 +300,7 @@ def _note_dates(local: pd.Series, origin: Origin) -> None:
              )  # fmt: skip
 
 
-def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> pd.DataFrame:
+def _without_states(table: pd.DataFrame, origin: Origin, how: How) -> pd.DataFrame:
     """States that are no places left out; a log of states as stays, each until the next one."""
     if pd.api.types.is_numeric_dtype(table.location_id):
         return table
@@ -318,7 +319,8 @@ def _without_states(table: pd.DataFrame, origin: Origin, clock: str | None) -> p
         table, place = table[~none], place[~none]
     if not log:
         return table
-    at, _ = read_times(table, "started_at", clock, strict=True, origin=origin)
+    at, _ = read_times(table, "started_at", how.clock, strict=True, origin=origin,
+                       beside=how.file_timezone is None)  # fmt: skip
     table = table.assign(at=at).sort_values(["user_id", "at"], kind="stable").drop(columns="at")
     place = place.loc[table.index]
     again = (place == place.shift()) & (table.user_id == table.user_id.shift())
@@ -614,7 +616,7 @@ def _csv(file: File, columns: dict[str, str]) -> tuple[pd.DataFrame, Origin]:
     data = file.bytes()
     dialect = _dialect(data, file.name)
     ours = recognized(dialect.names, columns) | {theirs: ours for ours, theirs in columns.items()}
-    clocks = re.compile("(date|time|hour|datum|zeit|heure)$")
+    clocks = re.compile("(date|time|hour|datum|zeit|heure|^from|^to|^von|^bis)$")
     as_text = {name: "str" for name in dialect.names
                if ours.get(name, "lon") not in ("lon", "lat")
                or clocks.search(plain_name(name))}  # fmt: skip

@@ -336,6 +336,36 @@ def test_an_offset_beside_the_times_is_used(column: list[Any], first: list[int])
     assert read(table).utc_offset.tolist() == first
 
 
+@pytest.mark.parametrize(
+    "beside", [["Europe/Vienna", "Asia/Tokyo"], ["+02:00", "+09:00"], [120, 540], [2, 9]]
+)
+def test_a_local_time_is_by_the_zone_beside_it(beside: list[Any], tmp_path: Path) -> None:
+    table = pd.DataFrame({"user": 1, "place": ["home", "hotel"], "tz": beside,
+                          "local_time": ["2024-05-06 08:00", "2024-07-01 22:00"]})  # fmt: skip
+    moments = pd.to_datetime(["2024-05-06 06:00Z", "2024-07-01 13:00Z"]).tolist()
+    placed = table.assign(lat=48.2, lon=16.4)
+    for source in (table, placed, made(tmp_path, "v.csv", csv(table))):
+        found, notes = told(lambda source=source: read(source))
+        assert found.started_at.tolist() == found.finished_at.tolist() == moments
+        assert found.utc_offset.tolist() == [120, 540]
+        assert sum("by the clocks of 'tz'; if it is in UTC" in note for note in notes) == 1
+        assert read(source, timezone=ZONE).started_at.dt.hour.tolist() == [8, 15]
+        as_utc = read(source, file_timezone="UTC")
+        assert as_utc.started_at.dt.hour.tolist() == [8, 22]
+    fixes_ = read(placed.drop(columns="place"), timezone=ZONE)
+    assert fixes_.tracked_at.tolist() == moments
+    utc = read(table.rename(columns={"local_time": "utc_time"}))
+    assert utc.started_at.dt.hour.tolist() == [8, 22] and utc.utc_offset.tolist() == [120, 540]
+    empty = table.assign(tz=[*beside[:1], None])
+    assert read(empty, timezone="Asia/Tokyo").started_at.dt.hour.tolist() == [15, 22]
+
+
+def test_an_end_in_the_hour_that_comes_twice_is_by_the_zone_beside_it() -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-10-27 02:30"], "tz": ZONE,
+                          "end": "2024-10-27 02:10"})  # fmt: skip
+    assert (read(table).finished_at - read(table).started_at).item() == pd.Timedelta(minutes=40)
+
+
 def test_an_offset_that_nobody_can_read_is_no_utc() -> None:
     table = ours(started_at=zulu(LIFE.started_at), finished_at=zulu(LIFE.finished_at),
                  timezone="W. Europe Standard Time")  # fmt: skip
@@ -405,6 +435,21 @@ def test_years_of_two_digits_and_points_between(shape: str) -> None:
     as_lived(read(ours(**times), timezone=ZONE))
 
 
+@pytest.mark.parametrize("order", ["%y%m%d", "%d%m%y", "%m%d%y"])
+def test_a_date_of_six_digits_is_read_by_all_of_them(order: str, tmp_path: Path) -> None:
+    table = ours(date=LIFE.started_at.dt.strftime(order),
+                 time=LIFE.started_at.dt.strftime("%H%M%S"))  # fmt: skip
+    table = table.drop(columns=["started_at", "finished_at"])
+    as_lived(read(made(tmp_path, "v.csv", csv(table)), timezone=ZONE))
+    with pytest.raises(DataError, match="where day and year cannot be told apart"):
+        read(table.head(2).assign(date=["060524", "050624"]), timezone=ZONE)
+    for date, doubts in (("240506", 0), ("060524", 1), ("120524", 1)):  # as loggers write it
+        one = table.head(1).assign(date=date)
+        found, notes = told(lambda one=one: read(one, timezone=ZONE))
+        assert found.started_at[0].strftime("%y%m%d") == date
+        assert sum(f"{date} are read as year, month and day" in note for note in notes) == doubts
+
+
 def test_a_day_in_digits_is_that_day() -> None:
     table = pd.DataFrame({"started_at": [20250303, 20251231]})
     at, _ = clocks.read_times(table, "started_at", "UTC", strict=True)
@@ -416,6 +461,21 @@ def test_unix_times_are_not_taken_for_dates(factor: int) -> None:
     seconds = LIFE.started_at.dt.as_unit("s").astype("int64")
     table = ours(started_at=seconds * factor).drop(columns="finished_at")
     assert read(table).started_at.tolist() == LIFE.started_at.tolist()
+
+
+@pytest.mark.parametrize(
+    ("digits", "factor", "step"),
+    [(5, 1000, "10,000"), (5, 1, "10,000"), (8, 1000, "10"), (9, 1, ""), (12, 1000, "")],
+)  # fmt: skip
+def test_unix_times_that_a_spreadsheet_rounded_are_doubted(
+    digits: int, factor: int, step: str, tmp_path: Path
+) -> None:
+    text = [f"{factor * int(at.timestamp()):.{digits}E}" for at in LIFE.started_at]
+    table = ours(started_at=text).drop(columns="finished_at")
+    for source in (table, made(tmp_path, "v.csv", csv(table))):
+        notes = told(lambda source=source: read(source))[1]
+        said = {note for note in notes if "'started_at' are rounded to" in note}
+        assert len(said) == bool(step) and all(f"to {step} seconds" in note for note in said)
 
 
 @pytest.mark.parametrize(
@@ -493,6 +553,23 @@ def test_a_duration_beside_a_start_makes_the_end(name: str, tmp_path: Path) -> N
     assert ended.finished_at.tolist() == LIFE.finished_at.tolist()
 
 
+@pytest.mark.parametrize(
+    ("name", "texts", "minutes"),
+    [("Dauer (h)", ["1,5", "0,75", "2"], [90, 45, 120]), ("duration_min", ["90,5"], [90.5]),
+     ("duration_s", ["3,600", "75.3"], [60, 1.255]), ("duration_s", ["3,600", "0,6"], [0.06, 0.01]),
+     ("duration_min", ["1,5", "0.750"], [1.5, 0.75]),
+     ("duration_s", ["1.800,0", "3.600"], [30, 60]), ("duration_s", ["3,600.0", "1,800"], [60, 30]),
+     ("duration", ["1,5 h", "PT0,5H"], [90, 30]), ("duration_s", ["1,209,600", "60"], [20160, 1])],
+)  # fmt: skip
+def test_a_comma_in_a_duration_is_decimal_or_parts_thousands(
+    name: str, texts: list[str], minutes: list[float]
+) -> None:
+    start = pd.date_range("2024-05-06", periods=len(texts), freq="30D", tz=ZONE)
+    found = read(pd.DataFrame({"user": 1, "place": "h", "start": start, name: texts}))
+    lasts = (found.finished_at - found.started_at).dt.total_seconds()
+    assert lasts.tolist() == pytest.approx([60 * one for one in minutes])
+
+
 def test_a_duration_that_nobody_can_read_is_said() -> None:
     table = ours(duration=SECONDS).drop(columns="finished_at")
     found, notes = told(lambda: read(table))
@@ -511,6 +588,35 @@ def test_an_end_that_is_missing_is_called_empty(tmp_path: Path) -> None:
     table.loc[N - 1, "finished_at"] = ""
     with pytest.raises(DataError, match=rf"'finished_at' is empty in line {N + 1}; .*the start"):
         read(made(tmp_path, "v.csv", csv(table)))
+
+
+@pytest.mark.parametrize(
+    ("odd", "year"),
+    [(1714989600000, 56315), ("9999-12-31T23:30", 9999), ("9999-12-31T23:30Z", 9999)],
+)
+@pytest.mark.parametrize("zone", [ZONE, "America/New_York"])
+def test_a_time_in_no_year_of_ours_is_said_with_every_zone(odd: Any, year: int, zone: str) -> None:
+    if isinstance(odd, int):
+        usual: list[Any] = [1714975200 + 10_000 * hour for hour in range(4)]
+    else:
+        usual = [f"2024-05-06T0{hour}:00{odd[16:]}" for hour in range(4)]
+    table = pd.DataFrame({"user": 1, "place": "h", "start": [*usual[:2], odd, *usual[2:]]})
+    with pytest.raises(DataError, match=f"'start' is in the year {year} in row 2"):
+        read(table, timezone=zone)
+    found = read(table.assign(place=None, lat=48.2, lon=16.4), kind="fixes", timezone=zone)
+    assert found.tracked_at.isna().tolist() == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize("empty", [None, pd.NaT, np.nan])
+def test_an_end_that_no_row_has_is_as_if_it_was_not_there(empty: Any, tmp_path: Path) -> None:
+    table = ours(finished_at=empty)
+    for source in (table, made(tmp_path, "v.csv", csv(table))):
+        assert (read(source).finished_at == LIFE.started_at).all()
+    lasting = read(table.assign(stay=LASTS), columns={"finished_at": "finished_at"})
+    assert lasting.finished_at.tolist() == LIFE.finished_at.tolist()
+    for nowhen in (ours(started_at=empty), fixes(time=empty, user=1)):
+        with pytest.raises(DataError, match=r"is empty in row 0 \(and \d+ more\); fill it in"):
+            read(nowhen)
 
 
 def test_an_offset_whose_side_nothing_tells_is_doubted() -> None:
@@ -542,6 +648,18 @@ def test_dates_without_a_time_of_day_are_doubted(tmp_path: Path) -> None:
         _, notes = told(lambda source=source: read(source, timezone=ZONE))
         assert sum("are midnights" in note for note in notes) == 1
     assert not any("midnights" in note for note in told(lambda: read(ours()))[1])
+
+
+@pytest.mark.parametrize("name", ["utc_time", "Time (UTC)", "GMTTime", "UTC DATE"])
+@pytest.mark.parametrize("clock", [{}, {"timezone": ZONE}, {"timezone": "America/New_York"}])
+def test_a_check_in_by_utc_ends_when_it_begins(name: str, clock: dict[str, Any]) -> None:
+    text = LIFE.started_at.dt.tz_convert("UTC").dt.strftime("%Y-%m-%d %H:%M")
+    table = ours(**{name: text}).drop(columns=["started_at", "finished_at"])
+    if name == "UTC DATE":
+        table = table.assign(**{name: text.str[:10], "UTC TIME": text.str[11:]})
+    found = read(table, columns={"started_at": name}, **clock)
+    assert (found.started_at == LIFE.started_at).all()
+    assert (found.finished_at == LIFE.started_at).all()
 
 
 def test_date_and_time_of_one_clock_belong_together(tmp_path: Path) -> None:
@@ -1220,3 +1338,39 @@ def test_a_diary_of_days_with_times_from_and_until(tmp_path: Path) -> None:
     found = read_visits(path, timezone="Europe/Vienna")
     assert found.finished_at.dt.strftime("%d %H:%M").tolist() == ["04 16:30", "15 07:15"]
     assert found.location_id.tolist() == ["work", "home"]
+
+
+@pytest.mark.parametrize(
+    ("day", "von", "bis", "start", "end"),
+    [("2024-05-06", "08:15 AM", "05:30 PM", "06 08:15", "06 17:30"),
+     ("2024-05-06", "12:40 PM", "1:30 PM", "06 12:40", "06 13:30"),
+     ("2024-05-06", "10:40 PM", "6:30 AM", "06 22:40", "07 06:30"),
+     ("2024-05-06", "00:00", "24:00", "06 00:00", "07 00:00"),
+     ("2024-05-06", "08:00", "08:00", "06 08:00", "06 08:00"),
+     ("2024-03-30", "22:00", "06:00", "30 22:00", "31 06:00"),  # the clock goes forward
+     ("2024-10-26", "22:00", "06:00", "26 22:00", "27 06:00"),  # and back
+     (20240506, "0815", "1730", "06 08:15", "06 17:30"),
+     ("06.05.2024", 815, 700, "06 08:15", "07 07:00")],
+)  # fmt: skip
+def test_a_diary_says_what_the_clock_showed(
+    day: Any, von: Any, bis: Any, start: str, end: str, tmp_path: Path
+) -> None:
+    table = pd.DataFrame({"Datum": [day], "Von": [von], "Bis": [bis], "Ort": "home"})
+    for source in (made(tmp_path, "me.csv", csv(table)), table.assign(user=1)):
+        found = read(source, timezone=ZONE)
+        assert found.started_at[0].strftime("%d %H:%M") == start
+        assert found.finished_at[0].strftime("%d %H:%M") == end
+        assert "Von" not in found and "Datum" not in found
+
+
+def test_a_diary_without_ends_or_with_times_that_nobody_can_read_is_said() -> None:
+    diary = pd.DataFrame({"user": 1, "Datum": "2024-05-06", "Von": ["08:00", "10:00"],
+                          "Bis": ["09:00", None], "Ort": ["home", "work"]})  # fmt: skip
+    with pytest.raises(DataError, match="'Bis' is empty in row 1; fill it in"):
+        read(diary, timezone=ZONE)
+    named = {"started_at": "Von", "finished_at": "Bis"}
+    assert len(read(diary.head(1), timezone=ZONE, columns=named)) == 1
+    open_ = read(diary.assign(Bis=None), timezone=ZONE)
+    assert open_.finished_at.dt.hour.tolist() == [8, 10]
+    odd = diary.assign(Von=["8.15", "10.30"], Bis=["9.00", "11.45"])
+    assert any("write them as 08:15" in said for said in told(lambda: read(odd, timezone=ZONE))[1])
