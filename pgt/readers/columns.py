@@ -217,10 +217,10 @@ def with_our_names(
 
 def table_of(records: list[dict[str, Any]]) -> pd.DataFrame:
     """Records as a table; whole numbers too long for a fraction stay what they are beside a gap."""
-    held = pd.DataFrame(records, dtype=object)
-    table = held.infer_objects()
+    table = pd.DataFrame(records)
     long = [name for name in table.select_dtypes("float64") if table[name].abs().max() >= EXACT]
-    return table.assign(**{name: held[name] for name in long})
+    exact = {name: [record.get(name) for record in records] for name in long}
+    return table.assign(**{name: pd.Series(held, dtype=object) for name, held in exact.items()})
 
 
 def inner_name(name: str, key: str) -> str:

@@ -349,7 +349,7 @@ def from_json(file: File) -> Recording:
         content = json.loads(text)
     except ValueError:  # a record a line
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(content, list):  # of records, or of collections of features
+    if isinstance(content, list) and content and _collected(content[0], None) is not None:
         content = [*chain(*(_collected(item, [item]) for item in content))]
     content = _collected(content, content)
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
@@ -474,6 +474,8 @@ def _flat(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for key in held if isinstance(held, dict) else ():
                 holders[key].add(name)
     nested = set[str]().union(*holders.values())
+    if not nested:
+        return [*records]
 
     def beside(record: dict[str, Any]) -> dict[str, Any]:
         inner = dict[str, Any]()
