@@ -24,15 +24,14 @@ from pgt.visits import Origin
 TURNS = 0.1
 SHARED, ENOUGH_ROWS, FEW_PEOPLE = 0.5, 20, 20  # when ids may be one person's
 DATE = r"(19|20)\d\d([-_. ]?\d\d){0,2}|\d\d"  # a folder of a year, a month or a day
-# A date, and perhaps a time and a weekday, in a file's name, with what is between it and the rest.
-WEEKDAY = r"(?i:mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(?i:day)?"
-DATED = (
-    r"[\W_]*(?<!\d)(19|20)\d\d([-_. ]?\d\d){1,2}([-_.T ]*\d\d)*(?!\d)"
-    rf"([\W_]+{WEEKDAY}(?![^\W_]))?[\W_]*|\d{{8,}}"
-)
-# What Spark, dask, DuckDB, Arrow and others call the files of one table.
-PART = (r"part[-_.](r-)?\d.*|data(_\d+)+(\.\w+)?|[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}-\d+"
-        r"|.*-\d+-of-\d+")  # fmt: skip
+# A date, and perhaps a time, in a file's name, with what is between it and the rest; a weekday.
+WHEN = r"[\W_]*(?<!\d)((?:19|20)\d\d(?:[-_. ]?\d\d){1,2}(?:[-_.T ]*\d\d)*)(?!\d)"
+WEEKDAY = r"[\W_]+((?i:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?i:day)?)(?![^\W_])"
+# What Spark, dask, DuckDB, Arrow and others call the files of one table; the first has number 0.
+UUID = r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}"
+PART = (rf"(?:part[-_.](?:r-)?|data_)(\d+)(?:_\d+)*(?:-(?:tid-\d+-)?{UUID}.*)?(?:\.\w+)*"
+        rf"|{UUID}-(\d+)")  # fmt: skip
+OF = r"-\d+-of-\d+$"
 # Names in Google's exports, which say nothing of a person.
 GOOGLES = r"timeline|location[-_ ]?history|records|semantic|takeout|\d{4}_[a-z]+|[^a-z]"
 
@@ -76,7 +75,9 @@ def _unsaid(part: Part) -> bool:
 def _with_device(part: Part) -> Part:
     """A file that names neither a person nor a device is perhaps a device's own."""
     said = {"device", "track"} & {*part.frame.columns}
-    if not _unsaid(part) or part.file is None or said or re.fullmatch(PART, part.file.stem):
+    if not _unsaid(part) or part.file is None or said:
+        return part
+    if re.fullmatch(PART, part.file.stem) or re.search(OF, part.file.stem):
         return part
     return replace(part, frame=part.frame.assign(device=part.file.stem))
 
@@ -165,7 +166,7 @@ def _owners(files: list[File], folder: str) -> list[Any]:
     folder, parts = _below(files, folder)
     parts = [part if not re.fullmatch(DATE, part[0]) else part[-1:] for part in parts]
     flat = [file.stem for file, part in zip(files, parts, strict=True) if len(part) == 1]
-    bare = {name: re.sub(f"^({PART})$|{DATED}", "", name) for name in flat}
+    bare = _bare(flat)
     days = len({*bare.values()}) == 1 and (len(flat) > 1 or not bare[flat[0]])
     if not all(bare.values()) or len({*bare.values()}) == len(bare):
         bare = {}
@@ -180,6 +181,22 @@ def _owners(files: list[File], folder: str) -> list[Any]:
     elif len(flat) > 1:
         _note_several(people, folder)
     return people
+
+
+def _bare(names: list[str]) -> dict[str, str]:
+    """Names of files without what tells one person's files apart: dates, weekdays, parts."""
+    numbers = [match[1] or match[2] for name in names if (match := re.fullmatch(PART, name))]
+    part = PART if any(int(number) == 0 for number in numbers) else "(?!)"
+    days = [match for name in names if (match := re.search(WHEN + WEEKDAY, name))]
+    # Mon is a day if its date was a Monday, and if all such are; else it may be somebody.
+    weekday = f"(?:{WEEKDAY})?" if all(map(_is_that_day, days)) else ""
+    return {name: re.sub(rf"^(?:{part})$|{OF}|{WHEN}{weekday}[\W_]*|\d{{8,}}", "", name)
+            for name in names}  # fmt: skip
+
+
+def _is_that_day(named: re.Match[str]) -> bool:
+    day = pd.to_datetime(re.sub(r"\D", "", named[1])[:8], format="%Y%m%d", errors="coerce")
+    return bool(day is not pd.NaT) and day.day_name().lower().startswith(named[2][:3].lower())
 
 
 def _note_several(people: list[Any], folder: str) -> None:

@@ -349,8 +349,8 @@ def from_json(file: File) -> Recording:
         content = json.loads(text)
     except ValueError:  # a record a line
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(content, list) and content and _collected(content[0], None) is not None:
-        content = [*chain(*(_collected(item, [item]) for item in content))]
+    if isinstance(content, list) and any(_collected(item, None) for item in content[:9]):
+        content = [*chain(*(_collected(item, [item] * ("geometry" in item)) for item in content))]
     content = _collected(content, content)
     if isinstance(content, dict) and {"timelineEdits", "deviceSettings"} & content.keys():
         raise DataError(f"{file.name} holds {TAKEOUT}.")
@@ -393,7 +393,8 @@ def _records_among(content: dict[str, Any], source: str) -> Any:
     lists = {name: held for name, held in content.items()
              if isinstance(held, list) and name != "rawSignals"}  # fmt: skip
     about = _flat([{name: held for name, held in content.items() if not isinstance(held, list)}])[0]
-    whose = {name: about[name] for name, ours in _ours([about]).items() if ours == "user_id"}
+    whose = {name: about[name] for name, ours in _ours([about]).items()
+             if ours == "user_id" and about[name] is not None}  # fmt: skip
     if not lists or (len(lists) == 1 and not whose):
         return next(iter(lists.values()), content)
     known = {name: _ours(held) for name, held in lists.items()}
@@ -430,7 +431,7 @@ def _ours(records: list[Any]) -> dict[str, str]:
         ours = recognized(names, account=True)
     except DataError:  # two could be one of ours, which is said if these are read
         return {}
-    mine = ("user_id", "started_at", "location_id", "lon")
+    mine = ("user_id", "started_at", "finished_at", "duration", "location_id", "lon")
     return {name: held for name, held in ours.items() if held in mine}
 
 
@@ -438,10 +439,13 @@ def _collected(held: Any, otherwise: Any) -> Any:
     """The features of a collection, or of a batch as Overland sends it."""
     for name in ("features", "locations") if isinstance(held, dict) else ():
         inside = held.get(name)
-        if isinstance(inside, list) and all(
-            isinstance(item, dict) and "geometry" in item for item in inside
-        ):
-            return inside
+        if not isinstance(inside, list) or not inside:
+            continue
+        if all(isinstance(item, dict) and "geometry" in item for item in inside):
+            whose = {name: who for name, who in held.items() if isinstance(who, str | int)
+                     and KNOWN.get(plain_name(name)) == "user_id"}  # fmt: skip
+            return [item | {"properties": whose | (item.get("properties") or {})}
+                    for item in inside] if whose else inside  # fmt: skip
     return otherwise
 
 

@@ -373,7 +373,11 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize(("names", "people"), [
     (("anna", "ben"), ["anna", "ben"]),
-    (("part-00000-3fa85f64-5717-4562-b3fc-2c963f66afa6-c000.snappy", "part-00001-x"), ["all"]),
+    (("part-00000-3fa85f64-5717-4562-b3fc-2c963f66afa6-c000.snappy",
+      "part-00001-3fa85f64-5717-4562-b3fc-2c963f66afa6-c000.snappy"), ["all"]),
+    (("part_1", "part_2"), ["part_1", "part_2"]),  # who took part; a table's parts begin with 0
+    (("part-0-anna", "part-1-ben"), ["part-0-anna", "part-1-ben"]),
+    (("anna-1-of-1", "ben-1-of-1"), ["anna-1-of-1", "ben-1-of-1"]),
     (("part.0", "part.1"), ["all"]),  # dask
     (("data_0", "data_1"), ["all"]),  # DuckDB
     (("3fa85f6457174562b3fc2c963f66afa6-0", "3fa85f6457174562b3fc2c963f66afa6-1"), ["all"]),
@@ -442,6 +446,11 @@ def _at(where: str | float, hour: int, **more: Any) -> dict[str, Any]:
     ({"user": "anna", "visits": [_at("home", 8, user="ben")]}, {"ben": 1}, ""),
     ({"visits": [_at("home", 8)], "points": [_at(16.4, 8), _at(16.4, 9)]}, {"v": 1},
      "records left out of v.json: 2 of 'points'."),
+    ({"locations": [], "visits": [_at("home", 8)]}, {"v": 1}, ""),
+    ({"user": None, "visits": [_at("home", 8)]}, {"v": 1}, ""),
+    ({"checkins": [_at("home", 8)], "stays": [
+        _at("home", 8, end="2024-05-06T09:00Z"), _at("work", 9, end="2024-05-06T10:00Z")]},
+     {"v": 2}, "records left out of v.json: 1 of 'checkins'."),
     ({"places": [{"id": 1}, {"id": 2}], "tags": ["a"] * 3, "visits": [_at("home", 8)], "more": []},
      {"v": 1}, "records left out of v.json: 2 of 'places'."),
 ])  # fmt: skip

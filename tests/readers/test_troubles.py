@@ -142,13 +142,14 @@ def test_a_sub_folder_is_a_person_and_a_year_is_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["{month}-{who}", "{who}_{day}", "{day}T00-00 {who}",
-                                  "{day}_00-00_Mon_{who}"])  # fmt: skip
+                                  "{day}_00-00_{name}_{who}"])  # fmt: skip
 def test_dated_files_of_several_people(name: str, tmp_path: Path) -> None:
     for who, east in (("anna", 0), ("user002", 0.2)):
         local = FIXES["at"].dt.tz_convert(ZONE)
         for day in sorted(set(local.dt.day)):
             month = f"2025-{1 + day % 12:02}-{day:02}"
-            path = name.format(who=who, day=f"202503{day:02}", month=month) + ".csv"
+            weekday = f"{pd.Timestamp(2025, 3, day):%a}"
+            path = name.format(who=who, day=f"202503{day:02}", month=month, name=weekday) + ".csv"
             rows = (local.dt.day == day).to_numpy()
             made(tmp_path, f"all/{path}", csv(fixes(lon=FIXES.lon + east)[rows]))
     table = found_in(tmp_path / "all")
@@ -170,6 +171,15 @@ def test_weekdays_in_names_are_nobody(tmp_path: Path) -> None:
     for day in days.unique():  # as OsmAnd names its recordings
         made(tmp_path, f"rec/{day:%Y-%m-%d_%H-%M_%a}.gpx", gpx(me=FIXES[days == day]))
     as_lived(found_in(tmp_path / "rec"), slack=10)
+
+
+def test_who_is_called_like_a_weekday_is_somebody(tmp_path: Path) -> None:
+    days = FIXES["at"].dt.tz_convert(ZONE).dt.normalize()
+    for day in days.unique():
+        for who in ("Mon", "Anna"):
+            made(tmp_path, f"all/{day:%Y-%m-%d}_{who}.gpx", gpx(me=FIXES[days == day]))
+    found, _ = told(lambda: found_in(tmp_path / "all"))
+    assert set(found.user_id) == {"Mon", "Anna"}
 
 
 def test_person_overrides_a_guess_and_ids_in_a_row_are_noted(tmp_path: Path) -> None:
@@ -1011,6 +1021,9 @@ def test_collections_a_line_and_a_box_around_few_features(name: str, tmp_path: P
     assert len(read_fixes(made(tmp_path, "list.json", json.dumps(batches)))) == len(FIXES)
     few = made(tmp_path, "few.geojson", json.dumps(batches[0] | {name: points[:2]}))
     assert len(read_fixes(few)) == 2
+    whose = [{name: []}, *(batch | {"user": who} for batch in batches for who in ("ada", "ben"))]
+    found = read_fixes(made(tmp_path, "two.jsonl", "\n".join(map(json.dumps, whose))))
+    assert found.user_id.value_counts().to_dict() == {"ada": len(FIXES), "ben": len(FIXES)}
 
 
 def test_points_of_lines_without_a_time_are_counted(tmp_path: Path) -> None:
