@@ -34,6 +34,8 @@ UTC_NAMES = {
     f"{area}{name}" for area in ("", "etc/")
     for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
 } | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+# Columns of JavaScript's getTimezoneOffset, among others: timezoneOffset, tz_offset.
+MAYBE_BEHIND = "(?i)(zone|tz)_?offset"
 PHONES = 2010  # before that year few people recorded where they were
 SHEET_DAYS = 36526, 73050  # the same years, as a spreadsheet counts days
 SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
@@ -83,7 +85,7 @@ def with_local_clocks(
     in_utc = ahead is None or not ahead.any()
     theirs = origin.called("utc_offset")
     if own is not None and own.any() and "lon" not in table.columns and re.search(
-        "(?i)zone_?offset", theirs
+        MAYBE_BEHIND, theirs
     ):  # fmt: skip
         note(f"'{theirs}' is read as how far clocks are ahead of UTC; if it counts how far they "
              "are behind, as JavaScript does, name the zone with timezone= "
@@ -130,7 +132,9 @@ def _by_the_zone_beside(
 ) -> pd.Series | None:  # fmt: skip
     """Wall times as moments by the zones or offsets beside them; nothing where none can be read."""
     held, theirs = table.utc_offset, origin.called("utc_offset")
-    if re.search("(?i)zone_?offset", theirs) and pd.api.types.is_numeric_dtype(held.dtype):
+    text = held.astype("string").str.strip()
+    plain = text.str.fullmatch(r"[+-]?\d+(\.\d*)?") & ~text.str.fullmatch(r"[+-]\d{4}")
+    if re.search(MAYBE_BEHIND, theirs) and plain.any():
         return None  # perhaps as JavaScript counts
     own = _stated_offsets(held, times, after)
     if own.isna().all():

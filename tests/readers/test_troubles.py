@@ -360,6 +360,17 @@ def test_a_local_time_is_by_the_zone_beside_it(beside: list[Any], tmp_path: Path
     assert read(empty, timezone="Asia/Tokyo").started_at.dt.hour.tolist() == [15, 22]
 
 
+@pytest.mark.parametrize("name", ["timezoneOffset", "timezone_offset", "tzOffset", "tz_offset"])
+def test_an_offset_that_may_count_backwards_reads_no_local_time(name: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "time": ["2024-05-06 08:00"], name: -120})
+    for source in (table, made(tmp_path, "v.csv", csv(table)),
+                   made(tmp_path, "v.json", table.to_json(orient="records"))):  # fmt: skip
+        assert read(source, timezone=ZONE).started_at.dt.hour.tolist() == [8]
+        with pytest.raises(DataError, match="no time zone"):
+            read(source)
+    assert read(table.assign(**{name: "+02:00"})).started_at[0] == pd.Timestamp("2024-05-06T06Z")
+
+
 def test_an_end_in_the_hour_that_comes_twice_is_by_the_zone_beside_it() -> None:
     table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-10-27 02:30"], "tz": ZONE,
                           "end": "2024-10-27 02:10"})  # fmt: skip
