@@ -120,9 +120,12 @@ def _stated_offsets(
         if zone_name(name):
             rows = (text == name).fillna(False)
             at = start[rows]
-            if at.dt.tz is None:
-                at = localized(at, name, None if after is None else after[rows])
-            offsets[rows] = _ahead(at, name)
+            if at.dt.tz is not None:
+                offsets[rows] = _ahead(at, name)
+                continue
+            moments = localized(at, name, None if after is None else after[rows])
+            wall = at - moments.dt.tz_convert("UTC").dt.tz_localize(None)
+            offsets[rows] = wall.dt.total_seconds() / 60
     return offsets
 
 
@@ -130,16 +133,22 @@ def _by_the_zone_beside(
     table: pd.DataFrame, times: pd.Series, name: str, clock: str | None, strict: bool,
     after: pd.Series | None, origin: Origin,
 ) -> pd.Series | None:  # fmt: skip
-    """Wall times as moments by the zones or offsets beside them; nothing where none can be read."""
+    """Wall times as moments by the zones or offsets beside them; nothing where none can be read.
+
+    Abbreviations are none: CET may be said all year, and nobody knows CEST, IST or BST for sure.
+    """
     held, theirs = table.utc_offset, origin.called("utc_offset")
     text = held.astype("string").str.strip()
     plain = text.str.fullmatch(r"[+-]?\d+(\.\d*)?") & ~text.str.fullmatch(r"[+-]\d{4}")
     if re.search(MAYBE_BEHIND, theirs) and plain.any():
         return None  # perhaps as JavaScript counts
     own = _stated_offsets(held, times, after)
-    if own.isna().all():
+    utc = text.str.lower().isin(UTC_NAMES)
+    own = own.where((utc | text.str.contains(r"/|\d")).fillna(False).astype(bool))
+    unread = held.notna() & own.isna() & times.notna()
+    if not (own.notna() & ~(utc & unread.any())).any():
         return None
-    lost = own.isna() & times.notna() & strict
+    lost = own.isna() & times.notna()
     refuse(table, "utc_offset", lost & held.notna(), "is ", ", which is no offset (+01:00) and no "
            "IANA zone (Europe/Vienna); write one of these.", "{!r}", origin)  # fmt: skip
     refuse(table, "utc_offset", lost & (clock is None), "is empty", "; fill it in, or name the "

@@ -371,6 +371,35 @@ def test_an_offset_that_may_count_backwards_reads_no_local_time(name: str, tmp_p
     assert read(table.assign(**{name: "+02:00"})).started_at[0] == pd.Timestamp("2024-05-06T06Z")
 
 
+@pytest.mark.parametrize(
+    ("zones", "zone"),
+    [(["CET", "CEST"], ZONE), (["EST", "EDT"], "America/New_York"), (["GMT", "BST"], "Europe/London"),
+     (["EST", "EST"], "America/New_York"), (["MST", None], "America/Denver")],
+)  # fmt: skip
+def test_abbreviations_read_no_local_time(zones: list[Any], zone: str) -> None:
+    table = pd.DataFrame({"user": 1, "time": ["2024-01-08 08:00", "2024-07-08 08:00"], "tz": zones})
+    moments = table.time.astype("datetime64[us]").dt.tz_localize(zone)
+    visits, positions = table.assign(place="h"), table.assign(lat=48.2, lon=16.4)
+    for source, at in ((visits, "started_at"), (positions, "tracked_at")):
+        assert (read(source, timezone=zone)[at] == moments).all()
+        with pytest.raises(DataError, match=r"no time zone.*\(--timezone"):
+            read(source)
+
+
+def test_a_fix_without_the_zone_beside_it_is_asked_for() -> None:
+    table = pd.DataFrame({"user": 1, "time": ["2024-07-08 08:00"] * 2, "tz": [ZONE, None],
+                          "lat": 48.2, "lon": 16.4})  # fmt: skip
+    with pytest.raises(DataError, match="'tz' is empty in row 1"):
+        read(table)
+    assert read(table, timezone="Asia/Tokyo").tracked_at.dt.hour.tolist() == [23, 6]
+
+
+def test_a_time_that_no_clock_showed_is_the_same_by_the_zone_beside_it() -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "time": ["2024-03-31 02:30"]})
+    beside = read(table.assign(tz=ZONE)).started_at
+    assert beside[0] == read(table, timezone=ZONE).started_at[0] == pd.Timestamp("2024-03-31T01Z")
+
+
 def test_an_end_in_the_hour_that_comes_twice_is_by_the_zone_beside_it() -> None:
     table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-10-27 02:30"], "tz": ZONE,
                           "end": "2024-10-27 02:10"})  # fmt: skip
