@@ -39,6 +39,10 @@ MAYBE_BEHIND = "(?i)(zone|tz)_?offset"
 PHONES = 2010  # before that year few people recorded where they were
 SHEET_DAYS = 36526, 73050  # the same years, as a spreadsheet counts days
 SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
+# In the name of a column; UTC+2 is not UTC.
+UTC_IN_NAME = (
+    r"(^|[^a-z])(utc|gmt)(?!\s*[+\u2212\u2013-]\s*0*[1-9])([^a-z]|$)|^(utc|gmt)(date|time)"
+)
 ENOUGH = 0.99  # of all rows, that a way to read them must fit
 
 
@@ -254,7 +258,7 @@ def read_times(
     if times.dt.tz is not None:
         return times, ahead
     theirs = origin.called(name)
-    in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^(utc|gmt)(date|time)", theirs.lower())
+    in_utc = re.search(UTC_IN_NAME, theirs.lower())
     if not in_utc and beside and "utc_offset" in table.columns and (
         moments := _by_the_zone_beside(table, times, name, clock, strict, after, origin)
     ) is not None:  # fmt: skip

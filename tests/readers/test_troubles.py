@@ -400,6 +400,20 @@ def test_a_time_that_no_clock_showed_is_the_same_by_the_zone_beside_it() -> None
     assert beside[0] == read(table, timezone=ZONE).started_at[0] == pd.Timestamp("2024-03-31T01Z")
 
 
+@pytest.mark.parametrize(
+    "name", ["time (UTC+2)", "Zeit (GMT+1)", "time_utc+02:00", "timestamp [UTC +2]", "UTC+2 time",
+             "time (UTC\u22123)"])  # fmt: skip
+def test_a_name_with_an_offset_is_not_utc(name: str) -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", name: ["2024-05-06 08:00"]})
+    named = {"started_at": name}
+    assert read(table, columns=named, timezone=ZONE).started_at.dt.hour.tolist() == [8]
+    with pytest.raises(DataError, match="have no time zone"):
+        read(table, columns=named)
+    at_utc = read(table.rename(columns={name: "time (UTC+00:00)"}),
+                  columns={"started_at": "time (UTC+00:00)"}, timezone=ZONE)  # fmt: skip
+    assert at_utc.started_at.dt.hour.tolist() == [10]
+
+
 def test_an_end_in_the_hour_that_comes_twice_is_by_the_zone_beside_it() -> None:
     table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-10-27 02:30"], "tz": ZONE,
                           "end": "2024-10-27 02:10"})  # fmt: skip
