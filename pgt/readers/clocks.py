@@ -342,8 +342,11 @@ def _of_numbers(raw: pd.Series, theirs: str) -> pd.Series | None:
 def _note_rounded(text: pd.Series, scale: float, theirs: str) -> None:
     """Doubt Unix times that a spreadsheet wrote with an exponent, and too few digits."""
     part = text.dropna().str.extract(r"(?i)^\d(?:[.,](\d*))?E\+?(\d+)$")
-    step = 10 ** (part[1].astype(float) - part[0].fillna("").str.len().max()) / scale
-    if part[1].notna().all() and step.min() > 1:
+    digits = part[0].fillna("").str.len()
+    step = 10 ** (part[1].astype(float) - digits.max()) / scale
+    # Java leaves zeros at the end away, and writes E9 where a spreadsheet writes E+09.
+    alike = digits.nunique() == 1 and text.dropna().str.contains("+", regex=False).all()
+    if part[1].notna().all() and step.min() > (1 if alike else 999):
         note(f"times in '{theirs}' are rounded to {step.min():,.0f} seconds, as "
              f"{text.dropna().iloc[0]}; show that column of the spreadsheet as whole numbers, and "
              "save it again.")  # fmt: skip

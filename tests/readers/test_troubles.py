@@ -532,6 +532,12 @@ def test_unix_times_that_a_spreadsheet_rounded_are_doubted(
         assert len(said) == bool(step) and all(f"to {step} seconds" in note for note in said)
 
 
+@pytest.mark.parametrize("texts", [["1.7149536E9"], ["1.71495E9", "1.714953612E9"]])
+def test_unix_times_that_end_in_zeros_are_not_doubted(texts: list[str]) -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "time": texts})
+    assert not any("are rounded" in note for note in told(lambda: read(table))[1])
+
+
 @pytest.mark.parametrize(
     ("since", "factor"),
     [("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)],
