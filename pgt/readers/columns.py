@@ -400,7 +400,11 @@ def _with_spans(table: pd.DataFrame, mine: dict[str, str]) -> tuple[pd.DataFrame
     if start is None or end is None:
         short = [table[name].astype("string").str.fullmatch(r"\s*\d{1,4}\D?\d{0,2}(\s*[apAP].*)?")
                  for name in both]  # fmt: skip
-        if start is None and all(found.mean() >= ENOUGH for found in short):
+        any_day = pd.Series("2024-05-06", table.index)
+        clocks = [_joined(any_day, table[name]) for name in both]
+        if start is None and all(found.mean() >= ENOUGH for found in short) and (
+            any(times is None for times in clocks)
+        ):  # fmt: skip
             note(f"'{both[0]}' and '{both[1]}' are not read; if they are times of day, write them "
                  "as 08:15 and 17:30.")  # fmt: skip
         return table, mine

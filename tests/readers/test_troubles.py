@@ -6,6 +6,7 @@ import io
 import json
 import struct
 import tarfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -1432,5 +1433,9 @@ def test_a_diary_without_ends_or_with_times_that_nobody_can_read_is_said() -> No
     assert len(read(diary.head(1), timezone=ZONE, columns=named)) == 1
     open_ = read(diary.assign(Bis=None), timezone=ZONE)
     assert open_.finished_at.dt.hour.tolist() == [8, 10]
+    for day in ("2024-05-13 00:00:00", "May 13 2024", "45425"):
+        with warnings.catch_warnings(), pytest.raises(DataError, match="'Von' is '08:00'"):
+            warnings.simplefilter("error")  # nor a note
+            read(diary.head(1).assign(Datum=day), timezone=ZONE)
     odd = diary.assign(Von=["8.15", "10.30"], Bis=["9.00", "11.45"])
     assert any("write them as 08:15" in said for said in told(lambda: read(odd, timezone=ZONE))[1])
