@@ -601,7 +601,10 @@ def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
         text = _with_decimal_points(table, "duration", origin)
         number = pd.to_numeric(text, errors="coerce").astype(float)
         text = text.str.replace(r"^P(\d+D)?T?(.*)$", r"\1 \2", regex=True)
-        spans = pd.to_timedelta(text.str.lower().where(number.isna()).astype(object),
+        # pandas takes a number without a unit for nanoseconds
+        bare = text.str.contains(r"(?<![\d:.,])\d+(?:\.\d+)?(?![\d.])\s*(?:$|[\d,])")
+        bare = bare.fillna(False).astype(bool)
+        spans = pd.to_timedelta(text.str.lower().where(number.isna() & ~bare).astype(object),
                                 errors="coerce")  # fmt: skip
         unit = unit_of(theirs)[1]
         lasts = spans.fillna(pd.to_timedelta(number, unit=unit)) if unit else spans
@@ -612,13 +615,21 @@ def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
         return table.drop(columns="duration")
     refuse(table, "duration", bad, "is ", ", which is no duration; write it as the other rows, or "
            "leave it empty.", "{!r}", origin)  # fmt: skip
+    refuse(table, "duration", lasts < pd.Timedelta(0), "is ", ", which is negative; correct it, or "
+           "leave it empty.", "{}", origin)  # fmt: skip
     ends = table.started_at + lasts.fillna(pd.Timedelta(0)).dt.round("us")
     return table.drop(columns="duration").assign(finished_at=ends)
 
 
 def _with_decimal_points(table: pd.DataFrame, name: str, origin: Origin) -> pd.Series:
-    """A column as text: each comma in a number is a point, or nothing where it parts thousands."""
+    """A column as text: each comma in a number is a point, or nothing where it parts thousands.
+
+    A space before three digits parts thousands, too.
+    """
     text = table[name].astype("string").str.strip()
+    text = text.str.replace(r"(?<=\d)[\s\u00a0\u2009\u202f](?=\d{3}(?!\d))", "", regex=True)
+    text = text.str.replace(r"(?<![^\s+-]),(?=\d)", "0,", regex=True)
+    text = text.str.replace(r"(?<=\d),$", ",0", regex=True)
     comma = text.str.contains(r"\d,\d").fillna(False).astype(bool)
     if not comma.any():
         return text

@@ -621,7 +621,11 @@ def test_a_duration_beside_a_start_makes_the_end(name: str, tmp_path: Path) -> N
      ("duration_s", ["3,600", "75.3"], [60, 1.255]), ("duration_s", ["3,600", "0,6"], [0.06, 0.01]),
      ("duration_min", ["1,5", "0.750"], [1.5, 0.75]),
      ("duration_s", ["1.800,0", "3.600"], [30, 60]), ("duration_s", ["3,600.0", "1,800"], [60, 30]),
-     ("duration", ["1,5 h", "PT0,5H"], [90, 30]), ("duration_s", ["1,209,600", "60"], [20160, 1])],
+     ("duration", ["1,5 h", "PT0,5H"], [90, 30]), ("duration_s", ["1,209,600", "60"], [20160, 1]),
+     ("duration_s", ["1 800", "60"], [30, 1]), ("duration_s", ["1\u202f209\u00a0600"], [20160]),
+     ("duration_s", ["1\u2009800,0", "3 600 s"], [30, 60]), ("duration_min", ["1 000,5"], [1000.5]),
+     ("duration_min", ["8,", "9,5", ",5"], [8, 9.5, 0.5]), ("duration_min", ["8."], [8]),
+     ("duration", ["1 day 02:00:00", "1 day, 2:00:00"], [1560, 1560])],
 )  # fmt: skip
 def test_a_comma_in_a_duration_is_decimal_or_parts_thousands(
     name: str, texts: list[str], minutes: list[float]
@@ -630,6 +634,14 @@ def test_a_comma_in_a_duration_is_decimal_or_parts_thousands(
     found = read(pd.DataFrame({"user": 1, "place": "h", "start": start, name: texts}))
     lasts = (found.finished_at - found.started_at).dt.total_seconds()
     assert lasts.tolist() == pytest.approx([60 * one for one in minutes])
+
+
+def test_a_duration_that_is_negative_or_has_no_unit_in_one_row_is_named() -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-05-06T08:00Z"] * 3})
+    with pytest.raises(DataError, match="'stay_min' is -30 in row 1, which is negative"):
+        read(table.assign(stay_min=[30, -30, 30]))
+    with pytest.raises(DataError, match="'stay' is '1 30' in row 2, which is no duration"):
+        read(table.assign(stay=["1 h", "30 min", "1 30"]))
 
 
 def test_a_duration_that_nobody_can_read_is_said() -> None:
