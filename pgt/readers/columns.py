@@ -402,13 +402,13 @@ def _with_spans(table: pd.DataFrame, mine: dict[str, str]) -> tuple[pd.DataFrame
                  for name in both]  # fmt: skip
         any_day = pd.Series("2024-05-06", table.index)
         clocks = [_joined(any_day, table[name]) for name in both]
-        if start is None and all(found.mean() >= ENOUGH for found in short) and (
-            any(times is None for times in clocks)
-        ):  # fmt: skip
-            note(f"'{both[0]}' and '{both[1]}' are not read; if they are times of day, write them "
-                 "as 08:15 and 17:30.")  # fmt: skip
+        if start is None and all(found.mean() >= ENOUGH for found in short):
+            odd = any(times is None for times in clocks)
+            remedy = "them as 08:15 and 17:30" if odd else f"'{day}' as 2024-05-06"
+            note(f"'{both[0]}' and '{both[1]}' are not read; if they are times of day, write "
+                 f"{remedy}.")  # fmt: skip
         return table, mine
-    at = wall_times(table[day].astype("string").str.strip() + " 00:00")
+    at = wall_times(start.str.replace(r" .*$", " 00:00", regex=True))
     past = wall_times(end) < wall_times(start)
     date = (at + pd.to_timedelta(past.astype("int64"), unit="D")).dt.strftime("%Y-%m-%d")
     end = (date + " " + end.str.replace(r"^\S+ ", "", regex=True)).where(at.notna(), end)
@@ -419,6 +419,7 @@ def _with_spans(table: pd.DataFrame, mine: dict[str, str]) -> tuple[pd.DataFrame
 def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
     """A date and a time of day as one text; nothing, where one of them is no such thing."""
     day, time = (_as_text(column) for column in (date, clock))
+    day = day.str.replace(r"[T ]00?:00(:00(\.0+)?)?$", "", regex=True)  # a spreadsheet's date
     digits = time.str.extract(r"^(\d{1,6})(\.\d+)?$")
     if (digits[0].notna() == time.notna()).all() and (digits[0].astype("Float64") > 59).any():
         width = 4 if digits[0].str.len().max() <= 4 else 6  # 815, or 81500
