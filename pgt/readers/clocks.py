@@ -34,9 +34,15 @@ UTC_NAMES = {
     f"{area}{name}" for area in ("", "etc/")
     for name in ("utc", "gmt", "uct", "zulu", "universal", "greenwich", "gmt0", "gmt+0", "gmt-0")
 } | {"z", "utc+00:00", "+00:00", "tzutc()"}  # fmt: skip
+# Columns of JavaScript's getTimezoneOffset, among others: timezoneOffset, tz_offset.
+MAYBE_BEHIND = "(?i)(zone|tz)_?offset"
 PHONES = 2010  # before that year few people recorded where they were
 SHEET_DAYS = 36526, 73050  # the same years, as a spreadsheet counts days
 SINCE_1970 = 9.5e8, 4.1e9  # seconds, from 2000 to 2099
+# In the name of a column; UTC+2 is not UTC.
+UTC_IN_NAME = (
+    r"(^|[^a-z])(utc|gmt)(?!\s*[+\u2212\u2013-]\s*0*[1-9])([^a-z]|$)|^(utc|gmt)(date|time)"
+)
 ENOUGH = 0.99  # of all rows, that a way to read them must fit
 
 
@@ -83,7 +89,7 @@ def with_local_clocks(
     in_utc = ahead is None or not ahead.any()
     theirs = origin.called("utc_offset")
     if own is not None and own.any() and "lon" not in table.columns and re.search(
-        "(?i)zone_?offset", theirs
+        MAYBE_BEHIND, theirs
     ):  # fmt: skip
         note(f"'{theirs}' is read as how far clocks are ahead of UTC; if it counts how far they "
              "are behind, as JavaScript does, name the zone with timezone= "
@@ -118,9 +124,12 @@ def _stated_offsets(
         if zone_name(name):
             rows = (text == name).fillna(False)
             at = start[rows]
-            if at.dt.tz is None:
-                at = localized(at, name, None if after is None else after[rows])
-            offsets[rows] = _ahead(at, name)
+            if at.dt.tz is not None:
+                offsets[rows] = _ahead(at, name)
+                continue
+            moments = localized(at, name, None if after is None else after[rows])
+            wall = at - moments.dt.tz_convert("UTC").dt.tz_localize(None)
+            offsets[rows] = wall.dt.total_seconds() / 60
     return offsets
 
 
@@ -128,14 +137,22 @@ def _by_the_zone_beside(
     table: pd.DataFrame, times: pd.Series, name: str, clock: str | None, strict: bool,
     after: pd.Series | None, origin: Origin,
 ) -> pd.Series | None:  # fmt: skip
-    """Wall times as moments by the zones or offsets beside them; nothing where none can be read."""
+    """Wall times as moments by the zones or offsets beside them; nothing where none can be read.
+
+    Abbreviations are none: CET may be said all year, and nobody knows CEST, IST or BST for sure.
+    """
     held, theirs = table.utc_offset, origin.called("utc_offset")
-    if re.search("(?i)zone_?offset", theirs) and pd.api.types.is_numeric_dtype(held.dtype):
+    text = held.astype("string").str.strip()
+    plain = text.str.fullmatch(r"[+-]?\d+(\.\d*)?") & ~text.str.fullmatch(r"[+-]\d{4}")
+    if re.search(MAYBE_BEHIND, theirs) and plain.any():
         return None  # perhaps as JavaScript counts
     own = _stated_offsets(held, times, after)
-    if own.isna().all():
+    utc = text.str.lower().isin(UTC_NAMES)
+    own = own.where((utc | text.str.contains(r"/|\d")).fillna(False).astype(bool))
+    unread = held.notna() & own.isna() & times.notna()
+    if not (own.notna() & ~(utc & unread.any())).any():
         return None
-    lost = own.isna() & times.notna() & strict
+    lost = own.isna() & times.notna()
     refuse(table, "utc_offset", lost & held.notna(), "is ", ", which is no offset (+01:00) and no "
            "IANA zone (Europe/Vienna); write one of these.", "{!r}", origin)  # fmt: skip
     refuse(table, "utc_offset", lost & (clock is None), "is empty", "; fill it in, or name the "
@@ -241,7 +258,7 @@ def read_times(
     if times.dt.tz is not None:
         return times, ahead
     theirs = origin.called(name)
-    in_utc = re.search(r"(^|[^a-z])(utc|gmt)([^a-z]|$)|^(utc|gmt)(date|time)", theirs.lower())
+    in_utc = re.search(UTC_IN_NAME, theirs.lower())
     if not in_utc and beside and "utc_offset" in table.columns and (
         moments := _by_the_zone_beside(table, times, name, clock, strict, after, origin)
     ) is not None:  # fmt: skip
@@ -325,8 +342,11 @@ def _of_numbers(raw: pd.Series, theirs: str) -> pd.Series | None:
 def _note_rounded(text: pd.Series, scale: float, theirs: str) -> None:
     """Doubt Unix times that a spreadsheet wrote with an exponent, and too few digits."""
     part = text.dropna().str.extract(r"(?i)^\d(?:[.,](\d*))?E\+?(\d+)$")
-    step = 10 ** (part[1].astype(float) - part[0].fillna("").str.len().max()) / scale
-    if part[1].notna().all() and step.min() > 1:
+    digits = part[0].fillna("").str.len()
+    step = 10 ** (part[1].astype(float) - digits.max()) / scale
+    # Java leaves zeros at the end away, and writes E9 where a spreadsheet writes E+09.
+    alike = digits.nunique() == 1 and text.dropna().str.contains("+", regex=False).all()
+    if part[1].notna().all() and step.min() > (1 if alike else 999):
         note(f"times in '{theirs}' are rounded to {step.min():,.0f} seconds, as "
              f"{text.dropna().iloc[0]}; show that column of the spreadsheet as whole numbers, and "
              "save it again.")  # fmt: skip

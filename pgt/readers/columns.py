@@ -400,11 +400,15 @@ def _with_spans(table: pd.DataFrame, mine: dict[str, str]) -> tuple[pd.DataFrame
     if start is None or end is None:
         short = [table[name].astype("string").str.fullmatch(r"\s*\d{1,4}\D?\d{0,2}(\s*[apAP].*)?")
                  for name in both]  # fmt: skip
+        any_day = pd.Series("2024-05-06", table.index)
+        clocks = [_joined(any_day, table[name]) for name in both]
         if start is None and all(found.mean() >= ENOUGH for found in short):
-            note(f"'{both[0]}' and '{both[1]}' are not read; if they are times of day, write them "
-                 "as 08:15 and 17:30.")  # fmt: skip
+            odd = any(times is None for times in clocks)
+            remedy = "them as 08:15 and 17:30" if odd else f"'{day}' as 2024-05-06"
+            note(f"'{both[0]}' and '{both[1]}' are not read; if they are times of day, write "
+                 f"{remedy}.")  # fmt: skip
         return table, mine
-    at = wall_times(table[day].astype("string").str.strip() + " 00:00")
+    at = wall_times(start.str.replace(r" .*$", " 00:00", regex=True))
     past = wall_times(end) < wall_times(start)
     date = (at + pd.to_timedelta(past.astype("int64"), unit="D")).dt.strftime("%Y-%m-%d")
     end = (date + " " + end.str.replace(r"^\S+ ", "", regex=True)).where(at.notna(), end)
@@ -415,6 +419,7 @@ def _with_spans(table: pd.DataFrame, mine: dict[str, str]) -> tuple[pd.DataFrame
 def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
     """A date and a time of day as one text; nothing, where one of them is no such thing."""
     day, time = (_as_text(column) for column in (date, clock))
+    day = day.str.replace(r"[T ]00?:00(:00(\.0+)?)?$", "", regex=True)  # a spreadsheet's date
     digits = time.str.extract(r"^(\d{1,6})(\.\d+)?$")
     if (digits[0].notna() == time.notna()).all() and (digits[0].astype("Float64") > 59).any():
         width = 4 if digits[0].str.len().max() <= 4 else 6  # 815, or 81500
@@ -597,7 +602,10 @@ def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
         text = _with_decimal_points(table, "duration", origin)
         number = pd.to_numeric(text, errors="coerce").astype(float)
         text = text.str.replace(r"^P(\d+D)?T?(.*)$", r"\1 \2", regex=True)
-        spans = pd.to_timedelta(text.str.lower().where(number.isna()).astype(object),
+        # pandas takes a number without a unit for nanoseconds
+        bare = text.str.contains(r"(?<![\d:.,])\d+(?:\.\d+)?(?![\d.])\s*(?:$|[\d,])")
+        bare = bare.fillna(False).astype(bool)
+        spans = pd.to_timedelta(text.str.lower().where(number.isna() & ~bare).astype(object),
                                 errors="coerce")  # fmt: skip
         unit = unit_of(theirs)[1]
         lasts = spans.fillna(pd.to_timedelta(number, unit=unit)) if unit else spans
@@ -608,13 +616,21 @@ def with_durations(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
         return table.drop(columns="duration")
     refuse(table, "duration", bad, "is ", ", which is no duration; write it as the other rows, or "
            "leave it empty.", "{!r}", origin)  # fmt: skip
+    refuse(table, "duration", lasts < pd.Timedelta(0), "is ", ", which is negative; correct it, or "
+           "leave it empty.", "{}", origin)  # fmt: skip
     ends = table.started_at + lasts.fillna(pd.Timedelta(0)).dt.round("us")
     return table.drop(columns="duration").assign(finished_at=ends)
 
 
 def _with_decimal_points(table: pd.DataFrame, name: str, origin: Origin) -> pd.Series:
-    """A column as text: each comma in a number is a point, or nothing where it parts thousands."""
+    """A column as text: each comma in a number is a point, or nothing where it parts thousands.
+
+    A space before three digits parts thousands, too.
+    """
     text = table[name].astype("string").str.strip()
+    text = text.str.replace(r"(?<=\d)[\s\u00a0\u2009\u202f](?=\d{3}(?!\d))", "", regex=True)
+    text = text.str.replace(r"(?<![^\s+-]),(?=\d)", "0,", regex=True)
+    text = text.str.replace(r"(?<=\d),$", ",0", regex=True)
     comma = text.str.contains(r"\d,\d").fillna(False).astype(bool)
     if not comma.any():
         return text

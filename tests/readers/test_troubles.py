@@ -370,6 +370,61 @@ def test_a_local_time_is_by_the_zone_beside_it(beside: list[Any], tmp_path: Path
     assert read(empty, timezone="Asia/Tokyo").started_at.dt.hour.tolist() == [15, 22]
 
 
+@pytest.mark.parametrize("name", ["timezoneOffset", "timezone_offset", "tzOffset", "tz_offset"])
+def test_an_offset_that_may_count_backwards_reads_no_local_time(name: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "time": ["2024-05-06 08:00"], name: -120})
+    for source in (table, made(tmp_path, "v.csv", csv(table)),
+                   made(tmp_path, "v.json", table.to_json(orient="records"))):  # fmt: skip
+        assert read(source, timezone=ZONE).started_at.dt.hour.tolist() == [8]
+        with pytest.raises(DataError, match="no time zone"):
+            read(source)
+    assert read(table.assign(**{name: "+02:00"})).started_at[0] == pd.Timestamp("2024-05-06T06Z")
+
+
+@pytest.mark.parametrize(
+    ("zones", "zone"),
+    [(["CET", "CEST"], ZONE), (["EST", "EDT"], "America/New_York"),
+     (["GMT", "BST"], "Europe/London"), (["EST", "EST"], "America/New_York"),
+     (["MST", None], "America/Denver")],
+)  # fmt: skip
+def test_abbreviations_read_no_local_time(zones: list[Any], zone: str) -> None:
+    table = pd.DataFrame({"user": 1, "time": ["2024-01-08 08:00", "2024-07-08 08:00"], "tz": zones})
+    moments = table.time.astype("datetime64[us]").dt.tz_localize(zone)
+    visits, positions = table.assign(place="h"), table.assign(lat=48.2, lon=16.4)
+    for source, at in ((visits, "started_at"), (positions, "tracked_at")):
+        assert (read(source, timezone=zone)[at] == moments).all()
+        with pytest.raises(DataError, match=r"no time zone.*\(--timezone"):
+            read(source)
+
+
+def test_a_fix_without_the_zone_beside_it_is_asked_for() -> None:
+    table = pd.DataFrame({"user": 1, "time": ["2024-07-08 08:00"] * 2, "tz": [ZONE, None],
+                          "lat": 48.2, "lon": 16.4})  # fmt: skip
+    with pytest.raises(DataError, match="'tz' is empty in row 1"):
+        read(table)
+    assert read(table, timezone="Asia/Tokyo").tracked_at.dt.hour.tolist() == [23, 6]
+
+
+def test_a_time_that_no_clock_showed_is_the_same_by_the_zone_beside_it() -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "time": ["2024-03-31 02:30"]})
+    beside = read(table.assign(tz=ZONE)).started_at
+    assert beside[0] == read(table, timezone=ZONE).started_at[0] == pd.Timestamp("2024-03-31T01Z")
+
+
+@pytest.mark.parametrize(
+    "name", ["time (UTC+2)", "Zeit (GMT+1)", "time_utc+02:00", "timestamp [UTC +2]", "UTC+2 time",
+             "time (UTC\u22123)"])  # fmt: skip
+def test_a_name_with_an_offset_is_not_utc(name: str) -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", name: ["2024-05-06 08:00"]})
+    named = {"started_at": name}
+    assert read(table, columns=named, timezone=ZONE).started_at.dt.hour.tolist() == [8]
+    with pytest.raises(DataError, match="have no time zone"):
+        read(table, columns=named)
+    at_utc = read(table.rename(columns={name: "time (UTC+00:00)"}),
+                  columns={"started_at": "time (UTC+00:00)"}, timezone=ZONE)  # fmt: skip
+    assert at_utc.started_at.dt.hour.tolist() == [10]
+
+
 def test_an_end_in_the_hour_that_comes_twice_is_by_the_zone_beside_it() -> None:
     table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-10-27 02:30"], "tz": ZONE,
                           "end": "2024-10-27 02:10"})  # fmt: skip
@@ -488,6 +543,12 @@ def test_unix_times_that_a_spreadsheet_rounded_are_doubted(
         assert len(said) == bool(step) and all(f"to {step} seconds" in note for note in said)
 
 
+@pytest.mark.parametrize("texts", [["1.7149536E9"], ["1.71495E9", "1.714953612E9"]])
+def test_unix_times_that_end_in_zeros_are_not_doubted(texts: list[str]) -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "time": texts})
+    assert not any("are rounded" in note for note in told(lambda: read(table))[1])
+
+
 @pytest.mark.parametrize(
     ("since", "factor"),
     [("2001-01-01", 1), ("0001-01-01", 10**7), ("1601-01-01", 10**6), ("1601-01-01", 10**7)],
@@ -569,7 +630,11 @@ def test_a_duration_beside_a_start_makes_the_end(name: str, tmp_path: Path) -> N
      ("duration_s", ["3,600", "75.3"], [60, 1.255]), ("duration_s", ["3,600", "0,6"], [0.06, 0.01]),
      ("duration_min", ["1,5", "0.750"], [1.5, 0.75]),
      ("duration_s", ["1.800,0", "3.600"], [30, 60]), ("duration_s", ["3,600.0", "1,800"], [60, 30]),
-     ("duration", ["1,5 h", "PT0,5H"], [90, 30]), ("duration_s", ["1,209,600", "60"], [20160, 1])],
+     ("duration", ["1,5 h", "PT0,5H"], [90, 30]), ("duration_s", ["1,209,600", "60"], [20160, 1]),
+     ("duration_s", ["1 800", "60"], [30, 1]), ("duration_s", ["1\u202f209\u00a0600"], [20160]),
+     ("duration_s", ["1\u2009800,0", "3 600 s"], [30, 60]), ("duration_min", ["1 000,5"], [1000.5]),
+     ("duration_min", ["8,", "9,5", ",5"], [8, 9.5, 0.5]), ("duration_min", ["8."], [8]),
+     ("duration", ["1 day 02:00:00", "1 day, 2:00:00"], [1560, 1560])],
 )  # fmt: skip
 def test_a_comma_in_a_duration_is_decimal_or_parts_thousands(
     name: str, texts: list[str], minutes: list[float]
@@ -578,6 +643,14 @@ def test_a_comma_in_a_duration_is_decimal_or_parts_thousands(
     found = read(pd.DataFrame({"user": 1, "place": "h", "start": start, name: texts}))
     lasts = (found.finished_at - found.started_at).dt.total_seconds()
     assert lasts.tolist() == pytest.approx([60 * one for one in minutes])
+
+
+def test_a_duration_that_is_negative_or_has_no_unit_in_one_row_is_named() -> None:
+    table = pd.DataFrame({"user": 1, "place": "h", "start": ["2024-05-06T08:00Z"] * 3})
+    with pytest.raises(DataError, match="'stay_min' is -30 in row 1, which is negative"):
+        read(table.assign(stay_min=[30, -30, 30]))
+    with pytest.raises(DataError, match="'stay' is '1 30' in row 2, which is no duration"):
+        read(table.assign(stay=["1 h", "30 min", "1 30"]))
 
 
 def test_a_duration_that_nobody_can_read_is_said() -> None:
@@ -1363,7 +1436,8 @@ def test_a_diary_of_days_with_times_from_and_until(tmp_path: Path) -> None:
      ("2024-03-30", "22:00", "06:00", "30 22:00", "31 06:00"),  # the clock goes forward
      ("2024-10-26", "22:00", "06:00", "26 22:00", "27 06:00"),  # and back
      (20240506, "0815", "1730", "06 08:15", "06 17:30"),
-     ("06.05.2024", 815, 700, "06 08:15", "07 07:00")],
+     ("06.05.2024", 815, 700, "06 08:15", "07 07:00"),
+     ("2024-05-06 00:00:00", "22:00", "06:00", "06 22:00", "07 06:00")],
 )  # fmt: skip
 def test_a_diary_says_what_the_clock_showed(
     day: Any, von: Any, bis: Any, start: str, end: str, tmp_path: Path
@@ -1385,5 +1459,10 @@ def test_a_diary_without_ends_or_with_times_that_nobody_can_read_is_said() -> No
     assert len(read(diary.head(1), timezone=ZONE, columns=named)) == 1
     open_ = read(diary.assign(Bis=None), timezone=ZONE)
     assert open_.finished_at.dt.hour.tolist() == [8, 10]
+    for day in ("May 13 2024", "45425"):
+        with pytest.warns(UserWarning, match="write 'Datum' as 2024-05-06"), pytest.raises(
+            DataError, match="'Datum' is"
+        ):  # fmt: skip
+            read(diary.head(1).assign(Datum=day), timezone=ZONE)
     odd = diary.assign(Von=["8.15", "10.30"], Bis=["9.00", "11.45"])
     assert any("write them as 08:15" in said for said in told(lambda: read(odd, timezone=ZONE))[1])
