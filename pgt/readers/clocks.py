@@ -139,7 +139,7 @@ def _by_the_zone_beside(
 ) -> pd.Series | None:  # fmt: skip
     """Wall times as moments by the zones or offsets beside them; nothing where none can be read.
 
-    Abbreviations are none: CET may be said all year, and nobody knows CEST, IST or BST for sure.
+    Abbreviations are none: CET may be said all year, and BST is more than one zone.
     """
     held, theirs = table.utc_offset, origin.called("utc_offset")
     text = held.astype("string").str.strip()
