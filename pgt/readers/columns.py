@@ -400,10 +400,9 @@ def _with_spans(table: pd.DataFrame, mine: dict[str, str]) -> tuple[pd.DataFrame
     if start is None or end is None:
         short = [table[name].astype("string").str.fullmatch(r"\s*\d{1,4}\D?\d{0,2}(\s*[apAP].*)?")
                  for name in both]  # fmt: skip
-        any_day = pd.Series("2024-05-06", table.index)
-        clocks = [_joined(any_day, table[name]) for name in both]
         if start is None and all(found.mean() >= ENOUGH for found in short):
-            odd = any(times is None for times in clocks)
+            any_day = pd.Series("2024-05-06", table.index)
+            odd = any(_joined(any_day, table[name]) is None for name in both)
             remedy = "them as 08:15 and 17:30" if odd else f"'{day}' as 2024-05-06"
             note(f"'{both[0]}' and '{both[1]}' are not read; if they are times of day, write "
                  f"{remedy}.")  # fmt: skip
@@ -434,6 +433,7 @@ def _joined(date: pd.Series, clock: pd.Series) -> pd.Series | None:
 
 
 def _as_text(column: pd.Series) -> pd.Series:
+    """Digits of dates and times as they were written, without spaces around them."""
     if pd.api.types.is_float_dtype(column.dtype) and not (column % 1).any():
         column = column.astype("Int64")  # a gap makes fractions of whole numbers
     return column.astype("string").str.strip()

@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pgt.errors import DataError, note
-from pgt.readers.columns import ALIASES, PAIR, plain_name, recognized, table_of
+from pgt.readers.columns import ALIASES, PAIR, inner_name, plain_name, recognized, table_of
 
 # What is packed may unpack to 256 MiB, or to 100 times its size; all of an archive to 64 GiB.
 UNPACKED, TIMES_PACKED, LARGEST_ARCHIVE = 256 * 2**20, 100, 64 * 2**30
@@ -487,8 +487,7 @@ def _flat(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for key, value in held.items() if isinstance(held, dict) else ():
                 both = f"{name} {key}"
                 known = len(holders[key]) > 1 and plain_name(both) in KNOWN
-                joined = known or key in inner or key in ("id", "name", "type")
-                inner[both if joined else key] = value
+                inner[both if known or key in inner else inner_name(name, key)] = value
         return inner | {
             name: held
             for name, held in record.items()

@@ -497,11 +497,12 @@ def _rows_of_files(
              f"{', …' if names_[1:] else ''} {what}.")  # fmt: skip
     if not parts:
         name, what = next(iter(bad.items()))
-        table = "it must be a CSV in UTF-8 with a header line"
-        again = table if kind == "table" else f"export it again as {kind}"
-        again = (
-            "give a file with recorded tracks, positions or visits" if what == NO_ROWS else again
-        )
+        if what == NO_ROWS:
+            again = "give a file with recorded tracks, positions or visits"
+        elif kind == "table":
+            again = "it must be a CSV in UTF-8 with a header line"
+        else:
+            again = f"export it again as {kind}"
         raise DataError(f"{name} {what}; {again}.")
     return parts, left_out, account
 
